@@ -1,0 +1,1 @@
+"""Capacity: what a budget of slots and memory can take, measured small and planned large (StreamBed)."""

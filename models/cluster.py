@@ -1,0 +1,54 @@
+"""Workers (Flink: TaskManagers) and their slots."""
+
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+
+
+class Worker(Format):
+    """One TaskManager. A capacity that is absent is not a constraint."""
+
+    name: Name
+    slots: PositiveInt
+    cores: Positive | None = Field(None, description="CPU cores shared by the tasks on it.")
+    memory_mb: Positive | None = Field(None, description="Memory of the TaskManager, MiB.")
+    io: Positive | None = Field(None, description="State access bandwidth, bytes/s.")
+    net: Positive | None = Field(None, description="Outbound network bandwidth, bytes/s.")
+
+
+class Cluster(Format):
+    """Where tasks run: `{"workers": [...]}`, or `{"count": 4, "slots": 4, ...}` for equal workers tm-1, tm-2, ..."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    name: Name = "cluster"
+    description: str = ""
+    workers: Annotated[tuple[Worker, ...], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_equal_workers(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "count" not in data:
+            return data
+        if "workers" in data:
+            raise ValueError("give either 'workers' or 'count' with 'slots', not both")
+        shared = {key: data[key] for key in ("slots", "cores", "memory_mb", "io", "net") if key in data}
+        rest = {key: value for key, value in data.items() if key not in shared and key != "count"}
+        count = data["count"]
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"'count' must be a whole number of at least 1, but got {count!r}")
+        return {**rest, "workers": [{"name": f"tm-{i + 1}", **shared} for i in range(count)]}
+
+    @model_validator(mode="after")
+    def _check(self) -> "Cluster":
+        for name, count in Counter(w.name for w in self.workers).items():
+            if count > 1:
+                raise ValueError(f"worker names must be unique, but {name!r} stands {count} times")
+        return self
+
+    @property
+    def slots(self) -> int:
+        """Task slots of all workers."""
+        return sum(w.slots for w in self.workers)

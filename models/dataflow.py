@@ -1,0 +1,110 @@
+"""Operators and edges of a dataflow, and its physical form: tasks with their loads.
+
+Notation (CAPSys Table 1): a dataflow G has operators i = 1..n in topological order, each with p_i tasks; a task t
+loads its worker with U_cpu(t), U_io(t) and U_net(t).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Literal
+
+import networkx as nx
+from pydantic import Field, model_validator
+
+from models.errors import InvalidInput
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+
+
+class Partitioning(StrEnum):
+    """Which downstream tasks a task sends to: its own partner, or all of them."""
+
+    FORWARD = "forward"
+    REBALANCE = "rebalance"
+    HASH = "hash"
+    BROADCAST = "broadcast"
+
+
+class Edge(Format):
+    """A data dependency between two operators."""
+
+    upstream: Name = Field(alias="from")
+    downstream: Name = Field(alias="to")
+    partitioning: Partitioning
+    share: Positive = Field(
+        1.0, le=1.0, description="Share of the upstream operator's output records that take this edge."
+    )
+
+
+class OperatorLoad(Format):
+    """An operator of a physical dataflow: how many tasks, and what each of them asks of its worker."""
+
+    name: Name
+    parallelism: PositiveInt = Field(description="Number of tasks.")
+    cpu: NonNegative = Field(description="U_cpu: CPU load of one task (cores, or any consistent unit).")
+    io: NonNegative = Field(description="U_io: state access rate of one task (bytes/s, or any consistent unit).")
+    net: NonNegative = Field(description="U_net: output data rate of one task (bytes/s, or any consistent unit).")
+    memory_mb: NonNegative = Field(0.0, description="Memory that one task must have on its worker, MiB.")
+
+
+class Dataflow(Format):
+    """A physical dataflow with the loads of its tasks at the rate considered (`graph.json`)."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    name: Name = "dataflow"
+    operators: tuple[OperatorLoad, ...] = Field(min_length=1)
+    edges: tuple[Edge, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "Dataflow":
+        topological_order([o.name for o in self.operators], self.edges)
+        parallelism = {o.name: o.parallelism for o in self.operators}
+        for edge in self.edges:
+            up, down = parallelism[edge.upstream], parallelism[edge.downstream]
+            if edge.partitioning is Partitioning.FORWARD and up != down:
+                raise ValueError(
+                    f"a forward edge needs equal parallelism at both ends, but {edge.upstream!r} has {up} tasks and "
+                    f"{edge.downstream!r} has {down}; make them equal, or use rebalance"
+                )
+        return self
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks of all operators."""
+        return sum(o.parallelism for o in self.operators)
+
+
+def topological_order(operators: Sequence[str], edges: Iterable[Edge]) -> list[str]:
+    """Operators so that every edge points forward; ties keep the given order.
+
+    Raises:
+        InvalidInput: a name stands twice, an edge names an unknown operator, or the edges form a cycle.
+    """
+    twice = [name for name, count in Counter(operators).items() if count > 1]
+    if twice:
+        raise _Unordered(f"operator names must be unique, but {twice[0]!r} stands {Counter(operators)[twice[0]]} times")
+    rank = {name: i for i, name in enumerate(operators)}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(operators)
+    for edge in edges:
+        for end in (edge.upstream, edge.downstream):
+            if end not in rank:
+                raise _Unordered(
+                    f"the edge {edge.upstream!r} -> {edge.downstream!r} names the operator {end!r}, "
+                    f"which does not exist; "
+                    f"known operators: {', '.join(operators)}"
+                )
+        if graph.has_edge(edge.upstream, edge.downstream):
+            raise _Unordered(f"the edge {edge.upstream!r} -> {edge.downstream!r} stands twice; keep one of them")
+        graph.add_edge(edge.upstream, edge.downstream)
+    try:
+        return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
+    except nx.NetworkXUnfeasible:
+        cycle = [a for a, _ in nx.find_cycle(graph)]
+        raise _Unordered(
+            f"a dataflow must not have a cycle, but {' -> '.join([*cycle, cycle[0]])} is one; remove one of its edges"
+        ) from None
+
+
+class _Unordered(InvalidInput, ValueError):
+    """Also a ValueError, so that pydantic reports it with the field it came from."""

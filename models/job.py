@@ -1,0 +1,196 @@
+"""A job of the catalogue: its logical operators, what a record costs each of them, and how they are joined.
+
+Costs are those of one record with the state in memory and an idle worker; what contention, cache misses and skew add
+is for a testbed to measure (or, in the simulator, to model).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from models.dataflow import Edge, topological_order
+from models.errors import InvalidInput
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+
+
+class Kind(StrEnum):
+    """Where an operator stands: sources have no input, sinks no output."""
+
+    SOURCE = "source"
+    OPERATOR = "operator"
+    SINK = "sink"
+
+
+class Cost(Format):
+    """Unit costs of an operator (CAPSys section 5.1, here per record *in*; per record generated at a source)."""
+
+    cpu_s: Positive = Field(description="CPU seconds per record in.")
+    state_read_bytes: NonNegative = Field(0.0, description="State bytes read per record in.")
+    state_write_bytes: NonNegative = Field(0.0, description="State bytes written per record in.")
+    bytes_out: NonNegative = Field(0.0, description="Bytes emitted per record *out*.")
+
+
+class WindowKind(StrEnum):
+    """How records are grouped in time."""
+
+    TUMBLING = "tumbling"
+    SLIDING = "sliding"
+    SESSION = "session"
+
+
+class Window(Format):
+    """A windowed operator keeps records and emits when the window fires, in a burst."""
+
+    kind: WindowKind
+    length_s: Positive = Field(description="Length of the window; the inactivity gap of a session window.")
+    slide_s: Positive | None = Field(None, description="Distance of two firings of a sliding window, seconds.")
+    fire_share: Ratio = Field(0.0, description="Share of the operator's CPU cost that is spent when windows fire.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Window":
+        if (self.kind is WindowKind.SLIDING) != (self.slide_s is not None):
+            raise ValueError("'slide_s' must be given for a sliding window, and only there")
+        if self.slide_s is not None and self.slide_s > self.length_s:
+            raise ValueError(
+                f"slide_s <= length_s must hold, but got (slide_s={self.slide_s}, length_s={self.length_s})"
+            )
+        return self
+
+    @property
+    def firing_interval_s(self) -> float | None:
+        """Seconds between two firings; None for session windows, which fire key by key."""
+        return {WindowKind.TUMBLING: self.length_s, WindowKind.SLIDING: self.slide_s, WindowKind.SESSION: None}[
+            self.kind
+        ]
+
+
+class Keys(Format):
+    """How the keys of a hash-partitioned input are distributed; skew comes from here.
+
+    Of the records, `hot_share` carry the key that is hot at the moment (another one every `hot_period_records` records
+    in); the others are spread evenly over `distinct` keys.
+    """
+
+    distinct: PositiveInt = Field(description="Distinct keys that are active at once.")
+    hot_share: Ratio = Field(0.0, description="Share of records that carry a hot key.")
+    hot_period_records: Positive | None = Field(None, description="Records in after which another key becomes hot.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Keys":
+        if (self.hot_share > 0) != (self.hot_period_records is not None):
+            raise ValueError("'hot_period_records' must be given where 'hot_share' is above 0, and only there")
+        return self
+
+
+class State(Format):
+    """Keyed state of an operator: how much lives, and how much of it is touched again."""
+
+    bytes_per_record: NonNegative = Field(0.0, description="State bytes a record adds while its window (or ttl) lasts.")
+    bytes_per_key: NonNegative = Field(0.0, description="State bytes an active key holds.")
+    hot_set_ratio: Ratio = Field(1.0, description="Share of the live state that reads touch (the working set).")
+    ttl_s: Positive | None = Field(None, description="How long state lives without a window, seconds.")
+
+
+class Operator(Format):
+    """A vertex of the logical dataflow."""
+
+    name: Name
+    kind: Kind = Kind.OPERATOR
+    description: str = ""
+    cost: Cost
+    selectivity: NonNegative = Field(1.0, description="Records out per record in.")
+    rate_share: Positive = Field(1.0, le=1.0, description="Sources only: share of the job's source rate that it emits.")
+    window: Window | None = None
+    keys: Keys | None = None
+    state: State | None = None
+    max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this (for example partitions).")
+    figures_from: str = Field(
+        min_length=1, description="Where the figures come from; 'assumed: ...' where they are ours."
+    )
+
+
+class Job(Format):
+    """One file of the catalogue."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    name: Name
+    description: str = Field(min_length=1)
+    figures_from: str = Field(min_length=1, description="Source of the job's figures: paper, section, table, data set.")
+    sql: Name | None = Field(None, description="The SQL file beside this one, if the job is SQL.")
+    key_groups: PositiveInt = Field(
+        32768, le=32768, description="Flink's maximum parallelism: keys are hashed to these groups, groups to tasks."
+    )
+    operators: tuple[Operator, ...] = Field(min_length=2)
+    edges: tuple[Edge, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Job":
+        topological_order([o.name for o in self.operators], self.edges)
+        has_input = {e.downstream for e in self.edges}
+        has_output = {e.upstream for e in self.edges}
+        for o in self.operators:
+            if (o.kind is Kind.SOURCE) == (o.name in has_input):
+                rule = "a source must have no incoming edge" if o.kind is Kind.SOURCE else "needs an incoming edge"
+                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; mend its kind or the edges")
+            if (o.kind is Kind.SINK) == (o.name in has_output):
+                rule = "a sink must have no outgoing edge" if o.kind is Kind.SINK else "needs an outgoing edge"
+                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; mend its kind or the edges")
+        total = sum(o.rate_share for o in self.sources)
+        if abs(total - 1.0) > 1e-6:
+            raise ValueError(f"the rate_share of the sources must sum to 1, but they sum to {total:g}")
+        return self
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Operator names in topological order."""
+        return tuple(topological_order([o.name for o in self.operators], self.edges))
+
+    @property
+    def sources(self) -> tuple[Operator, ...]:
+        return tuple(o for o in self.operators if o.kind is Kind.SOURCE)
+
+    @property
+    def scaled_operators(self) -> tuple[Operator, ...]:
+        """All but the sources, in topological order: what StreamBed's task slots are given to (sinks included)."""
+        return tuple(self.operator(name) for name in self.order if self.operator(name).kind is not Kind.SOURCE)
+
+    def operator(self, name: str) -> Operator:
+        for o in self.operators:
+            if o.name == name:
+                return o
+        raise InvalidInput(
+            f"job {self.name!r} has no operator {name!r}; known operators: {', '.join(o.name for o in self.operators)}"
+        )
+
+    def upstream_edges(self, name: str) -> tuple[Edge, ...]:
+        return tuple(e for e in self.edges if e.downstream == name)
+
+    def downstream_edges(self, name: str) -> tuple[Edge, ...]:
+        return tuple(e for e in self.edges if e.upstream == name)
+
+
+def records_in_per_source_record(job: Job, selectivity: Mapping[str, float] | None = None) -> dict[str, float]:
+    """r^i of StreamBed Table 1: records into each operator per record that the sources emit together.
+
+    Args:
+        selectivity: measured records out per record in, by operator; the job's own where absent.
+    """
+    measured = selectivity or {}
+    ratio: dict[str, float] = {}
+    for name in job.order:
+        operator = job.operator(name)
+        if operator.kind is Kind.SOURCE:
+            ratio[name] = operator.rate_share
+            continue
+        ratio[name] = sum(
+            ratio[e.upstream] * e.share * _out_per_in(job.operator(e.upstream), measured)
+            for e in job.upstream_edges(name)
+        )
+    return ratio
+
+
+def _out_per_in(operator: Operator, measured: Mapping[str, float]) -> float:
+    return measured.get(operator.name, operator.selectivity)

@@ -1,0 +1,149 @@
+"""What is measured: the columns of samples and features, and the rates of a window.
+
+One column has one name, one unit and one definition; the Arrow and Spark schemas and the expectation suites are all
+built from the specification here.
+
+Notation (DS2 Table 2): over a window of W seconds, R_prc records in, R_psd records out, W_u useful (busy) seconds.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+SAMPLE_INTERVAL_S: Final = 5.0
+"""Reporting interval of a sample, seconds (StreamBed section 7)."""
+
+
+class ColumnType(StrEnum):
+    STRING = "string"
+    LONG = "long"
+    DOUBLE = "double"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: bounds are inclusive, and None where there is none."""
+
+    name: str
+    type: ColumnType
+    unit: str
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    nullable: bool = False
+
+
+def _text(name: str, description: str) -> Column:
+    return Column(name, ColumnType.STRING, "", description)
+
+
+def _amount(name: str, unit: str, description: str, maximum: float | None = None, nullable: bool = False) -> Column:
+    return Column(name, ColumnType.DOUBLE, unit, description, 0.0, maximum, nullable)
+
+
+SAMPLE_KEY: Final = ("run", "operator", "task", "time_s")
+"""No two samples share these."""
+
+SAMPLE_COLUMNS: Final = (
+    _text("run", "Measurement run the sample belongs to."),
+    _text("job", "Job name."),
+    _text("operator", "Operator name."),
+    Column("task", ColumnType.LONG, "", "Index of the task within its operator.", 0),
+    _text("worker", "Worker (TaskManager) the task is on."),
+    _text("phase", "Phase of the measurement: profile, warmup, cooldown, ramp or observe."),
+    _amount("time_s", "s", "End of the interval, seconds since the run began."),
+    _amount("interval_s", "s", "Length of the interval."),
+    _amount("records_in", "records", "Records taken from the input; at sources, records generated."),
+    _amount("records_out", "records", "Records pushed to the output; at sources, records emitted."),
+    _amount("bytes_out", "bytes", "Bytes pushed to the output."),
+    _amount("busy_s", "s", "Useful time: deserialising, processing, serialising, state access."),
+    _amount("backpressured_s", "s", "Time waiting for room downstream."),
+    _amount("idle_s", "s", "Time waiting for input."),
+    _amount("cpu_s", "s", "CPU seconds used."),
+    _amount("state_read_bytes", "bytes", "State bytes read."),
+    _amount("state_written_bytes", "bytes", "State bytes written."),
+    _amount("cache_hits", "accesses", "State reads answered from memory."),
+    _amount("cache_misses", "accesses", "State reads that went to disk."),
+    _amount(
+        "state_latency_s",
+        "s",
+        "Mean latency of a state access; null for an operator that keeps no state.",
+        nullable=True,
+    ),
+    _amount("lag_records", "records", "Sources: records due but not yet emitted; null elsewhere.", nullable=True),
+)
+
+FEATURE_COLUMNS: Final = (
+    _text("run", "Measurement run."),
+    _text("job", "Job name."),
+    _text("operator", "Operator name."),
+    Column("tasks", ColumnType.LONG, "tasks", "Tasks of the operator that reported.", 1),
+    _amount("observed_s", "s", "Observed time covered by the samples."),
+    _amount("observed_input_rate", "records/s", "Sum over tasks of records in per second of elapsed time (DS2 Eq. 3)."),
+    _amount(
+        "observed_output_rate", "records/s", "Sum over tasks of records out per second of elapsed time (DS2 Eq. 4)."
+    ),
+    _amount(
+        "true_processing_rate",
+        "records/s",
+        "Sum over tasks of records in per useful second (DS2 Eq. 1, 5).",
+        nullable=True,
+    ),
+    _amount(
+        "true_output_rate",
+        "records/s",
+        "Sum over tasks of records out per useful second (DS2 Eq. 2, 6).",
+        nullable=True,
+    ),
+    _amount(
+        "true_rate_per_task",
+        "records/s",
+        "o^i of StreamBed Table 1: input rate over busyness.",
+        nullable=True,
+    ),
+    _amount("selectivity", "records", "Records out per record in.", nullable=True),
+    _amount("records_in_per_source_record", "records", "r^i of StreamBed Table 1."),
+    _amount("busyness", "ratio", "Mean share of time busy.", 1.0),
+    _amount("max_busyness", "ratio", "Share of time busy of the busiest task.", 1.0),
+    _amount("backpressure", "ratio", "Mean share of time backpressured.", 1.0),
+    _amount("idleness", "ratio", "Mean share of time idle.", 1.0),
+    _amount("cpu_s_per_record", "s", "CPU seconds per record in.", nullable=True),
+    _amount("state_bytes_per_record", "bytes", "State bytes read and written per record in.", nullable=True),
+    _amount("bytes_out_per_record", "bytes", "Bytes emitted per record in.", nullable=True),
+    _amount(
+        "cache_hit_rate", "ratio", "State reads answered from memory; null where there were none.", 1.0, nullable=True
+    ),
+    _amount("state_latency_s", "s", "Mean latency of a state access.", nullable=True),
+    _amount("skew", "ratio", "Records in of the busiest task over the mean of its operator's tasks.", nullable=True),
+)
+"""One row for each run and operator, over the samples of the phases `profile` and `observe`."""
+
+
+@dataclass(frozen=True)
+class WindowTotals:
+    """What one task did in a window of `window_s` seconds (W), `busy_s` of them useful (W_u)."""
+
+    window_s: float
+    busy_s: float
+    records_in: float
+    records_out: float
+
+    @property
+    def observed_processing_rate(self) -> float:
+        """Records in per second of elapsed time (DS2 Eq. 3)."""
+        return self.records_in / self.window_s
+
+    @property
+    def observed_output_rate(self) -> float:
+        """Records out per second of elapsed time (DS2 Eq. 4)."""
+        return self.records_out / self.window_s
+
+    @property
+    def true_processing_rate(self) -> float | None:
+        """Records in per useful second (DS2 Eq. 1); undefined, hence None, where W_u = 0."""
+        return self.records_in / self.busy_s if self.busy_s > 0 else None
+
+    @property
+    def true_output_rate(self) -> float | None:
+        """Records out per useful second (DS2 Eq. 2); undefined, hence None, where W_u = 0."""
+        return self.records_out / self.busy_s if self.busy_s > 0 else None

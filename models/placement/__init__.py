@@ -1,0 +1,1 @@
+"""Placement: on which worker each task runs (CAPSys)."""

@@ -1,0 +1,1 @@
+"""Scaling: how many tasks each operator should have."""

@@ -1,0 +1,20 @@
+"""The base of every file format: frozen, and closed to fields it does not know."""
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION: Final = 1
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=120)]
+"""An identifier that is also safe as a file name and as a URL segment."""
+Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveInt = Annotated[int, Field(ge=1)]
+
+
+class Format(BaseModel):
+    """A frozen pydantic model that refuses unknown fields, and fields given by neither name nor alias."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

@@ -1,0 +1,23 @@
+"""How commands print: one JSON document, or tables for people."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+
+console = Console(highlight=False)
+"""Standard output, for tables."""
+progress_console = Console(stderr=True, highlight=False)
+"""Standard error, for progress and remarks, so that standard output stays clean."""
+
+
+def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
+    """Write one JSON document to standard output. Not a number and infinity are refused: JSON has neither."""
+    data = document.model_dump(mode="json", by_alias=True) if isinstance(document, BaseModel) else document
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

@@ -1,0 +1,123 @@
+"""What a testbed must do: deploy a configuration of a job, and inject at a given rate for a given time.
+
+The decision cores say what to inject next; a testbed only does it and reports what happened, as samples.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from models.cluster import Cluster
+from models.job import Job
+from models.metrics import SAMPLE_COLUMNS, ColumnType
+from models.plan import Placement
+
+_ARROW_TYPES = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
+
+SAMPLE_SCHEMA = pa.schema([pa.field(c.name, _ARROW_TYPES[c.type], nullable=c.nullable) for c in SAMPLE_COLUMNS])
+"""Arrow schema of samples, from the column specification in `models.metrics`."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What to deploy."""
+
+    parallelism: Mapping[str, int]
+    """Tasks of each operator, sources included."""
+    memory_mb: float
+    """Memory of one TaskManager, MiB."""
+    placement: Placement | None = None
+    """Worker -> operator -> tasks; None leaves it to the testbed, which spreads every operator evenly, sources on
+    workers of their own."""
+    managed_memory_mb: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Managed memory of one task, MiB, where it is not the even share of its TaskManager's."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be asked of a testbed."""
+
+    max_task_slots: int
+    """Task slots for operators other than sources."""
+    memory_levels_mb: tuple[float, ...]
+    """TaskManager memory sizes it can deploy, MiB, ascending."""
+    slots_per_worker: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """What happened while a rate was injected."""
+
+    target_rate: float
+    """Records/s asked of the sources together."""
+    achieved_rate: float
+    """Records/s that the sources emitted together, mean over the window."""
+    seconds: float
+    pending_records: float
+    """Records due but not emitted at the end of the window, all sources."""
+    samples: pa.Table
+    """Samples of the window's reporting intervals, with SAMPLE_SCHEMA."""
+
+
+class Run(Protocol):
+    """A deployed job. Time passes only in `inject`."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the job was deployed, seconds of the testbed's own clock."""
+        ...
+
+    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+        """Offer `rate` records/s to the sources (split by their rate_share) for `seconds`, and report.
+
+        Sources emit at most the offered rate. Records refused under backpressure count as pending until `inject` is
+        called with another rate, as with the rate-limited source of StreamBed section 4: what was not emitted at the
+        old rate is not owed at the new one.
+
+        Args:
+            rate: records/s, above 0.
+            seconds: duration; a multiple of the sample interval.
+            phase: stands in the samples' column `phase`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop the job and free what it held; may be called twice."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Testbed(Protocol):
+    """A place where a job can be measured."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def cluster(self) -> Cluster:
+        """The workers that tasks of operators other than sources are placed on."""
+        ...
+
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> Run:
+        """Start the job.
+
+        Args:
+            run: stands in the samples' column `run`.
+            seed: of everything random in this run; the same seed repeats the same run.
+
+        Raises:
+            InvalidInput: the configuration does not fit the job (a missing operator, a task count below 1).
+            Infeasible: it does not fit the testbed (more slots than it has, memory too small to start).
+        """
+        ...
