@@ -68,7 +68,7 @@ def _explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 def _explain_fault(fault: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in fault["loc"]) or "the document"
-    message = fault["msg"].removeprefix("Value error, ")
+    message = str(fault["msg"]).removeprefix("Value error, ")
     if fault["type"] == "extra_forbidden":
         known = ", ".join(field.alias or name for name, field in model.model_fields.items())
         hint = f"; known fields: {known}" if len(fault["loc"]) == 1 else ""

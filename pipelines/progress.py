@@ -1,0 +1,44 @@
+"""How a stage tells people what it is doing."""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from rich.console import Console
+from rich.progress import track
+
+Item = TypeVar("Item")
+
+
+class Progress(Protocol):
+    """Where a stage reports to; a terminal, a task log, or nowhere."""
+
+    def say(self, message: str) -> None:
+        """One remark, one line."""
+        ...
+
+    def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+        """Pass the items through and show how far along they are."""
+        ...
+
+
+class TerminalProgress:
+    """Remarks and progress bars on standard error, so that standard output stays clean."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+
+    def say(self, message: str) -> None:
+        self._console.print(message)
+
+    def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+        yield from track(items, description=description, total=total, console=self._console, transient=True)
+
+
+class Quiet:
+    """No output at all."""
+
+    def say(self, message: str) -> None:
+        """Keep still."""
+
+    def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+        yield from items

@@ -1,0 +1,79 @@
+"""One run of the pipeline: what was asked, the workspace it leaves its artifacts in, and the name it goes by."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from models.cluster import Cluster
+from models.job import Job
+from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+from pipelines.catalogue import load_cluster, load_job
+from pipelines.digests import digest
+from pipelines.progress import Progress, Quiet
+from pipelines.workspace import Workspace
+
+
+class PlanRequest(Format):
+    """What a plan is asked for. The same request is the same run, and goes on where it was stopped."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    job: str = Field(description="Name of a job of the catalogue, or path of a job file.")
+    rate: Positive = Field(description="Target rate, records/s at the sources together.")
+    cluster: str = Field("production", description="Name of a cluster of the catalogue, or path of a cluster file.")
+    testbed: Literal["simulator", "recorded"] = "simulator"
+    measurements: str | None = Field(None, description="Path of a measurements CSV, for the recorded testbed.")
+    model: Literal["auto", "linear", "log", "sqrt"] = "auto"
+    headroom: float = Field(1.1, ge=1.0, description="Factor on the target rate that is planned for.")
+    memory_mb: Positive | None = Field(
+        None, description="TaskManager memory to plan with, MiB; the best one if absent."
+    )
+    max_task_slots: PositiveInt = Field(48, description="Most task slots that the exploration may use.")
+    max_measurements: int = Field(20, ge=3, le=20, description="Most measurements after the four corners.")
+    seed: int = Field(0, ge=0, description="Of exploration and testbed; the same seed repeats the same run.")
+    run: Name | None = Field(None, description="Name of the run; made from the request if absent.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.testbed == "recorded") != (self.measurements is not None):
+            raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
+        return self
+
+
+@dataclass(frozen=True)
+class PipelineRun:
+    """A request with everything a stage needs to serve it."""
+
+    request: PlanRequest
+    workspace: Workspace
+    progress: Progress = field(default_factory=Quiet)
+
+    @cached_property
+    def job(self) -> Job:
+        return load_job(self.request.job)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return load_cluster(self.request.cluster)
+
+    @cached_property
+    def run_id(self) -> str:
+        """The request's own name for it, or a digest of all that the run's result depends on."""
+        if self.request.run is not None:
+            return self.request.run
+        return digest([self.request, self.job, self.cluster])[:12]
+
+    def key(self, *parts: str) -> str:
+        """Workspace key of one of this run's artifacts."""
+        return "/".join(["runs", self.job.name, self.run_id, *parts])
+
+    def start(self) -> str:
+        """Keep the request in the workspace, so that every stage can be run from the returned URI alone."""
+        self.workspace.write(self.key("request.json"), self.request)
+        return self.workspace.uri(self.key("request.json"))
+
+    @classmethod
+    def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:
+        """The run whose request was kept under `request_key`."""
+        return cls(workspace.read(request_key, PlanRequest), workspace, progress or Quiet())
