@@ -85,13 +85,11 @@ class Difference(Format):
     tasks_stopped: int = Field(ge=0, description="Tasks that end on a worker which ran them.")
 
 
-class Plan(Format):
-    """One version of the plan of a job."""
+class PlanContent(Format):
+    """All that a plan says but its place in the history of plans."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: Name
-    version: PositiveInt
-    created_at: str = Field(description="ISO 8601, UTC.")
     target_rate: Positive = Field(description="Records/s at the sources together.")
     source_rates: dict[str, NonNegative] = Field(description="Target rate of each source.")
     headroom: float = Field(ge=1.0, description="Factor on the target rate that was planned for.")
@@ -107,10 +105,9 @@ class Plan(Format):
     predicted_mst: Interval
     reasons: tuple[str, ...] = Field(description="How the numbers came about, in words, in the order of the stages.")
     lineage: Lineage
-    difference: Difference | None = Field(None, description="From the previous version; None for the first.")
 
     @model_validator(mode="after")
-    def _check(self) -> "Plan":
+    def _check(self) -> "PlanContent":
         placed: dict[str, int] = {}
         for tasks in self.placement.values():
             for operator, count in tasks.items():
@@ -123,6 +120,14 @@ class Plan(Format):
     @property
     def parallelism(self) -> dict[str, int]:
         return {o.name: o.parallelism for o in self.operators}
+
+
+class Plan(PlanContent):
+    """One version of the plan of a job."""
+
+    version: PositiveInt
+    created_at: str = Field(description="ISO 8601, UTC.")
+    difference: Difference | None = Field(None, description="From the previous version; None for the first.")
 
 
 def difference(before: Plan, after: Plan) -> Difference:

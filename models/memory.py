@@ -1,0 +1,35 @@
+"""Flink's memory model: what a TaskManager's memory leaves to the state of one task.
+
+Total process memory P (MiB) holds the JVM metaspace (256), the JVM overhead (10 % of P, between 192 and 1024) and the
+Flink memory F, the rest. Managed memory is 0.4 F, shared evenly by the slots; RocksDB keeps its memtables and its
+block cache in it. The figures are the defaults of Flink's `taskmanager.memory.*` options.
+"""
+
+from typing import Final
+
+from models.errors import Infeasible
+
+METASPACE_MB: Final = 256.0
+OVERHEAD_FRACTION: Final = 0.1
+OVERHEAD_MIN_MB: Final = 192.0
+OVERHEAD_MAX_MB: Final = 1024.0
+MANAGED_FRACTION: Final = 0.4
+
+
+def managed_memory_per_slot_mb(memory_mb: float, slots: int) -> float:
+    """Managed memory of one slot, MiB.
+
+    Args:
+        memory_mb: total process memory of the TaskManager, MiB.
+        slots: its slots.
+
+    Raises:
+        Infeasible: the memory does not even hold the JVM's own share.
+    """
+    overhead = min(max(OVERHEAD_FRACTION * memory_mb, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
+    flink = memory_mb - METASPACE_MB - overhead
+    if flink <= 0:
+        raise Infeasible(
+            f"a TaskManager needs more than {METASPACE_MB + overhead:g} MiB for the JVM alone, but got {memory_mb:g} MiB"
+        )
+    return MANAGED_FRACTION * flink / slots
