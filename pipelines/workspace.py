@@ -179,12 +179,22 @@ class Workspace:
                 changed = sorted(n for n in {*artifact.inputs, *inputs} if artifact.inputs.get(n) != inputs.get(n))
                 _logger.info("%s is made again, since these inputs changed: %s", self.uri(key), ", ".join(changed))
                 return None
-            if digest(artifact.output) != artifact.digest:
-                raise Damaged(f"{self.uri(key)} was changed after it was made: its digest does not match its content")
-            return validate_as(artifact.output, model, origin=self.uri(key))
-        except (Damaged, InvalidInput) as error:
+            return self._verified(key, artifact, model)
+        except Damaged as error:
             _logger.warning("%s; it is made again", error)
             return None
+
+    def read_output(self, key: str, model: type[Model]) -> Model:
+        """The output that `once` kept. Raises Missing, or Damaged where its digest does not match its content."""
+        return self._verified(key, self.read(key, Artifact), model)
+
+    def _verified(self, key: str, artifact: Artifact, model: type[Model]) -> Model:
+        if digest(artifact.output) != artifact.digest:
+            raise Damaged(f"{self.uri(key)} was changed after it was made: its digest does not match its content")
+        try:
+            return validate_as(artifact.output, model, origin=self.uri(key))
+        except InvalidInput as error:
+            raise Damaged(str(error)) from None
 
 
 def to_json(document: BaseModel) -> bytes:
