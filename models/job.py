@@ -70,18 +70,27 @@ class Window(Format):
 class Keys(Format):
     """How the keys of a hash-partitioned input are distributed; skew comes from here.
 
-    Of the records, `hot_share` carry the key that is hot at the moment (another one every `hot_period_records` records
-    in); the others are spread evenly over `distinct` keys.
+    Of the records, `hot_share` carry the key that is hot at the moment; the others are spread evenly over `distinct`
+    keys. Another key becomes hot every `hot_period_records` records in, or every `hot_period_s` seconds where the key is
+    itself a window of time.
     """
 
     distinct: PositiveInt = Field(description="Distinct keys that are active at once.")
+    lifetime_records: Positive | None = Field(
+        None, description="Records in after which other keys have taken the place of the active ones; None: they stay."
+    )
     hot_share: Ratio = Field(0.0, description="Share of records that carry a hot key.")
     hot_period_records: Positive | None = Field(None, description="Records in after which another key becomes hot.")
+    hot_period_s: Positive | None = Field(None, description="Seconds after which another key becomes hot.")
 
     @model_validator(mode="after")
     def _check(self) -> "Keys":
-        if (self.hot_share > 0) != (self.hot_period_records is not None):
-            raise ValueError("'hot_period_records' must be given where 'hot_share' is above 0, and only there")
+        periods = [p for p in (self.hot_period_records, self.hot_period_s) if p is not None]
+        if len(periods) != (self.hot_share > 0):
+            raise ValueError(
+                "where 'hot_share' is above 0, and only there, exactly one of 'hot_period_records' and 'hot_period_s' "
+                f"must be given, but hot_share is {self.hot_share:g} and {len(periods)} of them are given"
+            )
         return self
 
 
@@ -120,8 +129,11 @@ class Job(Format):
     description: str = Field(min_length=1)
     figures_from: str = Field(min_length=1, description="Source of the job's figures: paper, section, table, data set.")
     sql: Name | None = Field(None, description="The SQL file beside this one, if the job is SQL.")
-    key_groups: PositiveInt = Field(
-        32768, le=32768, description="Flink's maximum parallelism: keys are hashed to these groups, groups to tasks."
+    key_groups: PositiveInt | None = Field(
+        None,
+        le=32768,
+        description="Flink's maximum parallelism: keys are hashed to these groups, groups to tasks. None: as Flink "
+        "chooses for each operator, the power of two from 1.5 x its parallelism up, at least 128, at most 32768.",
     )
     operators: tuple[Operator, ...] = Field(min_length=2)
     edges: tuple[Edge, ...] = Field(min_length=1)
