@@ -1,0 +1,97 @@
+"""The catalogue: one YAML file per job in `jobs/`, one per cluster in `clusters/`, asked for by name or by path."""
+
+import difflib
+import os
+from pathlib import Path
+from typing import Final
+
+from models.cluster import Cluster
+from models.errors import InvalidInput
+from models.job import Job
+from pipelines.files import Model, read_as
+
+CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
+"""Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
+JOBS, CLUSTERS = "jobs", "clusters"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def catalogue_folder() -> Path:
+    """The folder that holds `jobs/` and `clusters/`."""
+    named = os.environ.get(CATALOGUE_VARIABLE)
+    return Path(named).expanduser() if named else Path(__file__).resolve().parent.parent
+
+
+def job_names() -> list[str]:
+    """Names of the jobs in the catalogue, sorted."""
+    return _names(JOBS)
+
+
+def cluster_names() -> list[str]:
+    """Names of the clusters in the catalogue, sorted."""
+    return _names(CLUSTERS)
+
+
+def load_job(name_or_path: str | Path) -> Job:
+    """A job by its name in the catalogue, or by the path of its file.
+
+    Raises:
+        InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
+    """
+    path = _find(JOBS, name_or_path)
+    job = read_as(path, Job)
+    if not _is_path(name_or_path):
+        _check_name(path, job.name)
+    return job
+
+
+def load_cluster(name_or_path: str | Path) -> Cluster:
+    """A cluster by its name in the catalogue, or by the path of its file.
+
+    Raises:
+        InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
+    """
+    path = _find(CLUSTERS, name_or_path)
+    cluster = read_as(path, Cluster)
+    if not _is_path(name_or_path):
+        _check_name(path, cluster.name)
+    return cluster
+
+
+def _files(kind: str) -> dict[str, Path]:
+    folder = catalogue_folder() / kind
+    if not folder.is_dir():
+        raise InvalidInput(
+            f"the catalogue folder {folder} does not exist; set {CATALOGUE_VARIABLE} to a folder that holds "
+            f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
+        )
+    return {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES}
+
+
+def _names(kind: str) -> list[str]:
+    return sorted(_files(kind))
+
+
+def _is_path(name_or_path: str | Path) -> bool:
+    """Anything with a path separator or one of the suffixes is a path; the rest are names."""
+    text = str(name_or_path)
+    return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith(SUFFIXES)
+
+
+def _find(kind: str, name_or_path: str | Path) -> Path:
+    if _is_path(name_or_path):
+        return Path(name_or_path)
+    files = _files(kind)
+    name = str(name_or_path)
+    if name in files:
+        return files[name]
+    near = difflib.get_close_matches(name, files, n=3, cutoff=0.4)
+    singular = kind.removesuffix("s")
+    known = f"known {kind}: {', '.join(files)}" if files else f"{catalogue_folder() / kind} is empty"
+    hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
+    raise InvalidInput(f"no {singular} {name!r} in the catalogue; {hint}{known}; a path to a file works too")
+
+
+def _check_name(path: Path, name: str) -> None:
+    if name != path.stem:
+        raise InvalidInput(f"{path}: field 'name' must be the file's own name {path.stem!r}, but got {name!r}")
