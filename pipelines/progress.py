@@ -22,16 +22,17 @@ class Progress(Protocol):
 
 
 class TerminalProgress:
-    """Remarks and progress bars on standard error, so that standard output stays clean."""
+    """Remarks and progress bars on standard error (or another console), so that standard output stays clean."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
 
     def say(self, message: str) -> None:
         self._console.print(message)
 
     def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-        yield from track(items, description=description, total=total, console=self._console, transient=True)
+        console, hidden = self._console, not self._console.is_terminal
+        yield from track(items, description, total=total, console=console, transient=True, disable=hidden)
 
 
 class Quiet:
