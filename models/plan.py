@@ -1,5 +1,6 @@
 """The plan: what to deploy, why, and what it was made from."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
@@ -14,10 +15,10 @@ Placement = dict[str, dict[str, PositiveInt]]
 class Interval(Format):
     """A prediction with the range it will lie in with the stated probability."""
 
-    value: NonNegative
-    low: NonNegative
-    high: NonNegative
-    probability: Ratio = 0.95
+    value: NonNegative = Field(description="The prediction itself.")
+    low: NonNegative = Field(description="Lower end of the range.")
+    high: NonNegative = Field(description="Upper end of the range.")
+    probability: Ratio = Field(0.95, description="Of the true value lying in the range.")
 
     @model_validator(mode="after")
     def _check(self) -> "Interval":
@@ -29,16 +30,16 @@ class Interval(Format):
 class CostVector(Format):
     """C = [C_cpu, C_io, C_net] of a placement (CAPSys Eq. 4), or thresholds alpha on it (Eq. 9)."""
 
-    cpu: NonNegative
-    io: NonNegative
-    net: NonNegative
+    cpu: NonNegative = Field(description="CPU; 0 is the best balance that any placement has, 1 the worst.")
+    io: NonNegative = Field(description="State access, on the same scale.")
+    net: NonNegative = Field(description="Network, on the same scale.")
 
 
 class OperatorPlan(Format):
     """What one operator gets."""
 
-    name: Name
-    parallelism: PositiveInt
+    name: Name = Field(description="Operator of the job's dataflow.")
+    parallelism: PositiveInt = Field(description="Number of its tasks.")
     managed_memory_mb: NonNegative = Field(description="Managed memory of one task, MiB; 0 where it keeps no state.")
     records_in_per_s: NonNegative = Field(description="Expected input of all its tasks at the target rate.")
     predicted_busyness: Ratio = Field(description="Expected mean busyness of its tasks at the target rate.")
@@ -50,37 +51,41 @@ class Lineage(Format):
 
     run: str = Field(description="Pipeline run that made the plan.")
     trigger: str = Field(description="'plan', 'replan' or 'rollback'.")
-    testbed: str
+    testbed: str = Field(description="Where the measurements come from: 'simulator' or 'recorded'.")
     model: str = Field(description="Surrogate, for example 'log'.")
     model_uri: str | None = Field(None, description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     policy: str = Field(description="What decided the parallelism: 'bids2' or 'ds2'.")
-    code_version: str
-    seed: int
+    code_version: str = Field(description="Version of Sluice that made the plan.")
+    seed: int = Field(description="Of everything random in the run.")
     digests: dict[str, str] = Field(
         default_factory=dict, description="Of job, cluster, profile, observations, features, ..."
     )
 
 
 class ParallelismChange(Format):
-    operator: Name
+    """An operator that gets more or fewer tasks."""
+
+    operator: Name = Field(description="Whose tasks.")
     before: int = Field(ge=0, description="0 where the operator is new.")
     after: int = Field(ge=0, description="0 where the operator is gone.")
 
 
 class MemoryChange(Format):
-    operator: Name
-    before_mb: NonNegative
-    after_mb: NonNegative
+    """An operator whose tasks get more or less managed memory."""
+
+    operator: Name = Field(description="Whose memory.")
+    before_mb: NonNegative = Field(description="Managed memory of one task before, MiB; 0 where the operator is new.")
+    after_mb: NonNegative = Field(description="The same after, MiB; 0 where the operator is gone.")
 
 
 class Difference(Format):
     """From one plan to another: what to change, and how many tasks must start on a worker where they were not."""
 
-    from_version: PositiveInt
-    parallelism: tuple[ParallelismChange, ...] = ()
-    managed_memory: tuple[MemoryChange, ...] = ()
-    task_slots_before: int = Field(ge=0)
-    task_slots_after: int = Field(ge=0)
+    from_version: PositiveInt = Field(description="Version that the difference starts from.")
+    parallelism: tuple[ParallelismChange, ...] = Field((), description="Operators whose number of tasks changes.")
+    managed_memory: tuple[MemoryChange, ...] = Field((), description="Operators whose managed memory changes.")
+    task_slots_before: int = Field(ge=0, description="`task_slots` of that version.")
+    task_slots_after: int = Field(ge=0, description="`task_slots` of this version.")
     tasks_moved: int = Field(ge=0, description="Tasks that start on a worker which did not run them.")
     tasks_stopped: int = Field(ge=0, description="Tasks that end on a worker which ran them.")
 
@@ -88,33 +93,61 @@ class Difference(Format):
 class PlanContent(Format):
     """All that a plan says but its place in the history of plans."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    job: Name
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    job: Name = Field(description="Job that the plan is for.")
     target_rate: Positive = Field(description="Records/s at the sources together.")
     source_rates: dict[str, NonNegative] = Field(description="Target rate of each source.")
     headroom: float = Field(ge=1.0, description="Factor on the target rate that was planned for.")
     task_slots: PositiveInt = Field(description="Tasks of all operators but the sources.")
     total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
-    operators: tuple[OperatorPlan, ...] = Field(min_length=1)
-    placement: Placement
-    cost: CostVector
-    thresholds: CostVector
-    placement_policy: str
+    slots_per_worker: PositiveInt | None = Field(None, description="Slots of every worker; null where workers differ.")
+    operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="What each operator gets.")
+    placement: Placement = Field(
+        description="Worker -> operator -> number of its tasks there; workers without tasks are left out."
+    )
+    cost: CostVector = Field(description="What the placement costs (CAPSys Eq. 4).")
+    thresholds: CostVector = Field(description="Bounds that the cost was to stay within (CAPSys Eq. 9).")
+    placement_policy: str = Field(description="What placed the tasks: 'caps', 'default' or 'evenly'.")
     placement_status: str = Field(description="optimal, feasible, or why not.")
-    predicted_mst: Interval
+    predicted_mst: Interval = Field(description="Maximal sustainable throughput that is expected, records/s.")
     reasons: tuple[str, ...] = Field(description="How the numbers came about, in words, in the order of the stages.")
-    lineage: Lineage
+    lineage: Lineage = Field(description="What the plan was made from.")
 
     @model_validator(mode="after")
-    def _check(self) -> "PlanContent":
-        placed: dict[str, int] = {}
-        for tasks in self.placement.values():
-            for operator, count in tasks.items():
-                placed[operator] = placed.get(operator, 0) + count
+    def _check_placement(self) -> "PlanContent":
         wanted = {o.name: o.parallelism for o in self.operators}
+        if len(wanted) != len(self.operators):
+            twice, count = Counter(o.name for o in self.operators).most_common(1)[0]
+            raise ValueError(f"operator names must be unique, but {twice!r} stands {count} times")
+        placed: Counter[str] = Counter()
+        for tasks in self.placement.values():
+            placed.update(tasks)
         if placed != wanted:
-            raise ValueError(f"the placement must hold every task once: wanted {wanted}, placed {placed}")
+            raise ValueError(f"the placement must hold every task once: wanted {wanted}, placed {dict(placed)}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_slots(self) -> "PlanContent":
+        wanted = self.parallelism
+        if self.total_slots != sum(wanted.values()):
+            raise ValueError(
+                f"total_slots must be the number of tasks, {sum(wanted.values())}, but got {self.total_slots}"
+            )
+        unknown = sorted(set(self.source_rates) - set(wanted))
+        if unknown:
+            raise ValueError(f"source_rates must name operators of the plan, but {unknown[0]!r} is none of them")
+        sources = sum(wanted[name] for name in self.source_rates)
+        if self.task_slots != self.total_slots - sources:
+            raise ValueError(
+                f"task_slots must leave out the tasks of the sources: {self.total_slots} - {sources} = "
+                f"{self.total_slots - sources}, but got {self.task_slots}"
+            )
+        fullest = max(sum(tasks.values()) for tasks in self.placement.values())
+        if self.slots_per_worker is not None and fullest > self.slots_per_worker:
+            raise ValueError(
+                f"a worker has {self.slots_per_worker} slots, but the placement puts {fullest} tasks on one"
+            )
         return self
 
     @property
@@ -125,12 +158,47 @@ class PlanContent(Format):
 class Plan(PlanContent):
     """One version of the plan of a job."""
 
-    version: PositiveInt
-    created_at: str = Field(description="ISO 8601, UTC.")
+    version: PositiveInt = Field(description="1 for the first plan of a job, then one more each time.")
+    created_at: str = Field(description="When the plan was made: ISO 8601, UTC.")
     difference: Difference | None = Field(None, description="From the previous version; None for the first.")
 
 
-def difference(before: Plan, after: Plan) -> Difference:
+class PlacementChange(Format):
+    """Tasks of one operator on one worker: as many start or stop there as the counts differ."""
+
+    worker: Name
+    operator: Name
+    before: int = Field(ge=0)
+    after: int = Field(ge=0)
+
+
+def same_deployment(one: PlanContent, other: PlanContent) -> bool:
+    """Whether a cluster that runs `one` already runs `other`.
+
+    True where parallelism, memory of the tasks and of the TaskManagers, and placement agree. What was predicted, the
+    target rate included, and how the plan came about may differ: nothing of that is deployed.
+    """
+    return _deployed(one) == _deployed(other)
+
+
+def _deployed(plan: PlanContent) -> tuple[object, ...]:
+    operators = {o.name: (o.parallelism, o.managed_memory_mb) for o in plan.operators}
+    return plan.job, operators, plan.memory_mb, plan.slots_per_worker, plan.placement
+
+
+def placement_changes(before: PlanContent, after: PlanContent) -> tuple[PlacementChange, ...]:
+    """Where tasks start or stop, by operator in the order of the plans, then by worker."""
+    names = list(dict.fromkeys([*before.parallelism, *after.parallelism]))
+    workers = list(dict.fromkeys([*before.placement, *after.placement]))
+    counts = [
+        (w, n, before.placement.get(w, {}).get(n, 0), after.placement.get(w, {}).get(n, 0))
+        for n in names
+        for w in workers
+    ]
+    return tuple(PlacementChange(worker=w, operator=n, before=b, after=a) for w, n, b, a in counts if b != a)
+
+
+def difference(before: Plan, after: PlanContent) -> Difference:
     """What turns `before` into `after`. Tasks of one operator are interchangeable, so only counts matter."""
     old, new = before.parallelism, after.parallelism
     old_memory = {o.name: o.managed_memory_mb for o in before.operators}
