@@ -22,7 +22,7 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: bounds are inclusive, and None where there is none."""
+    """One column: bounds are inclusive, and None where there is none; `values` are all that a text may be, if any."""
 
     name: str
     type: ColumnType
@@ -31,6 +31,7 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     nullable: bool = False
+    values: tuple[str, ...] = ()
 
 
 def _text(name: str, description: str) -> Column:
@@ -44,15 +45,30 @@ def _amount(name: str, unit: str, description: str, maximum: float | None = None
 SAMPLE_KEY: Final = ("run", "operator", "task", "time_s")
 """No two samples share these."""
 
+FEATURE_KEY: Final = ("run", "operator")
+"""No two rows of features share these."""
+
+SAMPLE_PHASES: Final = ("profile", "warmup", "cooldown", "ramp", "observe")
+
+FEATURE_PHASES: Final = ("profile", "observe")
+"""Phases that features are made from: the job has settled at the rate it is given."""
+
+ROUNDING: Final = 1e-6
+"""How far a share of time may lie above 1 (or below 0), being a quotient of sums of floating-point numbers."""
+
+TIME_SHARES_TOLERANCE: Final = 0.01
+"""How far busy, backpressured and idle time together may exceed their interval, as a share of it: a metrics system
+reads three gauges one after the other, not at one instant."""
+
 SAMPLE_COLUMNS: Final = (
     _text("run", "Measurement run the sample belongs to."),
     _text("job", "Job name."),
     _text("operator", "Operator name."),
     Column("task", ColumnType.LONG, "", "Index of the task within its operator.", 0),
     _text("worker", "Worker (TaskManager) the task is on."),
-    _text("phase", "Phase of the measurement: profile, warmup, cooldown, ramp or observe."),
+    Column("phase", ColumnType.STRING, "", "Phase of the measurement.", values=SAMPLE_PHASES),
     _amount("time_s", "s", "End of the interval, seconds since the run began."),
-    _amount("interval_s", "s", "Length of the interval."),
+    Column("interval_s", ColumnType.DOUBLE, "s", "Length of the interval.", 0.001),
     _amount("records_in", "records", "Records taken from the input; at sources, records generated."),
     _amount("records_out", "records", "Records pushed to the output; at sources, records emitted."),
     _amount("bytes_out", "bytes", "Bytes pushed to the output."),
@@ -78,7 +94,7 @@ FEATURE_COLUMNS: Final = (
     _text("job", "Job name."),
     _text("operator", "Operator name."),
     Column("tasks", ColumnType.LONG, "tasks", "Tasks of the operator that reported.", 1),
-    _amount("observed_s", "s", "Observed time covered by the samples."),
+    _amount("observed_s", "s", "Time covered by the samples of the task that reported longest."),
     _amount("observed_input_rate", "records/s", "Sum over tasks of records in per second of elapsed time (DS2 Eq. 3)."),
     _amount(
         "observed_output_rate", "records/s", "Sum over tasks of records out per second of elapsed time (DS2 Eq. 4)."
@@ -86,37 +102,58 @@ FEATURE_COLUMNS: Final = (
     _amount(
         "true_processing_rate",
         "records/s",
-        "Sum over tasks of records in per useful second (DS2 Eq. 1, 5).",
+        "Sum over tasks of records in per useful second (DS2 Eq. 1, 5); null where a task had no useful time.",
         nullable=True,
     ),
     _amount(
         "true_output_rate",
         "records/s",
-        "Sum over tasks of records out per useful second (DS2 Eq. 2, 6).",
+        "Sum over tasks of records out per useful second (DS2 Eq. 2, 6); null where a task had no useful time.",
         nullable=True,
     ),
     _amount(
         "true_rate_per_task",
         "records/s",
-        "o^i of StreamBed Table 1: input rate over busyness.",
+        "o^i of StreamBed Table 1: observed input rate per task over busyness; null where no task had useful time.",
         nullable=True,
     ),
-    _amount("selectivity", "records", "Records out per record in.", nullable=True),
-    _amount("records_in_per_source_record", "records", "r^i of StreamBed Table 1."),
-    _amount("busyness", "ratio", "Mean share of time busy.", 1.0),
+    _amount("selectivity", "records", "Records out per record in; null where none came in.", nullable=True),
+    _amount(
+        "records_in_per_source_record",
+        "records",
+        "r^i of StreamBed Table 1: observed input rate over the output rate of all sources; null where they emitted "
+        "nothing.",
+        nullable=True,
+    ),
+    _amount("busyness", "ratio", "Mean over tasks of the share of time busy.", 1.0),
     _amount("max_busyness", "ratio", "Share of time busy of the busiest task.", 1.0),
-    _amount("backpressure", "ratio", "Mean share of time backpressured.", 1.0),
-    _amount("idleness", "ratio", "Mean share of time idle.", 1.0),
-    _amount("cpu_s_per_record", "s", "CPU seconds per record in.", nullable=True),
-    _amount("state_bytes_per_record", "bytes", "State bytes read and written per record in.", nullable=True),
-    _amount("bytes_out_per_record", "bytes", "Bytes emitted per record in.", nullable=True),
+    _amount("backpressure", "ratio", "Mean over tasks of the share of time backpressured.", 1.0),
+    _amount("idleness", "ratio", "Mean over tasks of the share of time idle.", 1.0),
+    _amount("cpu_s_per_record", "s", "CPU seconds per record in; null where none came in.", nullable=True),
+    _amount(
+        "state_bytes_per_record",
+        "bytes",
+        "State bytes read and written per record in; null where none came in.",
+        nullable=True,
+    ),
+    _amount("bytes_out_per_record", "bytes", "Bytes emitted per record in; null where none came in.", nullable=True),
     _amount(
         "cache_hit_rate", "ratio", "State reads answered from memory; null where there were none.", 1.0, nullable=True
     ),
-    _amount("state_latency_s", "s", "Mean latency of a state access.", nullable=True),
-    _amount("skew", "ratio", "Records in of the busiest task over the mean of its operator's tasks.", nullable=True),
+    _amount(
+        "state_latency_s",
+        "s",
+        "Mean latency of a state access, samples weighted by their reads; null where there were none.",
+        nullable=True,
+    ),
+    _amount(
+        "skew",
+        "ratio",
+        "Records in of the task that got most over the mean of its operator's tasks; null where none came in.",
+        nullable=True,
+    ),
 )
-"""One row for each run and operator, over the samples of the phases `profile` and `observe`."""
+"""One row for each run and operator, over the samples of FEATURE_PHASES. Sources are the operators with a lag."""
 
 
 @dataclass(frozen=True)

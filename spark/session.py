@@ -1,0 +1,127 @@
+"""One way to a Spark session, for stages, jobs, tests and benchmarks: quiet, on loopback where that is possible, UTC.
+
+The jobs here are DataFrame expressions: executors run no Python, so a stand-alone cluster needs Spark and nothing of
+Sluice. A job that brings Python to executors has to ship the wheel (`spark.submit.pyFiles`) itself.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Final
+from urllib.parse import urlsplit
+
+from py4j.java_gateway import JavaGateway
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from models.errors import SluiceError
+from spark.java import find_java
+
+MASTER_VARIABLE: Final = "SLUICE_SPARK_MASTER"
+DRIVER_MEMORY_VARIABLE: Final = "SLUICE_SPARK_DRIVER_MEMORY"
+DEFAULT_MASTER: Final = "local[*]"
+DEFAULT_DRIVER_MEMORY: Final = "1g"
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""spark-submit sets this: the JVM is there already, and its options hold the master."""
+
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Sums are taken before the shuffle, so what is shuffled is small; adaptive execution joins empty partitions.
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+}
+
+
+def session(master: str | None = None, driver_memory: str | None = None) -> SparkSession:
+    """The session of this process, started if there is none; starting takes some seconds.
+
+    Args:
+        master: Spark master URL, for example `local[2]` or `spark://host:7077`; without one, the environment variable
+            SLUICE_SPARK_MASTER, else what spark-submit was given, else `local[*]`.
+        driver_memory: heap of the driver's JVM, for example `2g`; without one, the environment variable
+            SLUICE_SPARK_DRIVER_MEMORY, else 1g. It cannot change once the JVM runs.
+
+    Raises:
+        SluiceError: there is no Java 17 or newer, Spark did not start, or this process has a session with another
+            master.
+    """
+    wanted = master or os.environ.get(MASTER_VARIABLE)
+    running = SparkContext._active_spark_context
+    if running is not None:
+        if wanted is not None and running.master != wanted:
+            raise SluiceError(
+                f"this process already has a Spark session on {running.master}, so it cannot have one on {wanted}; "
+                f"stop that one first, or start a new process"
+            )
+        return SparkSession.builder.getOrCreate()
+    return _start(_configuration(wanted, driver_memory))
+
+
+def _configuration(master: str | None, driver_memory: str | None) -> SparkConf:
+    submitted = _SUBMITTED in os.environ
+    conf = SparkConf(loadDefaults=submitted)
+    if master is not None or not submitted:
+        conf.setMaster(master or DEFAULT_MASTER)
+    conf.setIfMissing("spark.app.name", "sluice")
+    memory = driver_memory or os.environ.get(DRIVER_MEMORY_VARIABLE)
+    conf.setIfMissing("spark.driver.memory", memory or DEFAULT_DRIVER_MEMORY)
+    for name, value in _SETTINGS.items():
+        conf.setIfMissing(name, value)
+    if _is_local(conf.get("spark.master") or DEFAULT_MASTER):
+        conf.setIfMissing("spark.driver.bindAddress", _LOOPBACK[0])
+        conf.setIfMissing("spark.driver.host", _LOOPBACK[0])
+    return conf
+
+
+def _is_local(master: str) -> bool:
+    """Whether executors run on this machine, so that the driver need not listen on any other interface."""
+    return master.startswith("local") or urlsplit(master).hostname in _LOOPBACK
+
+
+def _start(conf: SparkConf) -> SparkSession:
+    # The JVM's own warnings go to a file without a name: they mean nothing to a user, and failures come as exceptions.
+    with tempfile.TemporaryFile() as log, _environment(conf):
+        try:
+            gateway: JavaGateway | None = None
+            if _SUBMITTED not in os.environ and SparkContext._gateway is None:
+                gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except (PySparkException, OSError) as error:
+            raise SluiceError(
+                f"Spark did not start with master {conf.get('spark.master')}: {error}; it said: {_tail(log)}"
+            ) from None
+
+
+@contextmanager
+def _environment(conf: SparkConf) -> Iterator[None]:
+    """What the JVM and Python workers inherit: this interpreter, the Java that was found, the loopback address."""
+    wanted = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if _SUBMITTED not in os.environ:
+        wanted["JAVA_HOME"] = str(find_java())
+    if _is_local(conf.get("spark.master") or DEFAULT_MASTER):
+        wanted["SPARK_LOCAL_IP"] = _LOOPBACK[0]
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _tail(log: IO[bytes], characters: int = 600) -> str:
+    log.seek(0)
+    text = " ".join(log.read().decode(errors="replace").split())
+    return text[-characters:] or "nothing"
