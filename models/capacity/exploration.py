@@ -1,0 +1,215 @@
+"""Which budget to measure next (StreamBed section 6, candidate search).
+
+The corners of the search space come first: the lowest and highest number of slots with the lowest and highest memory.
+Then Bayesian optimisation suggests budgets: a Gaussian process over (slots, memory level) models the cost, and
+Expected Improvement picks the next point. The cost of a point is the lowest LOOCV error among the candidate surrogates
+once it was measured (Eq. 9); the corners all get the cost after the last of them, since no model can be judged before.
+
+After at least 3 such measurements the search stops when the cost has grown by more than 10 % since the one before, or
+after 20. A budget may be suggested again: measurements vary, and a second one of the same point tells how much.
+"""
+
+import math
+import warnings
+from functools import cached_property
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from skopt import Optimizer
+from skopt.space import Integer
+
+from models.capacity.observation import Budget
+from models.capacity.surrogates import SURROGATES, Dataset, loocv_rmse
+from models.errors import InvalidInput, SluiceError
+from models.schema import Format, NonNegative, Positive, PositiveInt
+
+MOST_GROWTH: Final = 0.10
+"""The search stops when the error grows by more than this share between two measurements."""
+_EXACT: Final = 1e-9
+"""Errors below this share of the MST are rounding: a perfect fit does not get worse."""
+
+
+class SearchSpace(Format):
+    """The budgets that may be measured."""
+
+    min_slots: PositiveInt = Field(description="Fewest task slots: one for each operator but the sources.")
+    max_slots: PositiveInt = Field(description="Most task slots of the testbed.")
+    memory_levels_mb: tuple[Positive, ...] = Field(
+        min_length=1, description="TaskManager memory sizes, MiB, ascending."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.min_slots > self.max_slots:
+            raise ValueError(
+                f"min_slots <= max_slots must hold, but got (min_slots={self.min_slots}, max_slots={self.max_slots})"
+            )
+        if list(self.memory_levels_mb) != sorted(set(self.memory_levels_mb)):
+            raise ValueError(f"memory_levels_mb must ascend without repeats, but got {list(self.memory_levels_mb)}")
+        return self
+
+    @cached_property
+    def corners(self) -> tuple[Budget, ...]:
+        """Lowest and highest slots at the lowest, then at the highest memory; fewer where those coincide."""
+        levels = self.memory_levels_mb
+        return tuple(
+            Budget(task_slots=slots, memory_mb=memory)
+            for memory in dict.fromkeys((levels[0], levels[-1]))
+            for slots in dict.fromkeys((self.min_slots, self.max_slots))
+        )
+
+
+class ExplorationStep(Format):
+    """One measured budget, and how good the models were after it."""
+
+    budget: Budget
+    mst: Positive = Field(description="Measured MST, records/s.")
+    loocv: dict[str, NonNegative] = Field(
+        description="LOOCV RMSE of each candidate with all measurements so far, records/s; empty after a single one."
+    )
+    suggested_by: Literal["corner", "bayesian"]
+
+    @property
+    def error(self) -> float | None:
+        """The cost: the lowest LOOCV error (Eq. 9), records/s; None after a single measurement."""
+        return min(self.loocv.values()) if self.loocv else None
+
+
+class Exploration:
+    """State machine: `next()` says which budget to measure, `observe()` takes its MST.
+
+    Everything follows from the space, the seed and the observations: a new exploration that is fed with the same ones
+    goes on where the old one was stopped.
+    """
+
+    def __init__(self, space: SearchSpace, seed: int, min_measurements: int = 3, max_measurements: int = 20) -> None:
+        """Begin a search.
+
+        Args:
+            seed: of the Gaussian process and its acquisition, 0 to 2^32 - 1.
+            min_measurements: fewest after the corners.
+            max_measurements: most after the corners.
+        """
+        if not 1 <= min_measurements <= max_measurements:
+            raise InvalidInput(
+                "1 <= min_measurements <= max_measurements must hold, but got "
+                f"(min_measurements={min_measurements}, max_measurements={max_measurements})"
+            )
+        self.space = space
+        self._min, self._max = min_measurements, max_measurements
+        self._steps: list[ExplorationStep] = []
+        self._suggester = _Suggester(space, seed)
+        self._reason: str | None = None
+        self._pending: Budget | None = space.corners[0]
+
+    def next(self) -> Budget | None:
+        """The budget to measure now; None when the search has ended. The same until `observe` was called."""
+        return self._pending
+
+    def observe(self, mst: float) -> None:
+        """Take the MST measured with the budget of `next()`, records/s."""
+        if self._pending is None:
+            raise SluiceError("observe() must follow a next() that returned a budget, but the exploration has ended")
+        if not (math.isfinite(mst) and mst > 0):
+            raise InvalidInput(f"an MST must be finite and above 0, but got {mst}")
+        self._record(self._pending, mst)
+        self._pending = self._decide()
+
+    @property
+    def steps(self) -> tuple[ExplorationStep, ...]:
+        """What was measured, in order."""
+        return tuple(self._steps)
+
+    @property
+    def reason(self) -> str:
+        """Why the search ended, in words; while it runs, that it does."""
+        return self._reason or f"still exploring, {len(self._steps)} measured"
+
+    def _record(self, budget: Budget, mst: float) -> None:
+        measured = [*((s.budget, s.mst) for s in self._steps), (budget, mst)]
+        data = Dataset(
+            np.array([b.memory_mb for b, _ in measured]),
+            np.array([b.task_slots for b, _ in measured]),
+            np.array([m for _, m in measured]),
+        )
+        loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
+        by: Literal["corner", "bayesian"] = "corner" if len(self._steps) < len(self.space.corners) else "bayesian"
+        self._steps.append(ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by))
+
+    def _decide(self) -> Budget | None:
+        """What to measure after the last step, or why not to go on."""
+        corners = self.space.corners
+        done = len(self._steps) - len(corners)
+        if done < 0:
+            return corners[len(self._steps)]
+        self._reason = self._stop_after(done)
+        if self._reason is not None:
+            return None
+        error = self._steps[-1].error
+        if done == 0:
+            self._suggester.tell(list(corners), error)
+        else:
+            self._suggester.tell([self._steps[-1].budget], error)
+        return self._suggester.ask()
+
+    def _stop_after(self, done: int) -> str | None:
+        """Why to stop after `done` measurements beyond the corners; None to go on."""
+        if done < self._min:
+            return None
+        before, now = self._steps[-2].error, self._steps[-1].error
+        if before is not None and now is not None:
+            rounding = _EXACT * max(s.mst for s in self._steps)
+            if now > before * (1 + MOST_GROWTH) + rounding:
+                growth = (
+                    f"by {now / before - 1:.0%}, from {before:,.0f} to {now:,.0f} records/s" if before else "from 0"
+                )
+                return f"the error grew {growth} with the last of {done} measurements after the corners"
+        if done >= self._max:
+            return f"the limit of {self._max} measurements after the corners was reached"
+        return None
+
+
+class _Suggester:
+    """Bayesian optimisation over slots and memory levels; a dimension with a single level takes no part."""
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        self._space = space
+        self._vary_slots = space.min_slots < space.max_slots
+        self._vary_memory = len(space.memory_levels_mb) > 1
+        dimensions = []
+        if self._vary_slots:
+            dimensions.append(Integer(space.min_slots, space.max_slots))
+        if self._vary_memory:
+            dimensions.append(Integer(0, len(space.memory_levels_mb) - 1))
+        self._optimizer: Any = None
+        if dimensions:
+            self._optimizer = Optimizer(
+                dimensions,
+                base_estimator="GP",
+                acq_func="EI",
+                n_initial_points=len(space.corners),
+                avoid_duplicates=False,  # else a repeat, which is wanted, becomes a random point
+                random_state=seed,
+            )
+
+    def tell(self, budgets: list[Budget], error: float | None) -> None:
+        """The error that the models had once these budgets were measured."""
+        if self._optimizer is not None:
+            points = [self._point(budget) for budget in budgets]
+            self._optimizer.tell(points, [error] * len(points))
+
+    def ask(self) -> Budget:
+        """The next budget; where nothing varies, the only one there is."""
+        if self._optimizer is None:
+            return self._space.corners[0]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The objective has been evaluated at point")
+            coordinates = [int(c) for c in self._optimizer.ask()]
+        slots = coordinates.pop(0) if self._vary_slots else self._space.min_slots
+        level = coordinates.pop(0) if self._vary_memory else 0
+        return Budget(task_slots=slots, memory_mb=self._space.memory_levels_mb[level])
+
+    def _point(self, budget: Budget) -> list[int]:
+        level = self._space.memory_levels_mb.index(budget.memory_mb)
+        return [budget.task_slots] * self._vary_slots + [level] * self._vary_memory
