@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Self
+from pathlib import Path
+from typing import Literal, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 from pipelines.catalogue import load_cluster, load_job
-from pipelines.digests import digest
+from pipelines.digests import digest, digest_bytes
+from pipelines.files import read_text
 from pipelines.progress import Progress, Quiet
 from pipelines.workspace import Workspace
+
+Output = TypeVar("Output", bound=BaseModel)
 
 
 class PlanRequest(Format):
@@ -24,6 +28,7 @@ class PlanRequest(Format):
     cluster: str = Field("production", description="Name of a cluster of the catalogue, or path of a cluster file.")
     testbed: Literal["simulator", "recorded"] = "simulator"
     measurements: str | None = Field(None, description="Path of a measurements CSV, for the recorded testbed.")
+    measurement_rows: PositiveInt | None = Field(None, description="Use only so many first rows of the measurements.")
     model: Literal["auto", "linear", "log", "sqrt"] = "auto"
     headroom: float = Field(1.1, ge=1.0, description="Factor on the target rate that is planned for.")
     memory_mb: Positive | None = Field(
@@ -62,11 +67,21 @@ class PipelineRun:
         """The request's own name for it, or a digest of all that the run's result depends on."""
         if self.request.run is not None:
             return self.request.run
-        return digest([self.request, self.job, self.cluster])[:12]
+        return digest([self.request, self.job, self.cluster, self.measurements_digest])[:12]
+
+    @cached_property
+    def measurements_digest(self) -> str:
+        """Of the content of the measurements file; empty where there is none."""
+        path = self.request.measurements
+        return digest_bytes(read_text(Path(path)).encode()) if path else ""
 
     def key(self, *parts: str) -> str:
         """Workspace key of one of this run's artifacts."""
         return "/".join(["runs", self.job.name, self.run_id, *parts])
+
+    def output(self, name: str, model: type[Output]) -> Output:
+        """What an earlier stage of this run kept under a name. Raises Missing where it has not run."""
+        return self.workspace.read_output(self.key(name), model)
 
     def start(self) -> str:
         """Keep the request in the workspace, so that every stage can be run from the returned URI alone."""

@@ -1,0 +1,58 @@
+"""From a target rate to a budget: which memory, and how many task slots (StreamBed section 6, model usage)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from models.capacity.observation import Budget
+from models.capacity.sizing import task_slots_for
+from models.capacity.surrogates import Surrogate
+from models.errors import Infeasible, InvalidInput
+
+SLOTS_WORTH_MEMORY: Final = 0.01
+"""More memory is taken only where it saves more than this share of the task slots: less is within what measurements
+of the same configuration differ by (StreamBed sees under 1 % between the profiles of q5)."""
+
+
+@dataclass(frozen=True)
+class BudgetChoice:
+    """The budget chosen, what the other memory sizes would have needed, and why."""
+
+    budget: Budget
+    task_slots_by_memory_mb: dict[float, int]
+    reason: str
+
+
+def choose_budget(
+    surrogate: Surrogate, memory_levels_mb: Sequence[float], rate: float, headroom: float, fewest_task_slots: int
+) -> BudgetChoice:
+    """The least memory whose number of task slots is within 1 % of the fewest.
+
+    Args:
+        memory_levels_mb: TaskManager memory sizes that may be used, MiB.
+        rate: target, records/s at the sources together.
+        headroom: the model is asked for this many times the rate.
+        fewest_task_slots: one for each operator but the sources.
+
+    Raises:
+        Infeasible: no memory size reaches the rate.
+    """
+    if not memory_levels_mb:
+        raise InvalidInput("at least one TaskManager memory size must be given")
+    slots: dict[float, int] = {}
+    refusals: list[str] = []
+    for memory_mb in sorted(memory_levels_mb):
+        try:
+            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, fewest_task_slots)
+        except Infeasible as refusal:
+            refusals.append(str(refusal))
+    if not slots:
+        raise Infeasible(refusals[0])
+    fewest = min(slots.values())
+    memory_mb = min(m for m, s in slots.items() if s <= fewest * (1 + SLOTS_WORTH_MEMORY))
+    others = ", ".join(f"{s} with {m:,.0f} MiB" for m, s in slots.items() if m != memory_mb)
+    reason = (
+        f"the {surrogate.name} model needs {slots[memory_mb]} task slots with {memory_mb:,.0f} MiB per TaskManager for "
+        f"{headroom:g} x {rate:,.0f} records/s" + (f" (else {others})" if others else "")
+    )
+    return BudgetChoice(Budget(task_slots=slots[memory_mb], memory_mb=memory_mb), slots, reason)

@@ -1,0 +1,96 @@
+"""Give a budget its best configuration and measure it: StreamBed's Configuration Optimizer (section 5)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from models.capacity.bids2 import bids2
+from models.capacity.observation import Budget, Observation, OperatorRates
+from models.errors import Infeasible, SluiceError
+from models.job import Job
+from pipelines.estimate import OBSERVE, mst_settings, operator_rates, samples_of, search_mst
+from testbeds.protocol import Configuration, Testbed
+
+SOURCE_MARGIN = 2.0
+"""Sources can emit this many times the rate expected of the job, so that they are never what limits it."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An observation with the samples it rests on."""
+
+    observation: Observation
+    samples: pa.Table
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Measures budgets of one job on one testbed."""
+
+    job: Job
+    testbed: Testbed
+    source_rate_per_task: Mapping[str, float]
+    """Records/s of useful time that one task of each source emits, from the profile."""
+    saturated_rate: float
+    """Records/s that one task of each operator took in the profile; the expectation of a single-task run."""
+
+    @property
+    def fewest_task_slots(self) -> int:
+        """One task for each operator but the sources: the single-task configuration."""
+        return len(self.job.scaled_operators)
+
+    def measure_single_task(self, memory_mb: float, run: str, seed: int) -> Measurement:
+        """Measure the configuration where each operator has a single task; its rates feed BIDS2."""
+        tasks = {o.name: 1 for o in self.job.scaled_operators}
+        return self._measure(tasks, memory_mb, self.saturated_rate, None, run, seed)
+
+    def measure(self, budget: Budget, single_task: tuple[OperatorRates, ...], run: str, seed: int) -> Measurement:
+        """Find the best parallelism for a budget from the rates of a single-task run, and measure its MST.
+
+        Raises:
+            Infeasible: the budget has fewer slots than the job has operators, or more than the testbed has.
+        """
+        best = bids2(single_task, budget.task_slots)
+        return self._measure(best.parallelism, budget.memory_mb, best.source_rate, best.source_rate, run, seed)
+
+    def _measure(
+        self, tasks: Mapping[str, int], memory_mb: float, expected: float, bids2_rate: float | None, run: str, seed: int
+    ) -> Measurement:
+        slots = sum(tasks.values())
+        if slots > self.testbed.limits.max_task_slots:
+            raise Infeasible(
+                f"a configuration must fit the testbed's {self.testbed.limits.max_task_slots} task slots, but needs "
+                f"{slots}; lower the most task slots to explore, or use a larger testbed"
+            )
+        parallelism = {**self.source_tasks(SOURCE_MARGIN * expected), **tasks}
+        configuration = Configuration(parallelism=parallelism, memory_mb=memory_mb)
+        settings = mst_settings(self.job).model_copy(update={"warmup_rate": SOURCE_MARGIN * expected})
+        with self.testbed.deploy(self.job, configuration, run=run, seed=seed) as deployed:
+            search, windows = search_mst(deployed, settings)
+            elapsed = deployed.elapsed_s
+        if search.mst is None:
+            raise SluiceError(
+                f"no rate was sustained by {dict(tasks)} with {memory_mb:g} MiB per TaskManager ({search.reason}); give the "
+                "TaskManagers more memory, or measure for longer"
+            )
+        observed = [w.samples for w in windows if w.samples.num_rows and w.samples["phase"][0].as_py() == OBSERVE]
+        observation = Observation(
+            run=run,
+            task_slots=slots,
+            memory_mb=memory_mb,
+            parallelism=parallelism,
+            mst=search.mst,
+            operators=operator_rates(self.job, observed[-1]),
+            bids2_rate=bids2_rate,
+            measured_s=elapsed,
+        )
+        return Measurement(observation, samples_of(windows))
+
+    def source_tasks(self, rate: float) -> dict[str, int]:
+        """Tasks that each source needs to emit its share of `rate` records/s."""
+        return {
+            source.name: max(1, math.ceil(rate * source.rate_share / self.source_rate_per_task[source.name]))
+            for source in self.job.sources
+        }

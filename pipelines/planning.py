@@ -1,0 +1,99 @@
+"""Stage `plan`: the tasks get their workers, and everything decided so far becomes the content of a plan."""
+
+import time
+
+from models.errors import Infeasible
+from models.placement import place
+from models.plan import Lineage, OperatorPlan, PlanContent
+from pipelines.digests import digest
+from pipelines.exploration_record import ExplorationRecord
+from pipelines.run import PipelineRun
+from pipelines.tuning import TunedScaling
+from pipelines.version import code_version
+
+PLACEMENT_POLICY = "caps"
+
+
+def plan(run: PipelineRun) -> str:
+    """Place the tasks within the tuned thresholds; returns the URI of `plan.json`."""
+    key = run.key("plan.json")
+    tuned = run.output("thresholds.json", TunedScaling)
+    inputs = {"thresholds": digest(tuned), "cluster": digest(run.cluster)}
+    content = run.workspace.once(key, inputs, PlanContent, lambda: plan_content(run, tuned, trigger="plan"))
+    run.progress.say(f"plan: {content.total_slots} tasks on {len(content.placement)} workers")
+    return run.workspace.uri(key)
+
+
+def plan_content(run: PipelineRun, tuned: TunedScaling, trigger: str) -> PlanContent:
+    """Place a tuned scaling on the run's cluster and say where everything comes from.
+
+    Raises:
+        Infeasible: no placement meets the thresholds.
+    """
+    scaling = tuned.scaling
+    placed = place(
+        scaling.dataflow, run.cluster, PLACEMENT_POLICY, tuned.thresholds, run.request.seed, clock=time.monotonic
+    )
+    if placed.placement is None:
+        raise Infeasible(f"no placement was found within the thresholds {tuned.thresholds} ({placed.status})")
+    slots = {w.slots for w in run.cluster.workers}
+    return PlanContent(
+        job=run.job.name,
+        target_rate=scaling.target_rate,
+        source_rates={s.name: s.rate_share * scaling.target_rate for s in run.job.sources},
+        headroom=scaling.headroom,
+        task_slots=scaling.budget.task_slots,
+        total_slots=scaling.dataflow.tasks,
+        memory_mb=scaling.budget.memory_mb,
+        slots_per_worker=slots.pop() if len(slots) == 1 else None,
+        operators=tuple(_operator(tuned, name) for name in run.job.order),
+        placement=placed.placement,
+        cost=placed.cost,
+        thresholds=tuned.thresholds,
+        placement_policy=PLACEMENT_POLICY,
+        placement_status=placed.status,
+        predicted_mst=scaling.predicted_mst,
+        reasons=(*scaling.reasons, tuned.origin, *_placement_reason(tuned)),
+        lineage=_lineage(run, tuned, trigger),
+    )
+
+
+def _operator(tuned: TunedScaling, name: str) -> OperatorPlan:
+    scaling = tuned.scaling
+    tasks, records_in = scaling.parallelism[name], scaling.records_in_per_s[name]
+    return OperatorPlan(
+        name=name,
+        parallelism=tasks,
+        managed_memory_mb=scaling.managed_memory_mb[name],
+        records_in_per_s=records_in,
+        predicted_busyness=min(1.0, records_in / (tasks * scaling.true_rate_per_task[name])),
+        reason=scaling.operator_reasons[name],
+    )
+
+
+def _placement_reason(tuned: TunedScaling) -> tuple[str, ...]:
+    single, joint = tuned.single, tuned.thresholds
+    return (
+        f"alone, CPU, state access and network could be balanced to {single.cpu:.4f}, {single.io:.4f} and "
+        f"{single.net:.4f} (0 is even, 1 the worst); together to {joint.cpu:.4f}, {joint.io:.4f} and {joint.net:.4f}",
+    )
+
+
+def _lineage(run: PipelineRun, tuned: TunedScaling, trigger: str) -> Lineage:
+    return Lineage(
+        run=run.run_id,
+        trigger=trigger,
+        testbed=run.request.testbed,
+        model=tuned.model,
+        model_uri=tuned.model_uri,
+        policy=tuned.scaling.policy,
+        code_version=code_version(),
+        seed=run.request.seed,
+        digests={
+            "job": digest(run.job),
+            "cluster": digest(run.cluster),
+            "request": digest(run.request),
+            "exploration": digest(run.output("exploration.json", ExplorationRecord)),
+            "scaling": digest(tuned.scaling),
+        },
+    )

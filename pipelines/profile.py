@@ -1,0 +1,68 @@
+"""Stage `profile`: each operator on a worker of its own, below saturation (CAPSys section 5.1)."""
+
+from pydantic import Field
+
+from models.job import Job
+from models.plan import Placement
+from models.schema import Format, NonNegative, Positive
+from pipelines.digests import digest
+from pipelines.estimate import mst_settings, operator_rates, samples_of, source_rates_per_task
+from pipelines.run import PipelineRun
+from pipelines.samples import write_samples
+from pipelines.testbeds import open_profiling_testbed
+from testbeds.protocol import Configuration
+
+PROFILE_SHARE = 0.5
+"""Of the saturated rate: low enough that no operator waits for another, high enough that each is seen to work."""
+PROFILE_S = 60.0
+PROBE_RATE = 1e9
+"""Far above what any single-task configuration takes; sources emit what backpressure lets through."""
+
+
+class ProfileRecord(Format):
+    """Where the profile's samples lie and what it found; unit costs are read from the samples by `features`."""
+
+    run: str = Field(description="Run whose samples hold the profile.")
+    saturated_rate: Positive = Field(description="Records/s that one task of each operator took when offered more.")
+    profiled_rate: Positive = Field(description="Records/s at which the profile was taken.")
+    source_rate_per_task: dict[str, Positive] = Field(description="True rate of one task of each source, records/s.")
+    measured_s: NonNegative = Field(description="Time on the testbed, seconds.")
+
+
+def profile(run: PipelineRun) -> str:
+    """Profile the job, or find that it was done; returns the URI of `profile.json`."""
+    key = run.key("profile.json")
+    inputs = {"job": digest(run.job), "seed": str(run.request.seed)}
+    record = run.workspace.once(key, inputs, ProfileRecord, lambda: _measure(run))
+    run.progress.say(f"profile: one task of each operator saturates at {record.saturated_rate:,.0f} records/s")
+    return run.workspace.uri(key)
+
+
+def _measure(run: PipelineRun) -> ProfileRecord:
+    name = f"{run.run_id}-profile"
+    testbed = open_profiling_testbed(run)
+    configuration = Configuration(
+        parallelism={o.name: 1 for o in run.job.operators},
+        memory_mb=testbed.limits.memory_levels_mb[-1],
+        placement=_isolating_placement(run.job),
+    )
+    warmup_s = mst_settings(run.job).warmup_s
+    with testbed.deploy(run.job, configuration, run=name, seed=run.request.seed) as deployed:
+        warmup = deployed.inject(PROBE_RATE, warmup_s, "warmup")
+        rate = PROFILE_SHARE * warmup.achieved_rate
+        settle = deployed.inject(rate, PROFILE_S, "ramp")
+        window = deployed.inject(rate, PROFILE_S, "profile")
+        elapsed = deployed.elapsed_s
+    write_samples(run.workspace, samples_of([warmup, settle, window]))
+    operator_rates(run.job, window.samples)
+    return ProfileRecord(
+        run=name,
+        saturated_rate=warmup.achieved_rate,
+        profiled_rate=rate,
+        source_rate_per_task=source_rates_per_task(run.job, window.samples),
+        measured_s=elapsed,
+    )
+
+
+def _isolating_placement(job: Job) -> Placement:
+    return {f"profile-{o.name}": {o.name: 1} for o in job.operators}

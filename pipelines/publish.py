@@ -1,0 +1,38 @@
+"""Stage `publish`: the plan becomes a version, with its report beside it and its figures in MLflow."""
+
+from datetime import UTC, datetime
+
+from models.plan import Plan, PlanContent
+from pipelines.exploration_record import ExplorationRecord
+from pipelines.plan_store import PlanStore
+from pipelines.registry import load_champion
+from pipelines.report import Subject, render
+from pipelines.run import PipelineRun
+from pipelines.tuning import TunedScaling
+
+
+def publish(run: PipelineRun) -> str:
+    """Store the plan and write its report; returns the URI of the plan. Repeating it makes no second version."""
+    plan = store_version(run, run.output("plan.json", PlanContent), run.output("thresholds.json", TunedScaling))
+    return PlanStore(run.workspace).uri(plan.job, plan.version)
+
+
+def store_version(run: PipelineRun, content: PlanContent, tuned: TunedScaling) -> Plan:
+    """Make the content the newest version of the job's plan, and write its report beside it."""
+    plan = PlanStore(run.workspace).publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
+    subject = Subject(
+        plan=plan,
+        job=run.job,
+        cluster=run.cluster,
+        scaling=tuned.scaling,
+        exploration=run.output("exploration.json", ExplorationRecord),
+        champion=load_champion(run.workspace, run.job.name).surrogate,
+    )
+    run.workspace.write_bytes(report_key(plan.job, plan.version), render(subject).encode())
+    run.progress.say(f"publish: plan {plan.job}@{plan.version}")
+    return plan
+
+
+def report_key(job: str, version: int) -> str:
+    """Workspace key of the report of a plan."""
+    return f"reports/{job}/v{version:06d}.html"

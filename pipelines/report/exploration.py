@@ -1,0 +1,77 @@
+"""The exploration's history: what was measured, and how well the candidates predicted it."""
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from pipelines.report.style import MODEL_COLOURS, NEUTRAL, layout
+from pipelines.report.subject import Subject
+
+
+@dataclass(frozen=True)
+class StepInfo:
+    """One measurement, and the LOOCV error of each candidate after it, records/s; empty while too few are known."""
+
+    index: int
+    task_slots: int
+    memory_mb: float
+    mst: float
+    suggested_by: str
+    loocv: dict[str, float]
+
+
+def exploration_info(subject: Subject) -> tuple[StepInfo, ...]:
+    return tuple(
+        StepInfo(
+            index=index,
+            task_slots=step.budget.task_slots,
+            memory_mb=step.budget.memory_mb,
+            mst=step.mst,
+            suggested_by=step.suggested_by,
+            loocv=dict(step.loocv),
+        )
+        for index, step in enumerate(subject.exploration.steps)
+    )
+
+
+def exploration_figure(info: tuple[StepInfo, ...]) -> go.Figure:
+    figure = make_subplots(
+        rows=2,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.12,
+        subplot_titles=("Measured MST, records/s", "LOOCV error of each candidate, records/s"),
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[s.index for s in info],
+            y=[s.mst for s in info],
+            mode="markers+text",
+            text=[str(s.task_slots) for s in info],
+            textposition="top center",
+            marker={"size": 10, "color": [s.memory_mb for s in info], "colorscale": "Viridis", "line": {"width": 1}},
+            customdata=[[s.memory_mb, s.suggested_by] for s in info],
+            hovertemplate="%{text} slots, %{customdata[0]:,.0f} MiB (%{customdata[1]})<br>%{y:,.0f} records/s<extra></extra>",
+            name="measurement, labelled with its task slots",
+            marker_line_color=NEUTRAL,
+        ),
+        row=1,
+        col=1,
+    )
+    for name in sorted({name for s in info for name in s.loocv}):
+        known = [s for s in info if name in s.loocv]
+        figure.add_trace(
+            go.Scatter(
+                x=[s.index for s in known],
+                y=[s.loocv[name] for s in known],
+                mode="lines+markers",
+                line={"color": MODEL_COLOURS[name]},
+                name=name,
+            ),
+            row=2,
+            col=1,
+        )
+    figure.update_xaxes(title="measurement", row=2, col=1, dtick=1)
+    figure.update_yaxes(exponentformat="SI", rangemode="tozero")
+    return layout(figure, "Exploration", height=560)

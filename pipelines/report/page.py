@@ -1,0 +1,37 @@
+"""The page itself: figures, tables and lineage in one HTML file."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from plotly.graph_objects import Figure
+from plotly.offline import get_plotlyjs
+
+from pipelines.report.capacity import capacity_figure, capacity_info
+from pipelines.report.dataflow import dataflow_figure, dataflow_info
+from pipelines.report.exploration import exploration_figure, exploration_info
+from pipelines.report.placement import placement_figure, placement_info
+from pipelines.report.scaling_curve import curve_figure, curve_info
+from pipelines.report.subject import Subject
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("pipelines.report", "."), autoescape=select_autoescape(["j2"]), undefined=StrictUndefined
+)
+
+
+def figures(subject: Subject) -> dict[str, Figure]:
+    """All figures of a plan's report, by name."""
+    return {
+        "dataflow": dataflow_figure(dataflow_info(subject)),
+        "capacity": capacity_figure(capacity_info(subject)),
+        "scaling-curve": curve_figure(curve_info(subject)),
+        "placement": placement_figure(placement_info(subject)),
+        "exploration": exploration_figure(exploration_info(subject)),
+    }
+
+
+def render(subject: Subject) -> str:
+    """One self-contained HTML document: scripts and styles are in it, nothing is loaded from elsewhere."""
+    parts = {
+        name: figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displaylogo": False})
+        for name, figure in figures(subject).items()
+    }
+    template = _TEMPLATES.get_template("report.html.j2")
+    return template.render(plan=subject.plan, figures=parts, plotly_js=get_plotlyjs())

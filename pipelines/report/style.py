@@ -1,0 +1,26 @@
+"""How all figures of a report look."""
+
+from typing import Final
+
+import plotly.graph_objects as go
+
+BUSYNESS_SCALE: Final = [[0.0, "#e0f2fe"], [0.5, "#38bdf8"], [0.8, "#f59e0b"], [1.0, "#dc2626"]]
+MODEL_COLOURS: Final = {"linear": "#2563eb", "log": "#059669", "sqrt": "#d97706"}
+PALETTE: Final = (
+    "#2563eb", "#059669", "#d97706", "#dc2626", "#7c3aed", "#0891b2", "#be185d", "#65a30d", "#475569", "#b45309",
+    "#1d4ed8", "#0f766e",
+)  # fmt: skip
+TARGET: Final = "#dc2626"
+NEUTRAL: Final = "#94a3b8"
+
+
+def layout(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
+    """Give a figure the house's fonts, margins and title; returns the same figure."""
+    return figure.update_layout(
+        title={"text": title, "font": {"size": 15}, "x": 0.01},
+        template="plotly_white",
+        height=height,
+        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        font={"family": "system-ui, sans-serif", "size": 12, "color": "#0f172a"},
+        legend={"orientation": "h", "y": -0.18},
+    )

@@ -1,0 +1,26 @@
+"""What a report is about: a plan with everything it was made from."""
+
+from dataclasses import dataclass
+
+from models.capacity.surrogates import Dataset, Surrogate
+from models.cluster import Cluster
+from models.job import Job
+from models.plan import Plan
+from pipelines.exploration_record import ExplorationRecord
+from pipelines.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A plan and its grounds."""
+
+    plan: Plan
+    job: Job
+    cluster: Cluster
+    scaling: Scaling
+    exploration: ExplorationRecord
+    champion: Surrogate
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset.of(self.exploration.observations)

@@ -1,0 +1,151 @@
+"""From a rate to tasks: budget from the champion model, parallelism from BIDS2 (or DS2 when replanning), and loads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from pydantic import Field
+
+from models.capacity.bids2 import bids2
+from models.capacity.observation import Budget
+from models.capacity.surrogates import prediction_band
+from models.capacity.target import choose_budget
+from models.cluster import Cluster
+from models.dataflow import Dataflow
+from models.errors import Infeasible
+from models.expansion import expand
+from models.memory import managed_memory_per_slot_mb
+from models.plan import Interval
+from models.scaling.ds2 import ds2
+from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
+from pipelines.knowledge import Knowledge
+
+Policy = Literal["bids2", "ds2"]
+PROBABILITY: Final = 0.95
+"""Of the interval around the predicted MST."""
+
+
+class Scaling(Format):
+    """How many tasks each operator gets at a rate, with what memory, and the load of each task."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    target_rate: Positive
+    headroom: float = Field(ge=1.0)
+    budget: Budget
+    task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
+    managed_memory_mb: dict[str, NonNegative] = Field(description="Of one task, MiB; 0 where no state is kept.")
+    policy: Policy = Field(description="What decided the parallelism.")
+    records_in_per_s: dict[str, NonNegative] = Field(description="Into all tasks of an operator at the target rate.")
+    true_rate_per_task: dict[str, Positive] = Field(description="Records/s of useful time of one task.")
+    predicted_mst: Interval
+    dataflow: Dataflow = Field(description="Loads of the tasks at the target rate.")
+    operator_reasons: dict[str, str]
+    reasons: tuple[str, ...]
+
+
+def scale(
+    knowledge: Knowledge, cluster: Cluster, rate: float, headroom: float, memory_mb: float | None, policy: Policy
+) -> Scaling:
+    """Decide parallelism and memory for a rate.
+
+    With `bids2` the budget of the champion is given out (StreamBed section 6, model usage). With `ds2` the parallelism
+    is DS2's (Eq. 7, 8) at `headroom` x `rate`, but never fewer slots than the champion asks for, since DS2 assumes
+    linear scaling; where the champion asks for more, BIDS2 gives out its budget.
+
+    Raises:
+        Infeasible: no memory size reaches the rate, or none fits the cluster.
+    """
+    levels = (
+        [memory_mb]
+        if memory_mb is not None
+        else _fitting(knowledge.memory_levels_mb, knowledge.slots_per_worker, cluster)
+    )
+    job, fewest = knowledge.job, len(knowledge.job.scaled_operators)
+    choice = choose_budget(knowledge.champion, levels, rate, headroom, fewest)
+    budget, reasons = choice.budget, [choice.reason]
+    linear = ds2(knowledge.ds2_rates(headroom * rate)).parallelism if policy == "ds2" else {}
+    scaled = {o.name: linear[o.name] for o in job.scaled_operators} if linear else {}
+    if linear and sum(scaled.values()) >= budget.task_slots:
+        reasons.append(f"DS2 asks for {sum(scaled.values())} task slots, no fewer than the model, so DS2 decides")
+        budget = Budget(task_slots=sum(scaled.values()), memory_mb=budget.memory_mb)
+    else:
+        if linear:
+            reasons.append(
+                f"DS2, which assumes linear scaling, asks for {sum(scaled.values())} task slots; the model knows better, "
+                "so BIDS2 gives out the model's budget"
+            )
+        scaled, policy = bids2(knowledge.operator_rates, budget.task_slots).parallelism, "bids2"
+    parallelism = {**knowledge.source_tasks(headroom * rate), **scaled}
+    records_in = {name: ratio * rate for name, ratio in knowledge.records_in_per_source_record.items()}
+    return Scaling(
+        target_rate=rate,
+        headroom=headroom,
+        budget=budget,
+        task_slots_by_memory_mb=choice.task_slots_by_memory_mb,
+        parallelism={name: parallelism[name] for name in job.order},
+        managed_memory_mb=_managed_memory(knowledge, budget.memory_mb),
+        policy=policy,
+        records_in_per_s=records_in,
+        true_rate_per_task=dict(knowledge.true_rate_per_task),
+        predicted_mst=_predicted_mst(knowledge, budget),
+        dataflow=expand(
+            job, parallelism, records_in, knowledge.unit_costs, budget.memory_mb / knowledge.slots_per_worker
+        ),
+        operator_reasons=_operator_reasons(knowledge, parallelism, records_in, policy),
+        reasons=tuple(reasons),
+    )
+
+
+def _predicted_mst(knowledge: Knowledge, budget: Budget) -> Interval:
+    """The champion's prediction, with the width of the interval that the present observations give its kind of model."""
+    value = float(knowledge.champion.predict(budget.memory_mb, budget.task_slots))
+    _, low, high = prediction_band(
+        knowledge.champion.name, knowledge.dataset, budget.memory_mb, budget.task_slots, PROBABILITY
+    )
+    half = float(high - low) / 2
+    return Interval(value=max(0.0, value), low=max(0.0, value - half), high=value + half, probability=PROBABILITY)
+
+
+def _fitting(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster) -> list[float]:
+    """The memory sizes whose share for each slot the cluster's workers have.
+
+    Raises:
+        Infeasible: none fits.
+    """
+    per_slot = [w.memory_mb / w.slots for w in cluster.workers if w.memory_mb is not None]
+    most = min(per_slot, default=float("inf"))
+    fitting = [level for level in levels_mb if level / slots_per_worker <= most]
+    if not fitting:
+        raise Infeasible(
+            f"a slot needs {min(levels_mb) / slots_per_worker:,.0f} MiB at least, the least that was measured, but the "
+            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB for each; use a cluster with more memory per slot"
+        )
+    return fitting
+
+
+def _managed_memory(knowledge: Knowledge, memory_mb: float) -> dict[str, float]:
+    share = managed_memory_per_slot_mb(memory_mb, knowledge.slots_per_worker)
+    return {o.name: round(share, 1) if o.state is not None else 0.0 for o in knowledge.job.operators}
+
+
+def _operator_reasons(
+    knowledge: Knowledge, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: Policy
+) -> dict[str, str]:
+    """One sentence for each operator; the tightest one is named."""
+    capacity = {name: tasks * knowledge.true_rate_per_task[name] for name, tasks in parallelism.items()}
+    scaled = [o.name for o in knowledge.job.scaled_operators if records_in[o.name] > 0]
+    tightest = min(scaled, key=lambda name: capacity[name] / records_in[name])
+    reasons = {}
+    for name, tasks in parallelism.items():
+        load = f"{records_in[name]:,.0f} records/s in, {knowledge.true_rate_per_task[name]:,.0f} per task"
+        if name not in {o.name for o in knowledge.job.scaled_operators}:
+            reasons[name] = f"source: {load}, with headroom"
+        elif policy == "ds2":
+            reasons[name] = f"DS2: {load}, with headroom"
+        elif name == tightest:
+            reasons[name] = f"the tightest operator: {load}"
+        elif tasks == 1:
+            reasons[name] = f"one task is enough: {load}"
+        else:
+            reasons[name] = f"kept level with {tightest}: {load}"
+    return reasons

@@ -1,0 +1,75 @@
+"""Stage `tune`: what the target rate needs, and the least thresholds its placement can meet (CAPSys section 5.2)."""
+
+import time
+
+from pydantic import Field
+
+from models.cluster import Cluster
+from models.errors import Infeasible
+from models.placement import tune as tune_thresholds
+from models.plan import CostVector
+from models.schema import Format
+from pipelines.digests import digest
+from pipelines.exploration_record import ExplorationRecord
+from pipelines.knowledge import Knowledge, known
+from pipelines.registry import load_champion
+from pipelines.run import PipelineRun
+from pipelines.scaling import Scaling, scale
+
+
+class TunedScaling(Format):
+    """A scaling with the thresholds for placing it."""
+
+    scaling: Scaling
+    model: str = Field(description="Surrogate that the budget comes from.")
+    model_uri: str
+    origin: str = Field(description="Where rates and unit costs come from, in words.")
+    single: CostVector = Field(description="Least threshold of each dimension when the others are free.")
+    thresholds: CostVector = Field(description="Least thresholds that hold together.")
+    status: str
+
+
+def tune(run: PipelineRun) -> str:
+    """Scale to the request's target and tune the thresholds for it; returns the URI of `thresholds.json`."""
+    key = run.key("thresholds.json")
+    inputs = {
+        "exploration": digest(run.output("exploration.json", ExplorationRecord)),
+        "champion": load_champion(run.workspace, run.job.name).uri,
+        "request": digest(run.request),
+        "cluster": digest(run.cluster),
+    }
+    tuned = run.workspace.once(key, inputs, TunedScaling, lambda: _tune(run))
+    run.progress.say(
+        f"tune: {tuned.scaling.budget.task_slots} task slots; thresholds cpu {tuned.thresholds.cpu:.4f}, "
+        f"io {tuned.thresholds.io:.4f}, net {tuned.thresholds.net:.4f} ({tuned.status})"
+    )
+    return run.workspace.uri(key)
+
+
+def _tune(run: PipelineRun) -> TunedScaling:
+    knowledge, request = known(run), run.request
+    scaling = scale(knowledge, run.cluster, request.rate, request.headroom, request.memory_mb, "bids2")
+    return tuned_scaling(knowledge, scaling, run.cluster)
+
+
+def tuned_scaling(knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> TunedScaling:
+    """Tune the thresholds for the tasks of a scaling.
+
+    Raises:
+        Infeasible: the cluster has fewer slots than there are tasks.
+    """
+    if scaling.dataflow.tasks > cluster.slots:
+        raise Infeasible(
+            f"{scaling.target_rate:,.0f} records/s need {scaling.dataflow.tasks} slots, sources included, but cluster "
+            f"{cluster.name!r} has {cluster.slots}; use a larger cluster, or a lower rate"
+        )
+    tuning = tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic)
+    return TunedScaling(
+        scaling=scaling,
+        model=knowledge.champion.name,
+        model_uri=knowledge.model_uri,
+        origin=knowledge.origin,
+        single=tuning.single,
+        thresholds=tuning.thresholds,
+        status=tuning.status,
+    )
