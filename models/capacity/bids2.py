@@ -24,8 +24,8 @@ slots were not all given out, a contradiction. Slots beyond what L needs go to t
 the whole vector of s_i is max-min fair: the busiest tasks are as little busy as possible.
 
 Why it is fast. Giving out slots one by one takes P steps. With S = sum_i r_i / o_i, the rate lambda_0 = (P - n) / S
-needs at most P - n slots beyond the first ones, so the method passes floor(lambda_0 * r_i / o_i) tasks for each i on its
-way: it starts there, at most 2n slots before its end. Without limits the time is O(n log n), whatever P.
+needs at most P - n slots beyond the first ones, so the method passes floor(lambda_0 * r_i / o_i) tasks of each i on
+its way: it starts there, at most 2n slots before its end. Without limits the time is O(n log n), whatever P.
 """
 
 import heapq

@@ -49,8 +49,8 @@ def task_slots_for(
         return minimum
     if surrogate.slots <= 0:
         raise Infeasible(
-            f"the {surrogate.name} model predicts no growth of the MST with more task slots, so {target:,.0f} records/s "
-            "is never reached; choose another model, or measure more budgets"
+            f"the {surrogate.name} model predicts no growth of the MST with more task slots, so "
+            f"{target:,.0f} records/s is never reached; choose another model, or measure more budgets"
         )
     slots = _between(minimum, _solve(surrogate, memory_mb, target))
     # Rounding in the inverse may be off by one slot either way.

@@ -1,0 +1,100 @@
+"""DS2: the parallelism of all operators at once, from their true rates (DS2 section 3.2, Eq. 5-8).
+
+Notation (DS2 Table 2):
+
+    A_ji         1 where operator j sends to operator i
+    p_i          tasks of operator i now
+    o_i[lp]      its true processing rate, summed over its tasks, records/s (Eq. 5)
+    o_i[lo]      its true output rate, summed over its tasks, records/s (Eq. 6)
+    o_i[lo]*     its output rate once it and all before it keep up with their input, records/s
+    pi_i         tasks it needs
+
+    o_i[lo]* = rate of the source,                                  for sources
+               o_i[lo] / o_i[lp] * sum_j A_ji o_j[lo]*              otherwise                                (Eq. 8)
+    pi_i     = ceil( sum_j A_ji o_j[lo]* / (o_i[lp] / p_i) )                                                 (Eq. 7)
+
+One pass in topological order computes both. Every edge carries all of the upstream operator's output.
+
+Rulings: at least one task each. A value that exceeds a whole number by less than one part in a billion is that
+number: a rate of 10 tasks' worth must not ask for 11 because of rounding. Sources keep their parallelism (the policy
+does not scale them), unless their true output rate is given: then pi = ceil(rate / (o[lo] / p)). Memory stays as it is.
+"""
+
+import math
+from typing import Final
+
+from pydantic import Field
+
+from models.errors import InvalidInput
+from models.scaling.rates import OperatorMetrics, Rates
+from models.schema import Format, NonNegative, PositiveInt
+
+_ROUNDING: Final = 1e-9
+"""Relative excess over a whole number that is taken for rounding."""
+
+
+class Decision(Format):
+    """What a policy wants deployed."""
+
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator; sources where theirs is known.")
+    exact: dict[str, NonNegative] = Field(description="Tasks before rounding up, where the policy computed them.")
+    memory_mb: dict[str, NonNegative] = Field(description="Managed memory of one task, MiB, where it is known.")
+    reasons: dict[str, str] = Field(description="Why, in words, for each operator of `parallelism`.")
+
+
+def ds2(rates: Rates) -> Decision:
+    """The fewest tasks with which every operator keeps up with the sources' rates, if rates scale linearly.
+
+    Raises:
+        InvalidInput: a demand over a rate is beyond what a float can hold.
+    """
+    output: dict[str, float] = {}  # o_i[lo]*
+    exact: dict[str, float] = {}
+    parallelism: dict[str, int] = {}
+    reasons: dict[str, str] = {}
+    for name in rates.order:
+        metrics = rates.operators.get(name)
+        upstream = rates.upstream(name)
+        demand = sum(output[u] for u in upstream) if upstream else rates.source_rates[name]
+        output[name] = demand * _selectivity(metrics) if metrics and upstream else demand
+        if metrics is None:
+            continue
+        capacity = metrics.true_processing_rate if upstream else metrics.true_output_rate
+        if not capacity:
+            parallelism[name] = metrics.parallelism
+            reasons[name] = f"a source without a true output rate keeps its {_tasks(metrics.parallelism)}"
+            continue
+        exact[name] = demand / (capacity / metrics.parallelism)
+        if not math.isfinite(exact[name]):
+            raise InvalidInput(
+                f"the rates of {name!r} cannot be worked with: {demand:g} records/s to take on, {capacity:g} records/s "
+                f"by {_tasks(metrics.parallelism)}; mend their units"
+            )
+        parallelism[name] = _round_up(exact[name])
+        reasons[name] = _reason(bool(upstream), demand, metrics.parallelism, capacity, exact[name], parallelism[name])
+    memory = {name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None}
+    return Decision(parallelism=parallelism, exact=exact, memory_mb=memory, reasons=reasons)
+
+
+def _selectivity(metrics: OperatorMetrics) -> float:
+    """Records out per record in: o_j[lo] / o_j[lp] of Eq. 8; 0 where nothing is passed on."""
+    if not metrics.true_output_rate or not metrics.true_processing_rate:
+        return 0.0
+    return metrics.true_output_rate / metrics.true_processing_rate
+
+
+def _round_up(tasks: float) -> int:
+    """The ceiling of Eq. 7, guarded against rounding; at least 1."""
+    return max(1, math.ceil(tasks * (1 - _ROUNDING)))
+
+
+def _reason(fed: bool, demand: float, before: int, capacity: float, exact: float, after: int) -> str:
+    what = "records/s come in" if fed else "records/s must be emitted"
+    change = "as now" if after == before else f"instead of {before}"
+    return (
+        f"{demand:,.6g} {what} and one task can do {capacity / before:,.6g}: {exact:,.6g}, so {_tasks(after)}, {change}"
+    )
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"

@@ -1,0 +1,84 @@
+"""What a scaling policy is given: edges, the rates that the sources must reach, and what each operator does."""
+
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from models.dataflow import Edge, Partitioning, topological_order
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+
+
+class OperatorMetrics(Format):
+    """One operator over the last window. Rates are sums over its tasks (DS2 Eq. 5 and 6)."""
+
+    parallelism: PositiveInt = Field(description="p_i: its tasks now.")
+    true_processing_rate: Positive | None = Field(
+        None, description="o_i[lambda_p]: records in per second of useful time. Needed of all but sources."
+    )
+    true_output_rate: NonNegative | None = Field(
+        None, description="o_i[lambda_o]: records out per second of useful time. Needed where an edge leaves."
+    )
+    memory_mb: NonNegative | None = Field(None, description="Managed memory of one task, MiB.")
+    lag_records: NonNegative | None = Field(None, description="Sources: records due but not yet emitted.")
+    busyness: Ratio | None = Field(None, description="Mean share of time its tasks are busy.")
+    backpressure: Ratio | None = Field(None, description="Mean share of time its tasks are backpressured.")
+    cpu_cores: NonNegative | None = Field(None, description="CPU used by all its tasks, cores.")
+    cache_hit_rate: Ratio | None = Field(None, description="Share of state reads answered from memory.")
+    state_latency_s: NonNegative | None = Field(None, description="Mean latency of a state access, seconds.")
+
+
+class Rates(Format):
+    """Input of one decision."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    edges: tuple[tuple[Name, Name], ...] = Field(min_length=1, description="[upstream, downstream] pairs.")
+    source_rates: dict[Name, NonNegative] = Field(description="Rate that each source must reach, records/s.")
+    operators: dict[Name, OperatorMetrics] = Field(
+        description="All operators but the sources; sources may be given too."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        order, sources = self.order, set(self.sources)
+        for name in sources - self.source_rates.keys():
+            raise ValueError(f"source {name!r} has no rate; add it to source_rates")
+        for name in self.source_rates.keys() - sources:
+            why = "has an incoming edge" if name in order else "stands on no edge"
+            raise ValueError(f"source_rates names {name!r}, which is no source: it {why}; remove it or mend the edges")
+        for name in self.operators.keys() - set(order):
+            raise ValueError(f"operator {name!r} stands on no edge; add its edges or remove it")
+        for name in order:
+            if name not in sources:
+                self._check_rates(name)
+        return self
+
+    def _check_rates(self, name: str) -> None:
+        """An operator that is not a source must say what it can process, and what it passes on."""
+        metrics = self.operators.get(name)
+        if metrics is None:
+            raise ValueError(f"operator {name!r} stands on an edge but not in 'operators'; add it")
+        if metrics.true_processing_rate is None:
+            raise ValueError(
+                f"operator {name!r} has no true_processing_rate; measure it in a window where it does some work"
+            )
+        if metrics.true_output_rate is None and any(upstream == name for upstream, _ in self.edges):
+            raise ValueError(f"operator {name!r} has an outgoing edge and no true_output_rate; add it")
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Operators in topological order, sources included; ties in the order of the edges."""
+        names = list(dict.fromkeys(name for edge in self.edges for name in edge))
+        # How records are partitioned does not matter to the order of operators.
+        edges = [Edge(upstream=a, downstream=b, partitioning=Partitioning.REBALANCE) for a, b in self.edges]
+        return tuple(topological_order(names, edges))
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Operators without an incoming edge."""
+        fed = {downstream for _, downstream in self.edges}
+        return tuple(name for name in self.order if name not in fed)
+
+    def upstream(self, name: str) -> tuple[str, ...]:
+        """Operators that send to `name`."""
+        return tuple(a for a, b in self.edges if b == name)
