@@ -1,3 +1,60 @@
-.PHONY: help
-help:
-	@echo "under construction"
+# Every target sets up what it needs first; nothing is done twice. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# What `make plan` and `make replan` plan for. WITH takes further parameters of the DAG: WITH="seed=1 max_task_slots=24".
+JOB ?= nexmark-q5
+RATE ?= 2500000
+WITH ?=
+
+# All settings of the embedded Airflow: those shared by every deployment, then the places and the secret of this one.
+include docker/airflow.env
+export $(shell sed -n 's/^\([A-Z_]*\)=.*/\1/p' docker/airflow.env)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONPATH := $(CURDIR)/plugins
+export SLUICE_WORKSPACE ?= $(CURDIR)/.sluice/workspace
+export AIRFLOW_HOME := $(CURDIR)/.sluice/airflow
+export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
+export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
+export AIRFLOW__CORE__EXECUTION_API_SERVER_URL := http://127.0.0.1:8080/execution/
+export AIRFLOW__API__HOST := 127.0.0.1
+export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
+export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
+
+.PHONY: help setup plan replan airflow env test lint format clean
+help: ## List the targets.
+	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: ## Set up uv, the locked environment, Java (the other targets do it by themselves).
+	@.ci/setup
+
+plan: setup ## Plan JOB (nexmark-q5) for RATE (2500000 records/s): measure, model, place, publish.
+	@python dags/capacity_plan.py job='$(JOB)' rate='$(RATE)' $(WITH)
+
+replan: setup ## A new plan of JOB for another RATE, from what is known already.
+	@python dags/replan.py job='$(JOB)' rate='$(RATE)'
+
+airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
+	@airflow standalone
+
+env: ## Write .env, the secrets of docker-compose.yml, if there is none.
+	@docker/make-env
+
+test: lint ## Every check: lint, types, import rules, tests.
+	@pytest
+
+lint: setup ## Style, types and import rules.
+	@ruff format --check .
+	@ruff check .
+	@mypy
+	@mypy dags plugins
+	@lint-imports
+
+format: setup ## Put the code in the style that lint asks for.
+	@ruff format . && ruff check --fix .
+
+clean: ## Remove the environment and all caches; plans and measurements in .sluice/workspace stay.
+	@rm -rf .venv .bootstrap .sluice/airflow .sluice/logs build dist *.egg-info .[mr]*_cache \
+	  .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

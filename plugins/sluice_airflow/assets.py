@@ -1,0 +1,14 @@
+"""What the pipeline leaves and reacts to, as Airflow assets. Private URI schemes begin with `x-` (AIP-60)."""
+
+from airflow.sdk import Asset
+
+SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
+"""Checked samples of a run."""
+FEATURES = Asset(name="sluice-features", uri="x-sluice://features", group="sluice")
+"""Checked per-operator features of a run."""
+MODEL = Asset(name="sluice-model", uri="x-sluice://model", group="sluice")
+"""A reviewed capacity model."""
+PLAN = Asset(name="sluice-plan", uri="x-sluice://plan", group="sluice")
+"""A new version of a job's plan."""
+RATE_CHANGE = Asset(name="sluice-rate-change", uri="x-sluice://rate-change", group="sluice")
+"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`."""

@@ -1,0 +1,147 @@
+"""The embedded Airflow of `make plan`: SQLite, no server, and the whole DAG in this process.
+
+One process pays once for what stages share: imports, the Spark session, the JVM. Whatever tools print goes to a log
+file; the terminal shows the progress of the stages and, at the end, the plan.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from airflow.models.dagrun import DagRun
+from airflow.sdk import DAG, DagRunState, Param
+from airflow.sdk.exceptions import ParamValidationError
+from rich.console import Console
+
+from pipelines.progress import TerminalProgress
+from sluice_airflow.assets import PLAN
+from sluice_airflow.reporting import shown_on
+
+LOG_FOLDER = Path(".sluice/logs")
+EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
+
+
+def main(dag: DAG, params: Mapping[str, Param]) -> NoReturn:
+    """Run the DAG with parameters `name=value` from the command line, and exit with 0 if every task succeeded."""
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    try:
+        conf = read_parameters(sys.argv[1:], params)
+    except ValueError as error:
+        console.print(f"error: {error}")
+        sys.exit(EXIT_USAGE)
+    sys.exit(run(dag, conf))
+
+
+def run(dag: DAG, conf: dict[str, Any]) -> int:
+    """Run the DAG once, in this process; returns the exit code."""
+    log = LOG_FOLDER / f"{dag.dag_id}.log"
+    with _output_in(log) as terminal:
+        console = Console(file=terminal, highlight=False, soft_wrap=True)
+        signal.signal(signal.SIGINT, lambda *_: _stop(terminal))
+        console.print(f"{dag.dag_id} in an embedded Airflow; what its tools print goes to {log}")
+        _migrate()
+        with shown_on(TerminalProgress(console)):
+            dag_run = dag.test(run_conf=conf)
+        if dag_run.state != DagRunState.SUCCESS:
+            console.print(f"{dag.dag_id} failed; the same command goes on from what was finished. Details: {log}")
+            return EXIT_FAILED
+        published = _published(dag, dag_run)
+    for uri in published:
+        _show(uri)
+    return 0
+
+
+def read_parameters(arguments: Sequence[str], params: Mapping[str, Param]) -> dict[str, Any]:
+    """`name=value` arguments, values read as JSON where they are JSON and as text otherwise.
+
+    Raises:
+        ValueError: one is not of that form, names no parameter, or its value does not fit the parameter's schema.
+    """
+    given: dict[str, Any] = {}
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        if not equals or name not in params:
+            raise ValueError(f"arguments must be name=value of {', '.join(params)}; but got {argument!r}")
+        try:
+            given[name] = json.loads(text)
+        except json.JSONDecodeError:
+            given[name] = text
+    for name, value in given.items():
+        try:
+            params[name].resolve(value)
+        except ParamValidationError as error:
+            raise ValueError(f"parameter {name!r}: {str(error).splitlines()[0]}") from None
+    return given
+
+
+@contextmanager
+def _output_in(log: Path) -> Iterator[TextIO]:
+    """Send what this process and its children print to `log`, and give a stream to the terminal instead.
+
+    It is done to the file descriptors, since the JVM writes to them too.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with log.open("w") as sink, os.fdopen(os.dup(2), "w", buffering=1) as terminal:
+        os.dup2(sink.fileno(), 1)
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield terminal
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for descriptor, target in zip(kept, (1, 2), strict=True):
+                os.dup2(descriptor, target)
+                os.close(descriptor)
+
+
+def _migrate() -> None:
+    """Make Airflow's database, or bring it to this version."""
+    from airflow.utils import db
+
+    try:
+        db.check_migrations(timeout=0)  # type: ignore[no-untyped-call]
+    except TimeoutError:
+        db.initdb()
+
+
+def _published(dag: DAG, dag_run: DagRun) -> list[str]:
+    """URIs returned by the tasks that publish plans."""
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        query = XComModel.get_many(run_id=dag_run.run_id, dag_ids=dag_run.dag_id, key="return_value")
+        returned: list[XComModel] = list(session.scalars(query))
+    publishing = {task.task_id for task in dag.tasks if PLAN in task.outlets}
+    return [XComModel.deserialize_value(value) for value in returned if value.task_id in publishing]
+
+
+def _stop(terminal: TextIO) -> NoReturn:
+    # A KeyboardInterrupt inside a task would only fail that task, and Airflow would go on to retry it.
+    terminal.write("\nstopped; the same command goes on from what was finished\n")
+    terminal.flush()
+    os._exit(EXIT_STOPPED)
+
+
+def _show(plan_uri: str) -> None:
+    """Print the plan and where its files lie."""
+    from pipelines.cli.plans import print_plan
+    from pipelines.plan_store import PlanStore
+    from pipelines.publish import report_key
+    from pipelines.workspace import Workspace
+
+    root, _, key = plan_uri.rpartition("/plans/")
+    workspace = Workspace(root)
+    job, file = key.split("/")
+    plan = PlanStore(workspace).get(job, int(file.removeprefix("v").removesuffix(".json")))
+    print_plan(plan)
+    print(f"report: {workspace.uri(report_key(plan.job, plan.version))}")
+    print(f"plan:   {plan_uri}")

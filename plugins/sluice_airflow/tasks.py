@@ -1,0 +1,90 @@
+"""What the tasks of the DAGs do: open the run behind a URI, call one stage, hand on a URI.
+
+Heavy imports stand inside the functions, since Airflow imports this module whenever it parses the DAGs.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from sluice_airflow.assets import RATE_CHANGE
+from sluice_airflow.reporting import reported, task_progress
+
+
+def keep_request(params: Mapping[str, Any], fallback_run: str | None) -> str:
+    """Validate the parameters as a request, keep it in the workspace, and return its URI.
+
+    Args:
+        fallback_run: what names the run if the parameters do not; None continues the run of the same request.
+    """
+    from pipelines.files import validate_as
+    from pipelines.run import PipelineRun, PlanRequest
+    from pipelines.workspace import Workspace
+
+    asked = {**params, "run": params.get("run") or fallback_run}
+    with reported("request"):
+        request = validate_as(asked, PlanRequest, origin="the parameters of the DAG run")
+        return PipelineRun(request, Workspace()).start()
+
+
+def run_name(dag_run_id: str) -> str:
+    """A DAG run's id as the name of a pipeline run."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", dag_run_id)[:120]
+
+
+def run_stage(name: str, request_uri: str) -> str:
+    """Run one stage for the request kept at `request_uri`, and return the URI of what it leaves."""
+    with reported(name):
+        from pipelines.run import PipelineRun
+        from pipelines.stages import run_stage as run_one
+        from pipelines.workspace import Workspace
+
+        root, _, key = request_uri.rpartition("/runs/")
+        return run_one(name, PipelineRun.open(Workspace(root), f"runs/{key}", task_progress()))
+
+
+def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The rate changes to plan for, as URIs: those of the asset events, the latest for each job, or the parameters'.
+
+    Raises:
+        InvalidInput: there is none, or one lacks the job or the rate.
+    """
+    from models.errors import InvalidInput
+
+    by_hand = {name: params.get(name) for name in ("job", "rate")}
+    if any(value is not None for value in by_hand.values()):
+        extras = [*extras, by_hand]
+    with reported("changes"):
+        if not extras:
+            raise InvalidInput(
+                "a replan needs a job and its new rate, but neither an asset event nor the parameters carry them; "
+                'trigger the DAG with {"job": "nexmark-q5", "rate": 3000000}'
+            )
+        return list({str(extra.get("job")): _change_uri(extra) for extra in extras}.values())
+
+
+def _change_uri(extra: Mapping[str, Any]) -> str:
+    from models.errors import InvalidInput
+
+    job, rate = extra.get("job"), extra.get("rate")
+    is_rate = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
+    if not isinstance(job, str) or not job or not is_rate:
+        raise InvalidInput(
+            f"a rate change must carry 'job' (a name) and 'rate' (records/s, above 0), but got {dict(extra)!r:.200}"
+        )
+    return f"{RATE_CHANGE.uri}?job={quote(job, safe='')}&rate={rate!r}"
+
+
+def replan(change_uri: str) -> str | None:
+    """Plan anew for the change, and return the new plan's URI; None where the plan in force serves it already."""
+    with reported("replan"):
+        from pipelines.plan_store import PlanStore
+        from pipelines.replan import replan as plan_anew
+        from pipelines.workspace import Workspace
+
+        change = parse_qs(urlsplit(change_uri).query)
+        workspace = Workspace()
+        made = plan_anew(workspace, change["job"][0], float(change["rate"][0]), task_progress())
+        return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None

@@ -1,0 +1,49 @@
+"""What holds for every test: an Airflow home of its own, no inherited workspace, and how Hypothesis searches."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# No deadline: this is shared hardware, and a slow example is not a wrong one. CI repeats the same examples each time, so
+# that a change that has nothing to do with a test cannot fail it; at a desk the search goes on.
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("desk", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "desk"))
+
+
+def _airflow_settings(home: str) -> dict[str, str]:
+    lines = (ROOT / "docker" / "airflow.env").read_text().splitlines()
+    shared = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    return shared | {
+        "AIRFLOW_HOME": home,
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+    }
+
+
+# Airflow reads its settings when it is first imported, which may be while tests are collected.
+_home = tempfile.TemporaryDirectory(prefix="sluice-airflow-")
+os.environ.update(_airflow_settings(_home.name))
+os.environ.pop("SLUICE_WORKSPACE", None)
+sys.path.insert(0, str(ROOT / "plugins"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Folder of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def airflow_home() -> Path:
+    """Home of an Airflow whose database is there, made once for all tests."""
+    from airflow.utils import db
+
+    db.initdb()
+    return Path(_home.name)

@@ -1,0 +1,67 @@
+"""The DAG files parse quickly, without errors, and import only what a DAG may."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("pyspark", "mlflow", "great_expectations", "skopt", "sklearn", "pandas", "pyarrow", "numba", "plotly")
+MAY_IMPORT = {"airflow", "pipelines", "models", "sluice_airflow", "rich"}
+
+PARSE = f"""
+import json, sys, time
+from airflow.dag_processing.dagbag import DagBag
+import airflow.sdk
+before = set(sys.modules)
+began = time.monotonic()
+bag = DagBag(sys.argv[1])
+seconds = time.monotonic() - began
+print("RESULT" + json.dumps({{
+    "seconds": seconds, "dags": sorted(bag.dags), "errors": bag.import_errors,
+    "heavy": [m for m in {HEAVY!r} if m in sys.modules and m not in before],
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def parsed(root: Path) -> dict:
+    """What a fresh process sees when it parses the DAG folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE, str(root / "dags")], capture_output=True, text=True, cwd="/", check=True
+    )
+    return json.loads(done.stdout.split("RESULT")[1])
+
+
+def test_both_dags_parse_without_errors(parsed: dict) -> None:
+    assert parsed["errors"] == {}
+    assert parsed["dags"] == ["capacity_plan", "replan"]
+
+
+def test_parsing_takes_less_than_two_seconds(parsed: dict) -> None:
+    assert parsed["seconds"] < 2.0
+
+
+def test_parsing_imports_nothing_heavy(parsed: dict) -> None:
+    assert parsed["heavy"] == []
+
+
+def test_dags_and_plugins_reach_the_stages_only_through_pipelines(root: Path) -> None:
+    for file in [*(root / "dags").glob("*.py"), *(root / "plugins").rglob("*.py")]:
+        imported = {name.split(".")[0] for name in _imports(file)}
+        assert imported - set(sys.stdlib_module_names) <= MAY_IMPORT, file
+
+
+def test_dag_files_use_the_task_sdk_alone(root: Path) -> None:
+    for file in (root / "dags").glob("*.py"):
+        airflow = [name for name in _imports(file) if name.split(".")[0] == "airflow"]
+        assert airflow, file
+        assert all(name == "airflow.sdk" or name.startswith("airflow.sdk.") for name in airflow), file
+
+
+def _imports(file: Path) -> list[str]:
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return plain + [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]

@@ -1,0 +1,155 @@
+"""What the DAGs look like: tasks, order, retries, timeouts, assets, parameters, documentation."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, Asset, RetryAction
+from airflow.sdk.exceptions import ParamValidationError
+
+from models.errors import Infeasible, InvalidInput
+from pipelines.run import PlanRequest
+
+
+@pytest.fixture(scope="module")
+def dags(root: Path) -> dict[str, DAG]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    return dict(DagBag(str(root / "dags")).dags)
+
+
+STAGE_IDS = [
+    "profile",
+    "explore",
+    "check",
+    "features",
+    "check_features",
+    "select",
+    "review",
+    "tune",
+    "plan",
+    "publish",
+]
+
+
+def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline(dags: dict[str, DAG]) -> None:
+    from pipelines.stages import STAGES
+
+    assert list(STAGES) == STAGE_IDS
+    assert [task.task_id for task in dags["capacity_plan"].topological_sort()] == ["request", *STAGE_IDS]
+
+
+def test_each_stage_follows_the_one_before_it_and_the_request(dags: dict[str, DAG]) -> None:
+    ids = ["request", *STAGE_IDS]
+    for before, stage in zip(ids, ids[1:], strict=False):
+        assert dags["capacity_plan"].get_task(stage).upstream_task_ids == {"request", before}
+
+
+def test_replanning_maps_one_plan_over_each_change(dags: dict[str, DAG]) -> None:
+    plan_again = dags["replan"].get_task("plan_again")
+    assert plan_again.is_mapped
+    assert plan_again.upstream_task_ids == {"changes"}
+
+
+@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+def test_every_task_is_retried_has_a_timeout_and_says_what_it_does(dags: dict[str, DAG], name: str) -> None:
+    for task in dags[name].tasks:
+        assert task.retries == 2, task
+        assert task.retry_delay == timedelta(seconds=15), task
+        assert task.execution_timeout is not None and task.execution_timeout <= timedelta(days=1), task
+        assert task.doc_md, task
+
+
+@pytest.mark.parametrize("error", [InvalidInput("x"), Infeasible("x")])
+@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+def test_what_a_person_must_mend_is_not_retried(dags: dict[str, DAG], name: str, error: Exception) -> None:
+    for task in dags[name].tasks:
+        policy = task.retry_policy if not task.is_mapped else task.partial_kwargs["retry_policy"]
+        assert policy.evaluate(error, 1, 2).action is RetryAction.FAIL
+        assert policy.evaluate(OSError("disk"), 1, 2).action is RetryAction.DEFAULT
+
+
+@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+def test_dags_are_documented_tagged_and_do_not_catch_up(dags: dict[str, DAG], name: str) -> None:
+    assert "SLUICE_WORKSPACE" in dags[name].doc_md or "sluice-rate-change" in dags[name].doc_md
+    assert {"sluice", "capacity"} <= set(dags[name].tags)
+    assert dags[name].catchup is False
+
+
+def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[str, DAG]) -> None:
+    outlets = {task.task_id: [asset.name for asset in task.outlets] for task in dags["capacity_plan"].tasks}
+    assert {task: names for task, names in outlets.items() if names} == {
+        "check": ["sluice-samples"],
+        "check_features": ["sluice-features"],
+        "review": ["sluice-model"],
+        "publish": ["sluice-plan"],
+    }
+
+
+def test_asset_uris_have_a_private_scheme() -> None:
+    from sluice_airflow import assets
+
+    known = [value for value in vars(assets).values() if isinstance(value, Asset)]
+    assert len(known) == 5
+    assert all(asset.uri.startswith("x-sluice://") for asset in known)
+
+
+def test_replanning_is_scheduled_on_rate_changes(dags: dict[str, DAG]) -> None:
+    scheduled_on = dags["replan"].timetable.asset_condition.objects
+    assert [asset.name for asset in scheduled_on] == ["sluice-rate-change"]
+
+
+def test_planning_is_scheduled_one_run_at_a_time(dags: dict[str, DAG]) -> None:
+    assert dags["capacity_plan"].schedule == "@weekly"
+    assert dags["capacity_plan"].max_active_runs == 1
+
+
+def test_parameters_are_those_of_a_request_with_its_defaults(dags: dict[str, DAG]) -> None:
+    params = dags["capacity_plan"].params
+    fields = {name: field for name, field in PlanRequest.model_fields.items() if name != "schema_version"}
+    assert set(params) == set(fields)
+    for name, field in fields.items():
+        if not field.is_required():
+            assert params[name] == field.default, name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rate": 0},
+        {"rate": -1.0},
+        {"rate": "fast"},
+        {"job": ""},
+        {"job": None},
+        {"testbed": "yarn"},
+        {"model": "cubic"},
+        {"headroom": 0.9},
+        {"memory_mb": 0},
+        {"max_task_slots": 0},
+        {"max_measurements": 2},
+        {"max_measurements": 21},
+        {"seed": -1},
+        {"run": "a/b"},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_what_a_request_refuses(dags: dict[str, DAG], wrong: dict[str, Any]) -> None:
+    good = {"job": "nexmark-q5", "rate": 1.0}
+    PlanRequest.model_validate(good)
+    if wrong != {"job": ""}:  # a name that no catalogue has is refused when it is looked up
+        with pytest.raises(ValueError):
+            PlanRequest.model_validate(good | wrong)
+    (name, value), *_ = wrong.items()
+    with pytest.raises(ParamValidationError):
+        dags["capacity_plan"].params.get_param(name).resolve(value)
+
+
+@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
+    params = dags[name].params
+    assert {"job", "rate"} <= set(params)
+    for key in params:
+        assert params.get_param(key).description, key
+        json.dumps(params.get_param(key).schema)

@@ -1,0 +1,134 @@
+"""What the tasks do with parameters and events before a stage is called."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import InvalidInput
+from pipelines.run import PipelineRun
+from pipelines.workspace import Workspace
+from sluice_airflow import reporting, tasks
+from sluice_airflow.embedded import read_parameters
+
+NOTHING: dict[str, Any] = {"job": None, "rate": None}
+
+
+class Transcript:
+    """A progress that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.said.append(message)
+
+    def track(self, items: Any, description: str, total: int | None = None) -> Any:
+        yield from items
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("SLUICE_WORKSPACE", str(tmp_path))
+    return Workspace()
+
+
+def _kept(workspace: Workspace, uri: str) -> PipelineRun:
+    return PipelineRun.open(workspace, uri.removeprefix(f"{workspace.url.rstrip('/')}/"))
+
+
+def test_a_request_is_kept_under_the_same_uri_each_time(workspace: Workspace) -> None:
+    asked = {"job": "nexmark-q1", "rate": 1000.0, "run": None}
+    first, again = (tasks.keep_request(asked, None) for _ in range(2))
+    assert first == again
+    assert _kept(workspace, first).request.rate == 1000.0
+    assert tasks.keep_request(asked | {"rate": 1001.0}, None) != first
+
+
+def test_a_scheduled_run_names_its_request_so_that_it_measures_anew(workspace: Workspace) -> None:
+    asked = {"job": "nexmark-q1", "rate": 1000.0, "run": None}
+    name = tasks.run_name("scheduled__2026-11-21T00:00:00+00:00")
+    assert name == "scheduled__2026-11-21T00-00-00-00-00"
+    assert _kept(workspace, tasks.keep_request(asked, name)).run_id == name
+    assert _kept(workspace, tasks.keep_request(asked | {"run": "mine"}, name)).run_id == "mine"
+
+
+def test_a_request_that_contradicts_itself_is_refused_with_the_field(workspace: Workspace) -> None:
+    with pytest.raises(InvalidInput, match="measurements"):
+        tasks.keep_request({"job": "nexmark-q1", "rate": 1000.0, "testbed": "recorded", "run": None}, None)
+
+
+def test_of_several_changes_the_latest_of_each_job_counts() -> None:
+    events = [{"job": "a", "rate": 1}, {"job": "b/c", "rate": 2.5}, {"job": "a", "rate": 3}]
+    assert tasks.rate_changes(NOTHING, events) == [
+        "x-sluice://rate-change?job=a&rate=3",
+        "x-sluice://rate-change?job=b%2Fc&rate=2.5",
+    ]
+
+
+def test_parameters_given_by_hand_are_a_change() -> None:
+    assert tasks.rate_changes({"job": "a", "rate": 3e6}, []) == ["x-sluice://rate-change?job=a&rate=3000000.0"]
+
+
+def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> None:
+    with pytest.raises(InvalidInput, match=r"needs a job and its new rate.*trigger the DAG with"):
+        tasks.rate_changes(NOTHING, [])
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{}, {"job": "a"}, {"rate": 1}, {"job": "", "rate": 1}, {"job": "a", "rate": 0}, {"job": "a", "rate": "1"}]
+    + [{"job": "a", "rate": True}, {"job": "a", "rate": float("nan")}, {"job": "a", "rate": float("inf")}],
+    ids=str,
+)
+def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="must carry 'job'.*'rate'"):
+        tasks.rate_changes(NOTHING, [extra])
+
+
+def test_a_task_reports_when_it_begins_and_how_it_ends() -> None:
+    transcript = Transcript()
+    with reporting.shown_on(transcript), reporting.reported("check"):
+        reporting.task_progress().say("looking")
+    with pytest.raises(OSError), reporting.shown_on(transcript), reporting.reported("tune"):
+        raise OSError("disk full")
+    begun, looking, done, begun_again, failed = transcript.said
+    assert (begun, looking, begun_again) == ("== check", "looking", "== tune")
+    assert done.startswith("   check done in ")
+    assert failed.startswith("   tune failed after ") and failed.endswith("disk full")
+    assert isinstance(reporting.task_progress(), reporting.LogProgress)
+
+
+def test_in_a_task_log_a_long_loop_reports_each_tenth(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="sluice"):
+        assert list(reporting.LogProgress().track(range(40), "measuring")) == list(range(40))
+    assert caplog.messages[0] == "measuring: 4 of 40"
+    assert len(caplog.messages) == 10
+
+
+@pytest.fixture
+def params(root: Path) -> Any:
+    from airflow.dag_processing.dagbag import DagBag
+
+    found = DagBag(str(root / "dags")).dags["capacity_plan"].params
+    return {name: found.get_param(name) for name in found}
+
+
+def test_command_line_parameters_are_numbers_where_they_look_like_it(params: Any) -> None:
+    given = read_parameters(["job=nexmark-q1", "rate=2.5e6", "memory_mb=null", "run=a"], params)
+    assert given == {"job": "nexmark-q1", "rate": 2.5e6, "memory_mb": None, "run": "a"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("speed=1", "must be name=value of job, rate, .*'speed=1'"),
+        ("job", "must be name=value"),
+        ("rate=-3", "'rate': -3 is less than or equal to the minimum of 0"),
+        ("rate=fast", "'rate': 'fast' is not of type 'number'"),
+    ],
+)
+def test_wrong_command_line_parameters_are_explained_in_one_line(params: Any, argument: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
+        read_parameters([argument], params)
+    assert "\n" not in str(raised.value)
