@@ -1,0 +1,49 @@
+"""The page as a browser gets it."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from pipelines.report import Subject, render
+from pipelines.report.page import figures
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attrs if name in {"src", "href"} and value]
+        self.ids |= {value for name, value in attrs if name == "id" and value}
+
+
+@pytest.fixture
+def html(subject: Subject) -> str:
+    return render(subject)
+
+
+def test_the_page_loads_nothing_from_elsewhere(html: str) -> None:
+    parser = _Links()
+    parser.feed(html)
+    assert parser.found == []
+    assert "@import" not in html.split("<script>")[0]
+
+
+def test_every_figure_is_on_the_page(subject: Subject, html: str) -> None:
+    parser = _Links()
+    parser.feed(html)
+    assert parser.ids >= figures(subject).keys()
+
+
+def test_words_from_elsewhere_are_escaped(html: str) -> None:
+    assert "made &lt;for&gt; tests" in html
+
+
+def test_the_operators_table_states_the_plan(html: str) -> None:
+    body = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    row = re.search(r"<tr><td>map</td>.*?</tr>", body)
+    assert row is not None
+    assert re.findall(r">([^<>]+)</td>", row[0]) == ["map", "3", "none", "200", "66.7%", "made for tests"]
