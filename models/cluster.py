@@ -1,11 +1,13 @@
 """Workers (Flink: TaskManagers) and their slots."""
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+
+MOST_WORKERS: Final = 100_000
 
 
 class Worker(Format):
@@ -22,6 +24,9 @@ class Worker(Format):
 class Cluster(Format):
     """Where tasks run: `{"workers": [...]}`, or `{"count": 4, "slots": 4, ...}` for equal workers tm-1, tm-2, ..."""
 
+    SHORTHAND: ClassVar = ("count", "slots", "cores", "memory_mb", "io", "net")
+    """Fields that may stand in place of `workers`."""
+
     schema_version: Literal[1] = SCHEMA_VERSION
     name: Name = "cluster"
     description: str = ""
@@ -30,15 +35,19 @@ class Cluster(Format):
     @model_validator(mode="before")
     @classmethod
     def _expand_equal_workers(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "count" not in data:
+        if not isinstance(data, dict) or not any(key in data for key in cls.SHORTHAND):
             return data
         if "workers" in data:
             raise ValueError("give either 'workers' or 'count' with 'slots', not both")
-        shared = {key: data[key] for key in ("slots", "cores", "memory_mb", "io", "net") if key in data}
-        rest = {key: value for key, value in data.items() if key not in shared and key != "count"}
+        if "count" not in data:
+            raise ValueError(
+                "'slots' and capacities beside 'workers' need 'count', the number of equal workers; add it"
+            )
+        shared = {key: data[key] for key in cls.SHORTHAND if key in data and key != "count"}
+        rest = {key: value for key, value in data.items() if key not in cls.SHORTHAND}
         count = data["count"]
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"'count' must be a whole number of at least 1, but got {count!r}")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_WORKERS:
+            raise ValueError(f"'count' must be a whole number from 1 to {MOST_WORKERS}, but got {count!r}")
         return {**rest, "workers": [{"name": f"tm-{i + 1}", **shared} for i in range(count)]}
 
     @model_validator(mode="after")

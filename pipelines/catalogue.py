@@ -2,13 +2,14 @@
 
 import difflib
 import os
+import re
 from pathlib import Path
 from typing import Final
 
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.files import Model, read_as
+from pipelines.files import read_as
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
 """Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
@@ -23,13 +24,13 @@ def catalogue_folder() -> Path:
 
 
 def job_names() -> list[str]:
-    """Names of the jobs in the catalogue, sorted."""
-    return _names(JOBS)
+    """Names of the jobs in the catalogue, sorted (q2 before q11)."""
+    return list(_files(JOBS))
 
 
 def cluster_names() -> list[str]:
     """Names of the clusters in the catalogue, sorted."""
-    return _names(CLUSTERS)
+    return list(_files(CLUSTERS))
 
 
 def load_job(name_or_path: str | Path) -> Job:
@@ -40,8 +41,11 @@ def load_job(name_or_path: str | Path) -> Job:
     """
     path = _find(JOBS, name_or_path)
     job = read_as(path, Job)
-    if not _is_path(name_or_path):
-        _check_name(path, job.name)
+    _check_name(path, job.name, name_or_path)
+    if job.sql is not None and not (path.parent / job.sql).is_file():
+        raise InvalidInput(
+            f"{path}: field 'sql' names {job.sql!r}, which is not beside it; add the file or remove 'sql'"
+        )
     return job
 
 
@@ -53,8 +57,7 @@ def load_cluster(name_or_path: str | Path) -> Cluster:
     """
     path = _find(CLUSTERS, name_or_path)
     cluster = read_as(path, Cluster)
-    if not _is_path(name_or_path):
-        _check_name(path, cluster.name)
+    _check_name(path, cluster.name, name_or_path)
     return cluster
 
 
@@ -65,11 +68,13 @@ def _files(kind: str) -> dict[str, Path]:
             f"the catalogue folder {folder} does not exist; set {CATALOGUE_VARIABLE} to a folder that holds "
             f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
         )
-    return {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES}
+    paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
+    return {path.stem: path for path in sorted(paths, key=_natural)}
 
 
-def _names(kind: str) -> list[str]:
-    return sorted(_files(kind))
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sorts q2 before q11."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.stem) if part]
 
 
 def _is_path(name_or_path: str | Path) -> bool:
@@ -85,13 +90,13 @@ def _find(kind: str, name_or_path: str | Path) -> Path:
     name = str(name_or_path)
     if name in files:
         return files[name]
-    near = difflib.get_close_matches(name, files, n=3, cutoff=0.4)
+    near = [known for known in files if name in known] or difflib.get_close_matches(name, files, n=3, cutoff=0.6)
     singular = kind.removesuffix("s")
     known = f"known {kind}: {', '.join(files)}" if files else f"{catalogue_folder() / kind} is empty"
-    hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
+    hint = f"did you mean {' or '.join(repr(n) for n in near[:3])}? " if near else ""
     raise InvalidInput(f"no {singular} {name!r} in the catalogue; {hint}{known}; a path to a file works too")
 
 
-def _check_name(path: Path, name: str) -> None:
-    if name != path.stem:
+def _check_name(path: Path, name: str, asked: str | Path) -> None:
+    if not _is_path(asked) and name != path.stem:
         raise InvalidInput(f"{path}: field 'name' must be the file's own name {path.stem!r}, but got {name!r}")
