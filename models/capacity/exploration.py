@@ -23,6 +23,7 @@ from models.capacity.observation import Budget
 from models.capacity.surrogates import SURROGATES, Dataset, loocv_rmse
 from models.errors import InvalidInput, SluiceError
 from models.schema import Format, NonNegative, Positive, PositiveInt
+from models.wording import amount
 
 MOST_GROWTH: Final = 0.10
 """The search stops when the error grows by more than this share between two measurements."""
@@ -162,7 +163,9 @@ class Exploration:
             rounding = _EXACT * max(s.mst for s in self._steps)
             if now > before * (1 + MOST_GROWTH) + rounding:
                 growth = (
-                    f"by {now / before - 1:.0%}, from {before:,.0f} to {now:,.0f} records/s" if before else "from 0"
+                    f"by {now / before - 1:.0%}, from {amount(before)} to {amount(now)} records/s"
+                    if before
+                    else "from 0"
                 )
                 return f"the error grew {growth} with the last of {done} measurements after the corners"
         if done >= self._max:

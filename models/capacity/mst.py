@@ -28,6 +28,7 @@ from pydantic import AfterValidator, Field
 from models.errors import InvalidInput, SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive
+from models.wording import amount
 
 VERY_HIGH_RATE: Final = 1e8
 """Warm-up rate where nothing is known of the job, records/s; above all that StreamBed's testbed took."""
@@ -159,9 +160,10 @@ class MstSearch:
         if self._stop is Stop.NO_FLOW:
             return "no record was emitted by the end of the warm-up, so there is no rate to begin with"
         if self._mst is None:
-            return f"none of the {len(self._trials)} target rates was sustained, the lowest being {_rate(self._max_r)}"
-        bracket = f"{_rate(self._min_r)} was sustained, " + (
-            "and no higher rate was tried" if self._max_r == math.inf else f"{_rate(self._max_r)} was not"
+            lowest = f"the lowest being {amount(self._max_r)} records/s"
+            return f"none of the {len(self._trials)} target rates was sustained, {lowest}"
+        bracket = f"{amount(self._min_r)} records/s was sustained, " + (
+            "and no higher rate was tried" if self._max_r == math.inf else f"{amount(self._max_r)} records/s was not"
         )
         if self._stop is Stop.CONVERGED:
             return f"converged within {self.settings.sensitivity:.1%}: {bracket}"
@@ -205,7 +207,3 @@ class MstSearch:
             self._min_r, self._mst = target, achieved
         else:
             self._max_r = target
-
-
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f} records/s" if rate >= 100 else f"{rate:.3g} records/s"

@@ -25,6 +25,7 @@ from models.capacity.surrogates import (
 )
 from models.errors import Infeasible, InvalidInput
 from models.schema import Format, NonNegative
+from models.wording import amount
 
 FEWEST_OBSERVATIONS: Final = 4
 """One more than a surrogate has coefficients, so that its error can be estimated."""
@@ -118,15 +119,11 @@ def _smallest(names: list[SurrogateName], errors: dict[str, float]) -> list[Surr
 
 def _forced_reason(surrogate: Surrogate, loocv: dict[str, float], extrapolation: dict[str, float]) -> str:
     name = surrogate.name
-    error = f", extrapolation RMSE {_amount(extrapolation[name])}" if extrapolation else ""
+    error = f", extrapolation RMSE {amount(extrapolation[name])}" if extrapolation else ""
     warning = "" if surrogate.slots > 0 else " Its MST does not grow with the slots, so it cannot be sized with."
-    return f"{name} was asked for (LOOCV RMSE {_amount(loocv[name])}{error}).{warning}"
+    return f"{name} was asked for (LOOCV RMSE {amount(loocv[name])}{error}).{warning}"
 
 
 def _listed(names: list[SurrogateName], errors: dict[str, float]) -> str:
     ranked = sorted(names, key=errors.__getitem__)
-    return ", ".join(f"{name} {_amount(errors[name])}" for name in ranked) + " records/s"
-
-
-def _amount(error: float) -> str:
-    return f"{error:,.0f}" if error >= 100 else f"{error:.3g}"
+    return ", ".join(f"{name} {amount(errors[name])}" for name in ranked) + " records/s"

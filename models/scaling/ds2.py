@@ -28,6 +28,7 @@ from pydantic import Field
 from models.errors import InvalidInput
 from models.scaling.rates import OperatorMetrics, Rates
 from models.schema import Format, NonNegative, PositiveInt
+from models.wording import amount
 
 _ROUNDING: Final = 1e-9
 """Relative excess over a whole number that is taken for rounding."""
@@ -91,9 +92,8 @@ def _round_up(tasks: float) -> int:
 def _reason(fed: bool, demand: float, before: int, capacity: float, exact: float, after: int) -> str:
     what = "records/s come in" if fed else "records/s must be emitted"
     change = "as now" if after == before else f"instead of {before}"
-    return (
-        f"{demand:,.6g} {what} and one task can do {capacity / before:,.6g}: {exact:,.6g}, so {_tasks(after)}, {change}"
-    )
+    need = f"{amount(demand)} {what} and one task can do {amount(capacity / before)}"
+    return f"{need}: {exact:,.6g}, so {_tasks(after)}, {change}"
 
 
 def _tasks(count: int) -> str:

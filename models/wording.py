@@ -1,0 +1,6 @@
+"""How numbers are written in reasons and messages for people."""
+
+
+def amount(value: float) -> str:
+    """A quantity: whole with thousands separators from 100 on, three digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

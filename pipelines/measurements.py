@@ -1,0 +1,106 @@
+"""Reading measurements: a CSV file with one measured budget a row (format "Measurements")."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.capacity.observation import Observation
+from models.errors import InvalidInput
+from pipelines.files import read_csv
+
+MOST_FAULTS_SHOWN = 5
+MEMORY_COLUMNS = ("memory_mb", "tm_memory_mb")
+SLOTS_COLUMNS = ("task_slots",)
+MST_COLUMNS = ("mst", "mst_events_per_s")
+"""Where the first name is absent the second is taken: that of StreamBed's published files."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns to read; None takes the format's own name, or the published one."""
+
+    memory: str | None = None
+    """Memory of one TaskManager, MiB."""
+    slots: str | None = None
+    """Task slots of all operators but the sources."""
+    mst: str | None = None
+    """Maximal sustainable throughput, records/s."""
+
+
+def read_measurements(path: Path, columns: Columns | None = None, rows: int | None = None) -> tuple[Observation, ...]:
+    """The observations of a CSV file, in its order; their parallelism is empty, since the format does not have it.
+
+    Args:
+        rows: read only so many of the first rows; all if None.
+
+    Raises:
+        InvalidInput: the file cannot be read, a column is missing, there are fewer rows than asked for, or a cell is no
+            usable number (naming line, column and value, at most five of them).
+    """
+    table = read_csv(path)
+    if rows is not None and not 1 <= rows <= len(table):
+        raise InvalidInput(f"{path} has {len(table)} rows, so 1 to {len(table)} of them can be used, but got {rows}")
+    wanted = columns or Columns()
+    present = list(table[0])
+    memory = _column(path, present, "memory", wanted.memory, MEMORY_COLUMNS)
+    slots = _column(path, present, "slots", wanted.slots, SLOTS_COLUMNS)
+    mst = _column(path, present, "mst", wanted.mst, MST_COLUMNS)
+    observations: list[Observation] = []
+    faults: list[str] = []
+    for line, row in enumerate(table[:rows], start=2):
+        problems = [p for p in (_amount_fault(row, memory), _slots_fault(row, slots), _amount_fault(row, mst)) if p]
+        faults.extend(f"line {line}, {problem}" for problem in problems)
+        if not faults:
+            observations.append(
+                Observation(
+                    run=f"{path.stem}-{line - 1}",
+                    task_slots=int(float(row[slots])),
+                    memory_mb=float(row[memory]),
+                    parallelism={},
+                    mst=float(row[mst]),
+                )
+            )
+    if faults:
+        more = [f"... and {len(faults) - MOST_FAULTS_SHOWN} more"] if len(faults) > MOST_FAULTS_SHOWN else []
+        raise InvalidInput(f"{path}: " + "\n  ".join([*faults[:MOST_FAULTS_SHOWN], *more]))
+    return tuple(observations)
+
+
+def _column(path: Path, present: Sequence[str], quantity: str, asked: str | None, known: Sequence[str]) -> str:
+    """The name of the column that holds a quantity."""
+    for name in [asked] if asked is not None else known:
+        if name in present:
+            return name
+    missing = repr(asked) if asked is not None else " or ".join(repr(name) for name in known)
+    raise InvalidInput(
+        f"{path} has no column {missing}; its columns are {', '.join(present)}. "
+        f"Name the right one with --{quantity}-column"
+    )
+
+
+def _amount_fault(row: dict[str, str], column: str) -> str | None:
+    """What is wrong with a cell that must hold a finite number above 0."""
+    value = _number(row[column])
+    if value is None:
+        return f"column {column!r}: must be a number, but got {row[column]!r}"
+    if not (math.isfinite(value) and value > 0):
+        return f"column {column!r}: must be finite and above 0, but got {row[column]!r}"
+    return None
+
+
+def _slots_fault(row: dict[str, str], column: str) -> str | None:
+    """What is wrong with a cell that must hold a whole number of at least 1."""
+    value = _number(row[column])
+    if value is None:
+        return f"column {column!r}: must be a number, but got {row[column]!r}"
+    if not (math.isfinite(value) and value >= 1 and value == int(value)):
+        return f"column {column!r}: must be a whole number of at least 1, but got {row[column]!r}"
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
