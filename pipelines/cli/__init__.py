@@ -6,7 +6,6 @@ to standard output and nothing else; messages and progress go to standard error.
 
 import sys
 
-import click
 import typer
 from rich.console import Console
 
@@ -21,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE = 1, 2, 3
+EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_STOPPED = 1, 2, 3, 130
 
 
 def main() -> None:
@@ -35,12 +34,11 @@ def run(arguments: list[str]) -> int:
 
     stderr = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
-        return app(args=arguments, standalone_mode=False) or 0
-    except click.exceptions.Exit as exit_:
-        return exit_.exit_code
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return error.exit_code
+        app(args=arguments, prog_name="sluice")
+    except SystemExit as exit_:  # typer has printed what is wrong with the arguments
+        if exit_.code == EXIT_STOPPED:
+            stderr.print("stopped; what was measured is kept, and the same command goes on from there")
+        return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Infeasible as error:
         stderr.print(f"no feasible answer: {error}")
         return EXIT_INFEASIBLE
@@ -50,6 +48,4 @@ def run(arguments: list[str]) -> int:
     except (SluiceError, OSError) as error:
         stderr.print(f"failed: {error}")
         return EXIT_FAILED
-    except (KeyboardInterrupt, click.Abort):
-        stderr.print("stopped; what was measured is kept, and the same command goes on from there")
-        return 130
+    return 0

@@ -9,6 +9,14 @@ from pydantic import BaseModel
 from rich.console import Console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+WorkspaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workspace",
+        help="Folder or fsspec URL of the workspace; without it $SLUICE_WORKSPACE, else .sluice/workspace.",
+        show_default=False,
+    ),
+]
 
 console = Console(highlight=False)
 """Standard output, for tables."""

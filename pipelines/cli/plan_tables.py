@@ -1,0 +1,172 @@
+"""Plans and their differences as tables for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from models.plan import Difference, Plan, placement_changes
+from pipelines.export import natural_order
+
+MOST_WORKERS_NAMED = 4
+
+
+def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line for each version, from the rows that `sluice plans list --json` prints."""
+    table = _table("plan", "made", "by", "records/s", "predicted MST", "slots", "moved", text=("made", "by"))
+    table.columns[0].no_wrap = True
+    for row in rows:
+        name = Text(f"{row['job']}@{row['version']}")
+        if "damaged" in row:
+            table.add_row(name, "damaged", style="red")
+            continue
+        figures = (f"{row[figure]:,.0f}" for figure in ("target_rate", "predicted_mst", "task_slots"))
+        moved = "" if row["tasks_moved"] is None else str(row["tasks_moved"])
+        made = row["created_at"][:16].replace("T", " ")
+        table.add_row(name, made, row["trigger"], *figures, moved)
+    return table
+
+
+def plan_view(plan: Plan) -> Group:
+    """All that a plan says."""
+    return Group(*_headline(plan), _operators(plan), _placement(plan), _cost(plan), *_reasons(plan), _lineage(plan))
+
+
+def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
+    """What changes from one plan to another."""
+    parts: list[RenderableType] = [Text(f"{before.job}: version {before.version} -> {after.version}", style="bold")]
+    parts.append(_figures(before, after))
+    if change.parallelism or change.managed_memory:
+        parts.append(_operator_changes(change))
+    if change.tasks_moved or change.tasks_stopped:
+        parts.append(_moves(before, after))
+    parts.append(Text(summary(change)))
+    return Group(*parts)
+
+
+def summary(change: Difference) -> str:
+    """A difference in one line."""
+    changes = [f"{c.operator} {c.before} -> {c.after}" for c in change.parallelism]
+    memory = [f"{c.operator} {c.before_mb:g} -> {c.after_mb:g} MiB" for c in change.managed_memory]
+    moved = f"{change.tasks_moved} tasks start on another worker, {change.tasks_stopped} stop"
+    return (
+        f"from version {change.from_version}: tasks {', '.join(changes) or 'as before'}; "
+        f"memory {', '.join(memory) or 'as before'}; {moved}"
+    )
+
+
+def _headline(plan: Plan) -> Iterator[Text]:
+    mst = plan.predicted_mst
+    yield Text(f"{plan.job}@{plan.version}", style="bold").append(
+        f"  for {plan.target_rate:,.0f} records/s with headroom {plan.headroom:g}, made {plan.created_at}", style="none"
+    )
+    yield Text(
+        f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
+        f"with {mst.probability:.0%} probability"
+    )
+    yield Text(
+        f"{plan.task_slots} task slots and {plan.total_slots - plan.task_slots} for sources; "
+        f"TaskManagers of {plan.memory_mb:,.0f} MiB"
+        + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
+    )
+
+
+def _operators(plan: Plan) -> Table:
+    table = _table("operator", "tasks", "memory MiB", "records/s in", "busy", "why", text=("operator", "why"))
+    for o in plan.operators:
+        memory = f"{o.managed_memory_mb:,.0f}" if o.managed_memory_mb else "-"
+        table.add_row(
+            Text(o.name),
+            str(o.parallelism),
+            memory,
+            f"{o.records_in_per_s:,.0f}",
+            f"{o.predicted_busyness:.0%}",
+            Text(o.reason),
+        )
+    return table
+
+
+def _placement(plan: Plan) -> Table:
+    """Workers with the same tasks share a row."""
+    alike: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    order = list(plan.parallelism)
+    for worker in sorted(plan.placement, key=natural_order):
+        tasks = sorted(plan.placement[worker].items(), key=lambda task: order.index(task[0]))
+        alike.setdefault(tuple(tasks), []).append(worker)
+    table = _table("workers", "count", "tasks each", "of", text=("workers", "of"))
+    for mix, workers in alike.items():
+        content = ", ".join(f"{name} {count}" for name, count in mix)
+        table.add_row(Text(_some(workers)), str(len(workers)), str(sum(n for _, n in mix)), Text(content))
+    return table
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_WORKERS_NAMED])
+    return shown if len(names) <= MOST_WORKERS_NAMED else f"{shown}, ... {names[-1]}"
+
+
+def _cost(plan: Plan) -> Table:
+    table = _table(f"placement ({plan.placement_policy}, {plan.placement_status})", "cost", "threshold")
+    for name in ("cpu", "io", "net"):
+        table.add_row(name, f"{getattr(plan.cost, name):.4f}", f"{getattr(plan.thresholds, name):.4f}")
+    return table
+
+
+def _reasons(plan: Plan) -> Iterator[Text]:
+    yield Text("Why", style="bold")
+    for reason in plan.reasons:
+        yield Text(f"- {reason}")
+    if plan.difference is not None:
+        yield Text(f"- {summary(plan.difference)}")
+
+
+def _lineage(plan: Plan) -> Table:
+    lineage = plan.lineage
+    table = Table("lineage", "", box=None, header_style="bold", padding=(0, 2, 0, 0))
+    facts = lineage.model_dump(exclude={"digests"}, exclude_none=True)
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), Text(str(value)))
+    for name, value in lineage.digests.items():
+        table.add_row(f"{name} digest", Text(value[:12]))
+    return table
+
+
+def _figures(before: Plan, after: Plan) -> Table:
+    table = _table("", f"@{before.version}", f"@{after.version}")
+    for name, one, two in (
+        ("target rate, records/s", before.target_rate, after.target_rate),
+        ("predicted MST, records/s", before.predicted_mst.value, after.predicted_mst.value),
+        ("task slots", before.task_slots, after.task_slots),
+        ("TaskManagers", len(before.placement), len(after.placement)),
+        ("TaskManager memory, MiB", before.memory_mb, after.memory_mb),
+    ):
+        table.add_row(name, f"{one:,.0f}", f"{two:,.0f}", style="bold" if one != two else None)
+    return table
+
+
+def _operator_changes(change: Difference) -> Table:
+    tasks = {c.operator: f"{c.before} -> {c.after}" for c in change.parallelism}
+    memory = {c.operator: f"{c.before_mb:,.0f} -> {c.after_mb:,.0f}" for c in change.managed_memory}
+    table = _table("operator", "tasks", "memory MiB")
+    for name in dict.fromkeys([*tasks, *memory]):
+        table.add_row(Text(name), tasks.get(name, ""), memory.get(name, ""))
+    return table
+
+
+def _moves(before: Plan, after: Plan) -> Table:
+    table = _table("operator", "worker", "tasks", text=("operator", "worker"))
+    for move in placement_changes(before, after):
+        table.add_row(Text(move.operator), Text(move.worker), f"{move.before} -> {move.after}")
+    return table
+
+
+def _table(*columns: str, text: tuple[str, ...] = ()) -> Table:
+    """Columns of text stand left (the first always does), numbers right."""
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        is_text = number == 0 or name in text
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
+    return table

@@ -1,0 +1,200 @@
+"""`sluice plans`: the versioned plans of jobs."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from models.errors import InvalidInput
+from models.plan import Plan, difference, placement_changes
+from pipelines.cli import app
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.plan_tables import difference_view, list_view, plan_view
+from pipelines.export import ExportFormat, export, read_vertices, remarks
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Damaged, Workspace
+
+plans = typer.Typer(
+    help="List, show, compare, roll back and export the versions of plans.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(plans, name="plans")
+
+_REFERENCE = re.compile(r"(?P<job>[A-Za-z0-9][A-Za-z0-9._-]*)(@v?(?P<version>[0-9]{1,9}))?")
+Reference = Annotated[str, typer.Argument(metavar="JOB[@V]", help="A job, or one version of its plan: nexmark-q5@3.")]
+
+
+@plans.command("list")
+def list_(
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Only the plans of this job.")] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the versions of all plans, or of one job's."""
+    store = PlanStore(Workspace(workspace))
+    jobs = store.jobs() if job is None else [_known(store, job)]
+    rows = [_row(store, name, version) for name in jobs for version in store.versions(name)]
+    for row in rows:
+        if "damaged" in row:
+            progress_console.print(row["damaged"], markup=False, soft_wrap=True)
+    if json:
+        print_json({"plans": rows})
+    elif rows:
+        console.print(list_view(rows))
+    else:
+        progress_console.print(f"no plans in {Workspace(workspace).url}", markup=False)
+
+
+@plans.command()
+def show(reference: Reference, workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
+    """Show a plan: the newest one of a job, or the version named."""
+    plan = _find(PlanStore(Workspace(workspace)), reference)
+    if json:
+        print_json(plan)
+    else:
+        console.print(plan_view(plan))
+
+
+@plans.command()
+def diff(
+    before: Annotated[str, typer.Argument(metavar="JOB[@A]", help="The plan to start from.")],
+    after: Annotated[str | None, typer.Argument(metavar="[JOB@B]", help="The plan to get to.")] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare two versions. JOB alone: the last two; JOB@A alone: A and the newest."""
+    old, new = _pair(PlanStore(Workspace(workspace)), before, after)
+    change = difference(old, new)
+    if json:
+        print_json(_difference_document(old, new))
+    else:
+        console.print(difference_view(old, new, change))
+
+
+@plans.command()
+def rollback(
+    reference: Annotated[str, typer.Argument(metavar="JOB@V", help="The version to go back to.")],
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Add a version that deploys what an older one did."""
+    job, version = _parse(reference)
+    if version is None:
+        raise InvalidInput(f"a rollback must name a version, but got {reference!r}; write for example {job}@1")
+    created_at = datetime.now(UTC).isoformat(timespec="seconds")
+    store = PlanStore(Workspace(workspace))
+    plan = store.rollback(job, version, created_at)
+    if json:
+        print_json(plan)
+    else:
+        console.print(
+            Text(f"{job}@{plan.version} deploys what {job}@{version} did: {store.uri(job, plan.version)}"),
+            soft_wrap=True,
+        )
+
+
+@plans.command("export")
+def export_(
+    reference: Reference,
+    form: Annotated[ExportFormat, typer.Option("--format", help="What to write.")],
+    vertices: Annotated[
+        Path | None, typer.Option(help="YAML or JSON file {operator: Flink job vertex id}.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write to; standard output without it.", show_default=False)
+    ] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Export a plan to Flink: overrides, REST body, FlinkDeployment patch, or lines for a placement hook."""
+    plan = _find(PlanStore(Workspace(workspace)), reference)
+    known = None if vertices is None else read_vertices(vertices, plan)
+    text, notes = export(plan, form, known), remarks(plan, form, known)
+    for note in notes:
+        progress_console.print(f"note: {note}", markup=False, soft_wrap=True)
+    if output is not None:
+        _write(output, text)
+    if json:
+        print_json({"job": plan.job, "version": plan.version, "format": form, "content": text, "notes": notes})
+    elif output is None:
+        typer.echo(text, nl=False)
+    else:
+        progress_console.print(f"wrote {output}", markup=False)
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.parent.is_dir():
+        raise InvalidInput(f"the folder {path.parent} does not exist; make it, or write elsewhere")
+    path.write_text(text, encoding="utf-8")
+
+
+def _parse(reference: str) -> tuple[str, int | None]:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        raise InvalidInput(f"a plan is named JOB or JOB@VERSION, for example nexmark-q5@3, but got {reference!r}")
+    return match["job"], None if match["version"] is None else int(match["version"])
+
+
+def _find(store: PlanStore, reference: str) -> Plan:
+    job, version = _parse(reference)
+    return store.current(job) if version is None else store.get(job, version)
+
+
+def _known(store: PlanStore, reference: str) -> str:
+    """The job that is meant, which has versions, intact or not."""
+    job, _ = _parse(reference)
+    return job if store.versions(job) else store.current(job).job
+
+
+def _pair(store: PlanStore, before: str, after: str | None) -> tuple[Plan, Plan]:
+    job, version = _parse(before)
+    if after is not None:
+        other = _parse(after)[0]
+        if other != job:
+            raise InvalidInput(f"two versions of one job can be compared, but got {job!r} and {other!r}")
+        return _find(store, before), _find(store, after)
+    newest = store.current(job)
+    if version is not None:
+        return store.get(job, version), newest
+    older = [v for v in store.versions(job) if v < newest.version]
+    if not older:
+        raise InvalidInput(f"the plan of {job!r} has only version {newest.version}; there is nothing to compare it to")
+    return store.get(job, older[-1]), newest
+
+
+def _difference_document(before: Plan, after: Plan) -> dict[str, Any]:
+    return {
+        "job": after.job,
+        "from_version": before.version,
+        "to_version": after.version,
+        "target_rate": {"before": before.target_rate, "after": after.target_rate},
+        "memory_mb": {"before": before.memory_mb, "after": after.memory_mb},
+        "difference": difference(before, after).model_dump(mode="json"),
+        "placement": [change.model_dump(mode="json") for change in placement_changes(before, after)],
+    }
+
+
+def _row(store: PlanStore, job: str, version: int) -> dict[str, Any]:
+    """One version for the list; a damaged one has its fault instead of its figures."""
+    try:
+        stored = store.get_stored(job, version)
+    except Damaged as error:
+        return {"job": job, "version": version, "damaged": str(error)}
+    plan = stored.plan
+    return {
+        "job": job,
+        "version": version,
+        "created_at": plan.created_at,
+        "trigger": plan.lineage.trigger,
+        "target_rate": plan.target_rate,
+        "predicted_mst": plan.predicted_mst.value,
+        "task_slots": plan.task_slots,
+        "memory_mb": plan.memory_mb,
+        "tasks_moved": None if plan.difference is None else plan.difference.tasks_moved,
+        "digest": stored.digest,
+        "uri": store.uri(job, version),
+    }
