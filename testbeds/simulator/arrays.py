@@ -1,0 +1,186 @@
+"""The tables of a simulated deployment: what stays the same, and what changes from step to step.
+
+Operators stand in topological order; tasks are numbered operator by operator. A *gate* is the input of one task from one
+edge; gates are numbered edge by edge. Every table is a structured array with one record an operator, edge, gate, task or
+worker.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+SHARED, FORWARD, BROADCAST = 0, 1, 2
+"""How an edge sends: each record to one of all tasks (hash, rebalance), to its own partner, to all tasks."""
+AT_ONCE, ALL_PANES, OLDEST_PANE = 0, 1, 2
+"""What an operator emits: on each record; the whole window at each firing; what has just gone out of the window."""
+
+RECORDS_IN, RECORDS_OUT, BYTES_OUT, BUSY, BACKPRESSURED, CPU, READ, WRITTEN, HITS, MISSES, STATE_TIME, LAG = range(12)
+MEASURES = 12
+"""Columns of what is measured per task and reporting interval."""
+
+OPERATOR = np.dtype(
+    [
+        ("first", "i8"),  # its first task
+        ("end", "i8"),  # one after its last task
+        ("out_first", "i8"),  # its edges: Plant.out_edges[out_first:out_end]
+        ("out_end", "i8"),
+        ("in_first", "i8"),  # Plant.in_edges[in_first:in_end]
+        ("in_end", "i8"),
+        ("source_share", "f8"),  # share of the offered rate that each of its tasks emits; 0 where not a source
+        ("selectivity", "f8"),  # records out per record in
+        ("cpu_s", "f8"),  # CPU seconds per record in
+        ("read_bytes", "f8"),  # state bytes read per record in
+        ("write_bytes", "f8"),  # state bytes written per record in
+        ("sent_bytes", "f8"),  # bytes sent per record out, over all edges and copies
+        ("fire_share", "f8"),  # share of the cost that is paid when a window fires
+        ("live_per_record", "f8"),  # state bytes a record adds
+        ("hot_set", "f8"),  # share of the live state that is read again
+        ("emission", "i8"),  # AT_ONCE, ALL_PANES or OLDEST_PANE
+        ("panes", "i8"),  # panes that live at once; 0 where state is kept for ever, or none is
+        ("pane_steps", "i8"),  # steps of one pane
+        ("ring_first", "i8"),  # where its panes begin in State.ring: panes of its first task, of its second, ...
+    ]
+)
+EDGE = np.dtype(
+    [
+        ("first", "i8"),  # its gates
+        ("end", "i8"),
+        ("kind", "i8"),  # SHARED, FORWARD or BROADCAST
+        ("share", "f8"),  # share of the upstream output that takes it
+        ("copies", "f8"),  # copies of a record that are sent
+        ("room", "f8"),  # records that all its buffers together hold
+        ("hot_share", "f8"),  # share of records with a hot key; 0 without
+        ("hot_records", "f8"),  # records after which another key is hot; 0 where time decides
+        ("hot_steps", "i8"),  # steps after which another key is hot; 0 where records decide
+        ("key_groups", "i8"),
+        ("key_seed", "u8"),
+    ]
+)
+GATE = np.dtype(
+    [
+        ("room", "f8"),  # records that the buffers to this task hold
+        ("share", "f8"),  # share of the evenly spread records
+    ]
+)
+TASK = np.dtype(
+    [
+        ("worker", "i8"),
+        ("cache_bytes", "f8"),  # block cache
+        ("key_bytes", "f8"),  # state of the keys that stay
+        ("remote_bytes", "f8"),  # bytes per record out that go to other workers
+    ]
+)
+WORKER = np.dtype(
+    [
+        ("first", "i8"),  # its tasks: Plant.worker_tasks[first:end]
+        ("end", "i8"),
+        ("cores", "f8"),  # infinite where it is not a constraint, like the next two
+        ("io", "f8"),  # device bytes/s
+        ("net", "f8"),  # outbound bytes/s
+    ]
+)
+
+EDGE_STATE = np.dtype(
+    [
+        ("key", "i8"),  # how many hot keys have been
+        ("left", "f8"),  # records until the next one
+    ]
+)
+GATE_STATE = np.dtype(
+    [
+        ("queue", "f8"),  # records waiting
+        ("arrived", "f8"),  # records that came in this step
+        ("free", "f8"),  # records that can be accepted in this step
+        ("draw", "f8"),  # share of the task's intake that comes from here
+        ("hot", "f8"),  # records with hot keys among those being sent
+    ]
+)
+TASK_STATE = np.dtype(
+    [
+        ("live", "f8"),  # records in live state
+        ("firing", "f8"),  # records of fired windows that wait to be emitted
+        ("permits", "f8"),  # sources: records that may be emitted
+        ("due", "f8"),  # sources: records due and not emitted since the rate was set
+        ("work", "f8"),  # CPU seconds per record, now
+        ("alone", "f8"),  # thread seconds per record if it were alone on its worker
+        ("service", "f8"),  # thread seconds per record, now
+        ("device", "f8"),  # device bytes per record, now
+        ("hit", "f8"),  # share of state reads answered from the cache
+        ("intake", "f8"),  # records it can take in this step
+        ("want", "f8"),  # records that wait for it
+        ("out", "f8"),  # records that may go out
+        ("done", "f8"),  # records taken
+        ("emitted", "f8"),  # records sent
+        ("paid", "f8"),  # records whose cost was paid: differs from `done` where windows fire
+        ("spent", "f8"),  # thread seconds
+        ("blocked", "f8"),  # 1 where output was refused
+        ("could_do", "f8"),  # records whose cost it would have paid on an idle worker
+        ("could_send", "f8"),  # records it would have sent through an idle network
+        ("cores", "f8"),  # wanted in the last step
+        ("io", "f8"),  # device bytes/s wanted in the last step
+        ("net", "f8"),  # bytes/s to other workers wanted in the last step
+    ]
+)
+WORKER_STATE = np.dtype(
+    [
+        ("speed", "f8"),  # of a core; 1 when it alone is busy
+        ("core_level", "f8"),  # cores that one task can have
+        ("io_level", "f8"),  # device bytes/s that one task can have
+        ("net_level", "f8"),  # bytes/s that one task can send to other workers
+        ("core_debt", "f8"),  # core seconds used beyond its own
+        ("io_debt", "f8"),  # bytes, likewise
+        ("net_debt", "f8"),  # bytes, likewise
+    ]
+)
+
+
+class Plant(NamedTuple):
+    """What stays the same during a run."""
+
+    step_s: float
+    cold_slowdown: float
+    cold_decay_s: float
+    full_load_slowdown: float
+    source_burst_s: float
+    hit_latency_s: float
+    miss_latency_s: float
+    block_bytes: float
+    write_amplification: float
+    cached_bytes_per_live_byte: float
+    operators: np.ndarray  # OPERATOR
+    edges: np.ndarray  # EDGE
+    gates: np.ndarray  # GATE
+    tasks: np.ndarray  # TASK
+    workers: np.ndarray  # WORKER
+    out_edges: np.ndarray  # int64[edges]
+    in_edges: np.ndarray  # int64[edges]
+    worker_tasks: np.ndarray  # int64[tasks]
+
+
+class State(NamedTuple):
+    """What changes from step to step; the arrays are changed in place."""
+
+    clock: np.ndarray  # int64[1]: steps since the job ran
+    edges: np.ndarray  # EDGE_STATE
+    gates: np.ndarray  # GATE_STATE
+    tasks: np.ndarray  # TASK_STATE
+    workers: np.ndarray  # WORKER_STATE
+    ring: np.ndarray  # float64[...]: records in each live pane
+
+
+def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
+    """Everything empty; the sequence of hot keys begins anywhere."""
+    operators, edges = plant.operators, np.zeros(len(plant.edges), EDGE_STATE)
+    edges["key"] = rng.integers(0, 1 << 40, len(edges))
+    edges["left"] = plant.edges["hot_records"] * rng.uniform(0.0, 1.0, len(edges))
+    workers = np.zeros(len(plant.workers), WORKER_STATE)
+    for level in ("core_level", "io_level", "net_level"):
+        workers[level] = np.inf
+    return State(
+        clock=np.zeros(1, np.int64),
+        edges=edges,
+        gates=np.zeros(len(plant.gates), GATE_STATE),
+        tasks=np.zeros(len(plant.tasks), TASK_STATE),
+        workers=workers,
+        ring=np.zeros(int(np.sum((operators["end"] - operators["first"]) * operators["panes"]))),
+    )

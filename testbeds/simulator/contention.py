@@ -1,0 +1,92 @@
+"""What one record costs a task now: its worker's cores, device and network are shared with the tasks beside it.
+
+Numbers in brackets refer to docs/simulator.md.
+"""
+
+import numpy as np
+from numba import njit
+
+LEAST_SHARE = 0.01
+"""Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
+
+
+@njit(cache=True, nogil=True)
+def water_level(wanted, capacity):
+    """Level L with sum of min(wanted, L) = capacity; infinite where all can have what they want (Eq. 4)."""
+    if np.sum(wanted) <= capacity:
+        return np.inf
+    level = capacity / len(wanted)
+    while True:
+        small, large = 0.0, 0
+        for amount in wanted:
+            if amount < level:
+                small += amount
+            else:
+                large += 1
+        raised = (capacity - small) / max(large, 1)
+        if raised <= level * (1 + 1e-12):
+            return level
+        level = raised
+
+
+@njit(cache=True, nogil=True)
+def fair_share(wanted, capacity, debt, step_s):
+    """Level for the next step, with what was overdrawn before taken off."""
+    if capacity == np.inf:
+        return np.inf
+    return water_level(wanted, max(capacity - debt / step_s, LEAST_SHARE * capacity))
+
+
+@njit(cache=True, nogil=True)
+def share_workers(p, s):
+    """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
+    for w in range(len(p.workers)):
+        worker, state = p.workers[w], s.workers[w]
+        n = worker.end - worker.first
+        if n == 0:
+            continue
+        cores, io, net, active = np.empty(n), np.empty(n), np.empty(n), 0.0
+        for i in range(n):
+            task = s.tasks[p.worker_tasks[worker.first + i]]
+            cores[i], io[i], net[i] = task.cores, task.io, task.net
+            active += task.spent / p.step_s
+        state.core_level = fair_share(cores, worker.cores, state.core_debt, p.step_s)
+        state.io_level = fair_share(io, worker.io, state.io_debt, p.step_s)
+        state.net_level = fair_share(net, worker.net, state.net_debt, p.step_s)
+        state.speed = 1.0
+        if worker.cores > 1.0 and worker.cores < np.inf:
+            load = min(max(active - 1.0, 0.0) / (worker.cores - 1.0), 1.0)
+            state.speed = 1.0 - p.full_load_slowdown * load
+
+
+@njit(cache=True, nogil=True)
+def price_records(p, s, noise):
+    """What a record costs each task in this step (Eq. 1, 3, 5)."""
+    cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[0] * p.step_s / p.cold_decay_s)
+    for operator in p.operators:
+        for t in range(operator.first, operator.end):
+            task, own = s.tasks[t], p.tasks[t]
+            worker = s.workers[own.worker]
+            task.work = operator.cpu_s * cold * noise[t] / worker.speed
+            task.hit = 1.0
+            task.device = operator.write_bytes * p.write_amplification
+            wait = 0.0
+            if operator.read_bytes > 0.0:
+                live = task.live * operator.live_per_record + own.key_bytes
+                needed = p.cached_bytes_per_live_byte * operator.hot_set * live
+                if needed > own.cache_bytes:
+                    task.hit = own.cache_bytes / needed
+                wait = (1.0 - task.hit) * p.miss_latency_s
+                task.device += (1.0 - task.hit) * max(p.block_bytes, operator.read_bytes)
+            task.alone = task.work + wait
+            task.service = max(task.work / min(worker.core_level, 1.0) + wait, task.device / worker.io_level)
+
+
+@njit(cache=True, nogil=True)
+def settle(p, s):
+    """What was used beyond a worker's capacity is owed in the next step; what was not used is lost."""
+    for w in range(len(p.workers)):
+        worker, state = p.workers[w], s.workers[w]
+        state.core_debt = max(state.core_debt - worker.cores * p.step_s, 0.0)
+        state.io_debt = max(state.io_debt - worker.io * p.step_s, 0.0)
+        state.net_debt = max(state.net_debt - worker.net * p.step_s, 0.0)

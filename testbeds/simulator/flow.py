@@ -1,0 +1,196 @@
+"""What can move in a step: from the sinks to the sources, how much each task can take and each edge can carry.
+
+Numbers in brackets refer to docs/simulator.md.
+"""
+
+import numpy as np
+from numba import njit
+
+from testbeds.simulator.arrays import AT_ONCE, FORWARD
+
+
+@njit(cache=True, nogil=True)
+def hot_gate(edge, key):
+    """Gate of the edge that its key-th hot key goes to: splitmix64 of the number, then Flink's key groups."""
+    x = edge.key_seed + np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    group = np.int64(x % np.uint64(edge.key_groups))
+    return edge.first + group * (edge.end - edge.first) // edge.key_groups
+
+
+@njit(cache=True, nogil=True)
+def follow_hot_keys(p, s, e, flow, limited):
+    """Go through the hot keys that `flow` records bring, and note at each gate what it gets of them (Eq. 8).
+
+    Returns:
+        Records sent (fewer than `flow` where `limited` and a task has no room for its key), number of the key reached,
+        records until the next one.
+    """
+    edge, key, left = p.edges[e], s.edges[e].key, s.edges[e].left
+    even = 1.0 - edge.hot_share
+    for j in range(edge.first, edge.end):
+        s.gates[j].hot = 0.0
+    if edge.hot_steps > 0:
+        key, left = s.clock[0] // edge.hot_steps, np.inf
+    sent = 0.0
+    while sent < flow:
+        j = hot_gate(edge, key)
+        gate, part = s.gates[j], min(left, flow - sent)
+        if limited:
+            rest = max(gate.free - gate.hot - even * p.gates[j].share * sent, 0.0)
+            most = rest / (edge.hot_share + even * p.gates[j].share)
+            if most < part:
+                gate.hot += edge.hot_share * most
+                return sent + most, key, left - most
+        sent += part
+        gate.hot += edge.hot_share * part
+        left -= part
+        if left <= 1e-9 * edge.hot_records:
+            key, left = key + 1, edge.hot_records
+    return flow, key, left
+
+
+@njit(cache=True, nogil=True)
+def passable(p, s, e, flow):
+    """How much of `flow` records edge e can carry until one of its tasks, or all its buffers together, are full (Eq. 7)."""
+    edge, sent = p.edges[e], flow
+    even, hot = 1.0 - edge.hot_share, 0.0
+    if edge.hot_share > 0.0:
+        sent, _, _ = follow_hot_keys(p, s, e, flow, True)
+    total = edge.room
+    for j in range(edge.first, edge.end):
+        gate, spread = s.gates[j], even * p.gates[j].share
+        if edge.hot_share > 0.0:
+            hot = gate.hot
+        if spread > 0.0 and spread * sent + hot > gate.free:
+            sent = max(gate.free - hot, 0.0) / spread
+        total += gate.free - p.gates[j].room
+    return max(min(sent, total / edge.copies), 0.0)
+
+
+@njit(cache=True, nogil=True)
+def send(p, s, e, flow):
+    """Let `flow` records arrive at the gates of edge e, and its hot keys move on."""
+    edge = p.edges[e]
+    even = 1.0 - edge.hot_share
+    if edge.hot_share > 0.0:
+        _, s.edges[e].key, s.edges[e].left = follow_hot_keys(p, s, e, flow, False)
+    for j in range(edge.first, edge.end):
+        gate = s.gates[j]
+        gate.arrived = even * p.gates[j].share * flow
+        if edge.hot_share > 0.0:
+            gate.arrived += gate.hot
+
+
+@njit(cache=True, nogil=True)
+def total_output(operator, s):
+    """Records that the tasks of an operator may send."""
+    total = 0.0
+    for t in range(operator.first, operator.end):
+        total += s.tasks[t].out
+    return total
+
+
+@njit(cache=True, nogil=True)
+def limit_output(p, s, operator):
+    """Share of the tasks' `out` that the edges of an operator let through (Eq. 7).
+
+    A forward edge limits each task by itself, and `out` is lowered there. All other edges limit the operator as a whole:
+    each of its tasks soon holds a record for the fullest task downstream, and waits with it.
+    """
+    edges = p.out_edges[operator.out_first : operator.out_end]
+    for e in edges:
+        edge = p.edges[e]
+        if edge.kind == FORWARD:
+            for t in range(operator.first, operator.end):
+                free = s.gates[edge.first + t - operator.first].free
+                s.tasks[t].out = min(s.tasks[t].out, free / edge.share)
+    total = total_output(operator, s)
+    factor = 1.0
+    if total > 0.0:
+        for e in edges:
+            if p.edges[e].kind != FORWARD:
+                wanted = total * p.edges[e].share
+                factor = min(factor, passable(p, s, e, wanted) / wanted)
+    return factor
+
+
+@njit(cache=True, nogil=True)
+def deliver(p, s, operator, factor):
+    """Send `factor` of `out` of an operator's tasks along all its edges."""
+    total = total_output(operator, s)
+    for e in p.out_edges[operator.out_first : operator.out_end]:
+        edge = p.edges[e]
+        if edge.kind == FORWARD:
+            for t in range(operator.first, operator.end):
+                s.gates[edge.first + t - operator.first].arrived = factor * s.tasks[t].out * edge.share
+        else:
+            send(p, s, e, factor * total * edge.share)
+
+
+@njit(cache=True, nogil=True)
+def sendable(p, s, t):
+    """Records out that the network of its worker lets task t send in a step."""
+    level, size = s.workers[p.tasks[t].worker].net_level, p.tasks[t].remote_bytes
+    return level * p.step_s / size if level < np.inf and size > 0.0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def fire_service(operator, task):
+    """Thread seconds to emit one record of a fired window."""
+    return task.service * operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def firing_output(p, operator, task):
+    """Records of fired windows that a task has time to emit in a step."""
+    cost = fire_service(operator, task)
+    return min(task.firing, p.step_s / cost) if cost > 0.0 else task.firing
+
+
+@njit(cache=True, nogil=True)
+def from_sinks(p, s):
+    """What each task can take in this step, and so what each gate has room for (Eq. 6, 7)."""
+    for op in range(len(p.operators) - 1, -1, -1):
+        operator = p.operators[op]
+        if operator.source_share > 0.0:
+            continue
+        at_once = operator.emission == AT_ONCE
+        for t in range(operator.first, operator.end):
+            task = s.tasks[t]
+            most = operator.selectivity * p.step_s / task.service if at_once else firing_output(p, operator, task)
+            task.out = min(most, sendable(p, s, t))
+        factor = limit_output(p, s, operator)
+        for t in range(operator.first, operator.end):
+            task = s.tasks[t]
+            emitted = factor * task.out
+            if at_once:
+                task.intake = p.step_s / task.service
+                if operator.selectivity > 0.0:
+                    task.intake = min(task.intake, emitted / operator.selectivity)
+            elif emitted < task.firing * (1 - 1e-9):
+                task.intake = 0.0
+            else:
+                left = max(p.step_s - emitted * fire_service(operator, task), 0.0)
+                task.intake = left / (task.service * max(1.0 - operator.fire_share, 1e-9))
+        open_gates(p, s, operator)
+
+
+@njit(cache=True, nogil=True)
+def open_gates(p, s, operator):
+    """Divide each task's intake among its gates by what waits there, and leave room accordingly (Eq. 6)."""
+    edges = p.in_edges[operator.in_first : operator.in_end]
+    for t in range(operator.first, operator.end):
+        total = 0.0
+        for e in edges:
+            gate = s.gates[p.edges[e].first + t - operator.first]
+            gate.draw = gate.queue + gate.arrived + 1e-9
+            total += gate.draw
+        for e in edges:
+            g = p.edges[e].first + t - operator.first
+            gate = s.gates[g]
+            gate.draw /= total
+            gate.free = max(p.gates[g].room - gate.queue + gate.draw * s.tasks[t].intake, 0.0)
+            gate.arrived = 0.0

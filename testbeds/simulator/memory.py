@@ -1,0 +1,33 @@
+"""What a TaskManager's memory leaves to network buffers and to RocksDB's block cache (beside `models.memory`)."""
+
+import math
+
+from models.errors import Infeasible
+from models.memory import MANAGED_FRACTION, managed_memory_per_slot_mb
+from testbeds.simulator.settings import Flink
+
+
+def network_memory_mb(memory_mb: float, flink: Flink) -> float:
+    """Memory for network buffers of a TaskManager of `memory_mb` MiB in all, MiB.
+
+    Raises:
+        Infeasible: beside managed, network and framework memory nothing is left for the heap of its tasks.
+    """
+    managed = managed_memory_per_slot_mb(memory_mb, 1)
+    total = managed / MANAGED_FRACTION
+    network = min(max(flink.network_fraction * total, flink.network_min_mb), flink.network_max_mb)
+    heap = total - managed - network - flink.framework_mb
+    if heap <= 0:
+        raise Infeasible(
+            f"a TaskManager of {memory_mb:g} MiB cannot start: its task heap must be above 0, but managed, network and "
+            f"framework memory leave {heap:.0f} MiB of the Flink memory of {total:.0f} MiB; give it more memory"
+        )
+    return network
+
+
+def cache_mb(managed_mb: float, flink: Flink) -> float:
+    """What RocksDB's write buffer leaves for its block cache, MiB (128 -> 96, 256 -> 192, 512 -> 448: Justin section 3)."""
+    if managed_mb <= 0:
+        return 0.0
+    write_buffer = 2.0 ** math.floor(math.log2(managed_mb * flink.write_buffer_share))
+    return managed_mb - min(write_buffer, flink.write_buffer_mb)

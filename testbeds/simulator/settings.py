@@ -1,0 +1,91 @@
+"""The constants of the simulated machines and of the simulated Flink, each with its unit and its source.
+
+`docs/simulator.md` says why each has its value. None of them is a property of a job: those stand in the job's file.
+"""
+
+from pydantic import Field, model_validator
+
+from models.metrics import SAMPLE_INTERVAL_S
+from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
+
+
+class Flink(Format):
+    """Flink's network memory and RocksDB's write buffer: defaults of the Flink documentation, sizes in MiB unless named."""
+
+    network_fraction: Ratio = Field(0.1, description="memory.network.fraction, of the Flink memory.")
+    network_min_mb: NonNegative = Field(64, description="memory.network.min")
+    network_max_mb: NonNegative = Field(1024, description="memory.network.max")
+    framework_mb: NonNegative = Field(256, description="memory.framework.heap.size + memory.framework.off-heap.size")
+    buffer_bytes: PositiveInt = Field(32768, description="memory.segment-size, bytes.")
+    buffers_per_channel: PositiveInt = Field(2, description="network.memory.buffers-per-channel")
+    floating_buffers: PositiveInt = Field(8, description="network.memory.floating-buffers-per-gate")
+    max_buffers_per_channel: PositiveInt = Field(10, description="network.memory.max-buffers-per-channel")
+    write_buffer_mb: Positive = Field(64, description="state.backend.rocksdb.writebuffer.size")
+    write_buffer_share: Ratio = Field(
+        0.25,
+        description="Most of the managed memory that the write buffer takes; it is a power of two (Justin, sect. 3).",
+    )
+
+
+class StateAccess(Format):
+    """What RocksDB and its device cost."""
+
+    hit_latency_s: NonNegative = Field(2e-6, description="Read answered from the block cache; part of the job's cpu_s.")
+    miss_latency_s: NonNegative = Field(1e-4, description="Random read of one block from a SATA SSD.")
+    block_bytes: Positive = Field(4096, description="Bytes read from the device on a miss.")
+    write_amplification: Positive = Field(
+        2.0, description="Device bytes per byte written: the flush, and one compaction into level 1."
+    )
+    cached_bytes_per_live_byte: Positive = Field(
+        2.0, description="Cache that one live byte of the working set needs, obsolete versions and indexes included."
+    )
+
+
+class Noise(Format):
+    """What makes two runs of one configuration differ. Standard deviations of the logarithm of the time per record."""
+
+    run: NonNegative = Field(0.05, description="Between deployments, common to all tasks.")
+    task: NonNegative = Field(0.02, description="Of one task over time.")
+    task_correlation_s: Positive = Field(15.0, description="Over which a task's deviation is forgotten, seconds.")
+
+
+class Physics(Format):
+    """All constants of the simulator."""
+
+    step_s: Positive = Field(0.1, description="Length of a step, seconds; divides the reporting interval.")
+    deploy_s: NonNegative = Field(30.0, description="From the request until all tasks run, seconds.")
+    cold_slowdown: NonNegative = Field(1.0, description="Extra time per record of freshly loaded code.")
+    cold_decay_s: Positive = Field(20.0, description="Over which just-in-time compilation takes that away, seconds.")
+    full_load_slowdown: Ratio = Field(
+        0.3, description="Share of its speed that a core loses when all cores of its worker are busy."
+    )
+    source_burst_s: NonNegative = Field(
+        1.0, description="Time whose records a rate-limited source may catch up, seconds."
+    )
+    least_record_bytes: Positive = Field(24.0, description="A record in a network buffer is no smaller, bytes.")
+    least_hot_records: Positive = Field(
+        64.0, description="Keys that are hot for fewer records are spread like the others."
+    )
+    flink: Flink = Flink()
+    state: StateAccess = StateAccess()
+    noise: Noise = Noise()
+
+    @model_validator(mode="after")
+    def _check(self) -> "Physics":
+        steps = SAMPLE_INTERVAL_S / self.step_s
+        if abs(steps - round(steps)) > 1e-9 or steps < 1:
+            raise ValueError(
+                f"step_s must divide the reporting interval of {SAMPLE_INTERVAL_S:g} s, but got {self.step_s:g}"
+            )
+        return self
+
+    @property
+    def steps_per_interval(self) -> int:
+        """Steps in one reporting interval."""
+        return round(SAMPLE_INTERVAL_S / self.step_s)
+
+    def ideal(self) -> "Physics":
+        """These constants without noise, cold start and shared clock frequency: results that can be checked by hand."""
+        return self.model_copy(
+            update={"noise": Noise(run=0.0, task=0.0), "cold_slowdown": 0.0, "full_load_slowdown": 0.0}
+        )

@@ -1,0 +1,144 @@
+"""The embedded testbed: a cluster of Flink TaskManagers, modelled."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.cluster import Cluster
+from models.errors import Infeasible, InvalidInput
+from models.job import Job
+from models.memory import managed_memory_per_slot_mb
+from testbeds.protocol import Configuration, Limits
+from testbeds.simulator.buffers import BYTES_PER_MB
+from testbeds.simulator.layout import Resources, lay_out
+from testbeds.simulator.memory import cache_mb, network_memory_mb
+from testbeds.simulator.placing import Placed, check_parallelism, place
+from testbeds.simulator.run import SimulatedRun
+from testbeds.simulator.samples import TaskColumns
+from testbeds.simulator.settings import Physics
+
+MEMORY_LEVELS_MB = (8192.0, 16384.0, 32768.0, 65536.0)
+"""TaskManager memory of StreamBed's profiles of 0.5, 1, 2 and 4 GB a slot (section 8.2)."""
+
+
+def streambed_cluster(workers: int = 3) -> Cluster:
+    """StreamBed's nodes (section 8.1): 16 slots on 16 of 18 cores, SSD of 530 MB/s, 25 Gb/s; 3 are its test cluster."""
+    return Cluster.model_validate(
+        {
+            "name": "streambed",
+            "count": workers,
+            "slots": 16,
+            "cores": 16,
+            "memory_mb": 65536,
+            "io": 530e6,
+            "net": 25e9 / 8,
+        }
+    )
+
+
+class Simulator:
+    """Implements `testbeds.protocol.Testbed`."""
+
+    def __init__(
+        self,
+        cluster: Cluster | None = None,
+        memory_levels_mb: Sequence[float] = MEMORY_LEVELS_MB,
+        physics: Physics | None = None,
+    ) -> None:
+        """A testbed with the workers of `cluster` (StreamBed's three by default), and injectors for the sources.
+
+        Args:
+            memory_levels_mb: TaskManager memory sizes on offer, MiB; those that a worker does not have are left out.
+            physics: constants of the model; the documented ones by default.
+        """
+        self._cluster = cluster or streambed_cluster()
+        self._physics = physics or Physics()
+        largest = min((w.memory_mb for w in self._cluster.workers if w.memory_mb is not None), default=float("inf"))
+        fitting = sorted(level for level in memory_levels_mb if level <= largest)
+        if not fitting:
+            fitting = [largest]
+        self._levels = tuple(fitting)
+
+    @property
+    def name(self) -> str:
+        return "simulator"
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            max_task_slots=self._cluster.slots,
+            memory_levels_mb=self._levels,
+            slots_per_worker=max(w.slots for w in self._cluster.workers),
+        )
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._cluster
+
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
+        """Start the job; see `testbeds.protocol.Testbed.deploy`."""
+        check_parallelism(job, configuration)
+        placed = place(job, configuration, self._cluster)
+        resources = self._resources(job, configuration, placed)
+        plant = lay_out(job, configuration.parallelism, placed, resources, self._physics)
+        return SimulatedRun(plant, _columns(job, configuration, placed, run), self._physics, seed)
+
+    def _resources(self, job: Job, configuration: Configuration, placed: Placed) -> Resources:
+        """Block cache of each task, and network memory of each worker."""
+        strangers = sorted(set(configuration.managed_memory_mb) - set(configuration.parallelism))
+        if strangers:
+            raise InvalidInput(f"managed memory is given to {strangers[0]!r}, which job {job.name!r} does not have")
+        flink, on_cluster = self._physics.flink, len(self._cluster.workers)
+        even = []
+        for worker in self._cluster.workers:
+            if worker.memory_mb is not None and configuration.memory_mb > worker.memory_mb:
+                raise Infeasible(
+                    f"worker {worker.name!r} has {worker.memory_mb:g} MiB, too few for a TaskManager of "
+                    f"{configuration.memory_mb:g} MiB; ask for less memory"
+                )
+            even.append(managed_memory_per_slot_mb(configuration.memory_mb, worker.slots))
+        network = network_memory_mb(configuration.memory_mb, flink)
+        managed = {
+            name: [
+                configuration.managed_memory_mb.get(name, even[w] if w < on_cluster else 0.0)
+                for w in placed.task_workers[name]
+            ]
+            for name in configuration.parallelism
+        }
+        self._check_managed(managed, placed, even)
+        return Resources(
+            cache_bytes={
+                name: tuple(cache_mb(mb, flink) * BYTES_PER_MB for mb in per_task) for name, per_task in managed.items()
+            },
+            network_mb=(*[network] * on_cluster, *[float("inf")] * placed.injectors),
+        )
+
+    def _check_managed(self, managed: dict[str, list[float]], placed: Placed, even: list[float]) -> None:
+        """The managed memory that tasks were given fits what their worker has."""
+        for w, worker in enumerate(self._cluster.workers):
+            given = sum(
+                mb
+                for name, per_task in managed.items()
+                for mb, at in zip(per_task, placed.task_workers[name], strict=True)
+                if at == w
+            )
+            if given > even[w] * worker.slots * (1 + 1e-9):
+                raise Infeasible(
+                    f"the tasks on worker {worker.name!r} were given {given:.0f} MiB of managed memory, but it has "
+                    f"{even[w] * worker.slots:.0f} MiB; give less, or more memory to the TaskManager"
+                )
+
+
+def _columns(job: Job, configuration: Configuration, placed: Placed, run: str) -> TaskColumns:
+    tasks = [(name, i) for name in job.order for i in range(configuration.parallelism[name])]
+    sources = {o.name for o in job.sources}
+    stateful = {o.name for o in job.operators if o.cost.state_read_bytes > 0}
+    return TaskColumns(
+        run=run,
+        job=job.name,
+        operators=[name for name, _ in tasks],
+        tasks=np.array([i for _, i in tasks], dtype=np.int64),
+        workers=[placed.workers[placed.task_workers[name][i]].name for name, i in tasks],
+        is_source=np.array([name in sources for name, _ in tasks]),
+        keeps_state=np.array([name in stateful for name, _ in tasks]),
+    )
