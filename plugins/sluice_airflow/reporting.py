@@ -60,9 +60,9 @@ def reported(task: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        progress.say(f"   {task} failed after {time.monotonic() - began:.1f} s: {error or type(error).__name__}")
+        progress.say(f"   failed after {time.monotonic() - began:.1f} s: {error or type(error).__name__}")
         raise
-    progress.say(f"   {task} done in {time.monotonic() - began:.1f} s")
+    progress.say(f"   done in {time.monotonic() - began:.1f} s")
 
 
 def say_retry(context: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline(dags: dict[s
 
 def test_each_stage_follows_the_one_before_it_and_the_request(dags: dict[str, DAG]) -> None:
     ids = ["request", *STAGE_IDS]
-    for before, stage in zip(ids, ids[1:], strict=False):
+    for before, stage in pairwise(ids):
         assert dags["capacity_plan"].get_task(stage).upstream_task_ids == {"request", before}
 
 

@@ -77,12 +77,21 @@ def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> Non
 
 @pytest.mark.parametrize(
     "extra",
-    [{}, {"job": "a"}, {"rate": 1}, {"job": "", "rate": 1}, {"job": "a", "rate": 0}, {"job": "a", "rate": "1"}]
-    + [{"job": "a", "rate": True}, {"job": "a", "rate": float("nan")}, {"job": "a", "rate": float("inf")}],
+    [
+        {},
+        {"job": "a"},
+        {"rate": 1},
+        {"job": "", "rate": 1},
+        {"job": "a", "rate": 0},
+        {"job": "a", "rate": "1"},
+        {"job": "a", "rate": True},
+        {"job": "a", "rate": float("nan")},
+        {"job": "a", "rate": float("inf")},
+    ],
     ids=str,
 )
 def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="must carry 'job'.*'rate'"):
+    with pytest.raises(InvalidInput, match=r"must carry 'job'.*'rate'"):
         tasks.rate_changes(NOTHING, [extra])
 
 
@@ -94,8 +103,8 @@ def test_a_task_reports_when_it_begins_and_how_it_ends() -> None:
         raise OSError("disk full")
     begun, looking, done, begun_again, failed = transcript.said
     assert (begun, looking, begun_again) == ("== check", "looking", "== tune")
-    assert done.startswith("   check done in ")
-    assert failed.startswith("   tune failed after ") and failed.endswith("disk full")
+    assert done.startswith("   done in ")
+    assert failed.startswith("   failed after ") and failed.endswith("disk full")
     assert isinstance(reporting.task_progress(), reporting.LogProgress)
 
 
