@@ -1,1 +1,8 @@
 """Placement: on which worker each task runs (CAPSys)."""
+
+from models.placement.minimum import Effort
+from models.placement.place import count_plans, place
+from models.placement.results import PlacementResult, Policy, Tuning
+from models.placement.tuning import tune
+
+__all__ = ["Effort", "PlacementResult", "Policy", "Tuning", "count_plans", "place", "tune"]

@@ -1,0 +1,32 @@
+"""How much a search may spend: seconds by a clock that is passed in, and work that does not depend on the machine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Clock = Callable[[], float]
+"""Seconds from any fixed moment, for example `time.monotonic`."""
+
+
+@dataclass
+class Budget:
+    """One budget for all parts of one answer. Without a clock only the work is limited, and `seconds` is unknown."""
+
+    clock: Clock | None = None
+    time_limit_s: float | None = None
+    nodes: int = field(default=0, init=False)
+    """Nodes of search trees visited so far."""
+    _started: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.clock is not None:
+            self._started = self.clock()
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds since the start; None without a clock."""
+        return None if self.clock is None else self.clock() - self._started
+
+    @property
+    def spent(self) -> bool:
+        """Whether the time is over."""
+        return self.seconds is not None and self.time_limit_s is not None and self.seconds >= self.time_limit_s

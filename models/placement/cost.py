@@ -1,0 +1,75 @@
+"""The cost of a plan (CAPSys section 4.2, Eq. 4-10), for one plan or many at once.
+
+With x = `counts` of shape (..., W, n) and the notation of `models.placement.problem`:
+
+    L_d(w) = sum_i U_d(i) x_wi / K_d(w)                                    d = cpu, io           (Eq. 5)
+    L_net(w) = sum_e T_e(w) / K_net(w)                                                           (Eq. 8)
+        T_e = c_e x_wu (1 - x_wv / p_v)      rebalance, hash, broadcast: every task sends to all
+        T_e = c_e max(0, x_wu - x_wv)        forward: a pair on one worker sends nothing out
+    C_d = (max_w L_d(w) - L_d^min) / (L_d^max - L_d^min)                                         (Eq. 4)
+
+C_d is 0 where all plans are equivalent (L_d^max = L_d^min). C lies in [0, 1].
+"""
+
+from typing import Final
+
+import numpy as np
+
+from models.placement.problem import Floats, Ints, Problem
+from models.plan import CostVector
+
+SAME: Final = 1e-12
+"""L^max and L^min that differ by no more than this share are equal."""
+TOLERANCE: Final = 1e-9
+"""Loads are compared with this relative tolerance."""
+
+
+def worker_loads(problem: Problem, counts: Ints) -> Floats:
+    """(..., 3, W): the load of each worker, as a share of its capacity, in each dimension (Eq. 5 and 8)."""
+    cpu_io = np.moveaxis(counts @ problem.loads[:2].T, -1, -2)
+    loads = np.concatenate([cpu_io, _network(problem, counts)[..., None, :]], axis=-2)
+    return np.asarray(loads / problem.capacity)
+
+
+def _network(problem: Problem, counts: Ints) -> Floats:
+    """(..., W): what leaves each worker."""
+    edges = problem.edges
+    up, down = counts[..., edges.upstream], counts[..., edges.downstream]
+    to_all = up * (1 - down / problem.parallelism[edges.downstream])
+    return np.asarray(np.where(edges.forward, np.maximum(0, up - down), to_all) @ edges.load)
+
+
+def costs(problem: Problem, counts: Ints) -> Floats:
+    """(..., 3): C_cpu, C_io, C_net (Eq. 4)."""
+    bottleneck = worker_loads(problem, counts).max(axis=-1)
+    span = problem.most - problem.least
+    decided = _equivalent(problem)
+    cost = np.where(decided, 0.0, (bottleneck - problem.least) / np.where(decided, 1.0, span))
+    return np.clip(cost, 0.0, 1.0)
+
+
+def cost_vector(problem: Problem, counts: Ints) -> CostVector:
+    """C of one plan."""
+    return as_vector(costs(problem, counts))
+
+
+def as_vector(values: Floats) -> CostVector:
+    """An array (3,) with names."""
+    cpu, io, net = (float(value) for value in values)
+    return CostVector(cpu=cpu, io=io, net=net)
+
+
+def as_array(vector: CostVector) -> Floats:
+    """A vector without its names, (3,)."""
+    return np.array([vector.cpu, vector.io, vector.net])
+
+
+def load_limits(problem: Problem, thresholds: Floats) -> Floats:
+    """(3,): the largest load that meets the thresholds (Eq. 10); infinite where no plan can break them."""
+    limits = problem.least + thresholds * (problem.most - problem.least)
+    return np.where(_equivalent(problem) | (thresholds >= 1), np.inf, limits)
+
+
+def _equivalent(problem: Problem) -> np.ndarray:
+    """(3,): dimensions in which every plan costs the same."""
+    return np.asarray(problem.most - problem.least <= SAME * problem.most)

@@ -1,0 +1,125 @@
+"""The smallest thresholds along a ray that some plan meets, and how far that is proved.
+
+A ray gives the thresholds alpha(t) = base + t slope. With slope (1, 0, 0) and base (0, 1, 1) the smallest t is the
+minimum of C_cpu alone (phase 1 of section 5.2); with base 0 and slope alpha* it is the common relaxation (phase 2).
+
+Every plan found lowers t to its own cost, and every exhausted search tree raises the proved bound; the next target
+lies half way, or right below t once half way has failed. So the answer is the cost of a plan, not a point of a grid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from models.placement.budget import Budget
+from models.placement.cost import SAME, TOLERANCE, costs, load_limits
+from models.placement.problem import Floats, Ints, Problem
+from models.placement.repair import Repair
+from models.placement.search import Verdict, search_first
+
+NEGLIGIBLE: Final = 1e-9
+"""A t this close to its bound has reached it."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Work for one target, in units that do not depend on the machine."""
+
+    repair_steps: int = 400
+    """Steps from the best plan so far, for a target half way."""
+    repair_steps_at_end: int = 3000
+    """Steps for the target right below the best plan, from that plan and again from longest processing time first."""
+    tries: int = 300_000
+    """Tries in the search tree for a target half way."""
+    tries_at_end: int = 3_000_000
+    """Tries for the target right below the best plan, where an exhausted tree proves it optimal."""
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Thresholds alpha(t) = base + t slope; both (3,)."""
+
+    base: Floats
+    slope: Floats
+
+    def reach(self, cost: Floats) -> float:
+        """The smallest t >= 0 whose thresholds a plan of this cost meets in the dimensions that t moves."""
+        moving = self.slope > 0
+        return max(0.0, float(((cost - self.base)[moving] / self.slope[moving]).max()))
+
+    def limits(self, problem: Problem, t: float) -> Floats:
+        """(3,): largest loads for a plan that is better than t by more than the tolerance."""
+        alpha = self.base + t * self.slope
+        span = problem.most - problem.least
+        below = (problem.least + alpha * span) * (1 - 3 * TOLERANCE)
+        moving = (self.slope > 0) & (span > SAME * problem.most)
+        return np.where(moving, below, load_limits(problem, np.where(self.slope > 0, 1.0, self.base)))
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The smallest t found, its plan, and the largest t that is proved to be too small."""
+
+    t: float
+    counts: Ints
+    bound: float
+
+    @property
+    def proved(self) -> bool:
+        """No plan reaches a smaller t."""
+        return self.t <= self.bound + NEGLIGIBLE * max(1.0, self.t)
+
+
+def minimise(
+    problem: Problem,
+    ray: Ray,
+    plans: Sequence[Ints],
+    budget: Budget,
+    *,
+    bound: float = 0.0,
+    effort: Effort | None = None,
+    seed: int = 0,
+) -> Minimum:
+    """The smallest t of a ray.
+
+    Args:
+        plans: (W, n) each, within the ray's base where t does not move it; the best of them is the start.
+        bound: a t that is already known to be the least possible.
+    """
+    effort = effort or Effort()
+    best = min(plans, key=lambda counts: ray.reach(costs(problem, counts)))
+    t = ray.reach(costs(problem, best))
+    doubted = bound
+    at_end = False
+    while t > bound + NEGLIGIBLE * max(1.0, t) and not budget.spent:
+        target = t if at_end else (max(bound, doubted) + t) / 2
+        limits = ray.limits(problem, target)
+        verdict, counts = _try(problem, limits, best, budget, effort, at_end, seed)
+        if counts is not None:
+            best, t, at_end = counts, ray.reach(costs(problem, counts)), False
+        elif verdict is Verdict.INFEASIBLE:
+            bound, at_end = target, True
+        elif at_end:
+            break
+        else:
+            doubted, at_end = target, True
+    return Minimum(t, best, bound)
+
+
+def _try(
+    problem: Problem, limits: Floats, best: Ints, budget: Budget, effort: Effort, at_end: bool, seed: int
+) -> tuple[Verdict, Ints | None]:
+    """Look for a plan within the limits: repair the best one, search the tree, and at the end repair a fresh one."""
+    repair = Repair(problem, limits, seed, best)
+    if repair.run(effort.repair_steps):
+        return Verdict.FEASIBLE, repair.counts
+    found = search_first(problem, limits, budget, effort.tries_at_end if at_end else effort.tries)
+    if found.verdict is not Verdict.UNKNOWN or not at_end:
+        return found.verdict, found.counts
+    fresh = Repair(problem, limits, seed + 1)
+    for attempt in (repair, fresh):
+        if not budget.spent and attempt.run(effort.repair_steps_at_end):
+            return Verdict.FEASIBLE, attempt.counts
+    return Verdict.UNKNOWN, None

@@ -1,0 +1,60 @@
+"""What a placement or a tuning answers: the plan, its cost, and how far it is proved."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from models.plan import CostVector, Placement
+from models.schema import Format, NonNegative, Positive, Ratio
+
+Status = Literal["optimal", "feasible", "unknown"]
+"""optimal: proved that no plan is better; feasible: a plan within the thresholds; unknown: a plan that exceeds them,
+while it is not known whether another one would not."""
+Policy = Literal["caps", "default", "evenly"]
+Subtasks = dict[str, dict[str, tuple[int, ...]]]
+"""Worker -> operator -> indices of its subtasks there, from 0."""
+
+
+class Answer(Format):
+    """What every answer of a search carries."""
+
+    status: Status
+    bound: NonNegative | None = Field(
+        description="Proved: no plan meets all single minima (at least the floor) relaxed by a smaller factor. None "
+        "where there is no objective, or nothing is proved."
+    )
+    gap: Ratio | None = Field(description="1 - bound / factor reached; 0 is optimal, None where there is no bound.")
+    nodes: int = Field(ge=0, description="Nodes of search trees visited.")
+    seconds: NonNegative | None = Field(description="By the clock that was passed in; None without one.")
+
+
+class Tuning(Answer):
+    """The smallest thresholds that a plan meets (CAPSys section 5.2), and the plan that meets them."""
+
+    single: CostVector = Field(description="alpha*: smallest cost found in each dimension alone (phase 1).")
+    single_bound: CostVector = Field(description="Proved lower bounds of these.")
+    single_proved: dict[str, bool] = Field(description="Whether each minimum is proved, by dimension.")
+    floor: Positive = Field(description="Phase 2 relaxes from max(alpha*, floor).")
+    relaxation: NonNegative = Field(description="lambda*: smallest common factor on max(alpha*, floor) found.")
+    grid_relaxation: Positive = Field(description="The first power of the relaxation step that reaches lambda*.")
+    thresholds: CostVector = Field(description="lambda* max(alpha*, floor), at most 1 (phase 2).")
+    placement: Placement
+    cost: CostVector = Field(description="Of the placement: tightened in cpu, then io, then net within the thresholds.")
+    pareto_proved: bool = Field(
+        description="Whether it is proved that no plan is better in one cost and worse in none."
+    )
+    subtasks: Subtasks | None = Field(
+        None, description="Which subtasks run where, so that forward pairs meet; None where no edge is forward."
+    )
+
+
+class PlacementResult(Answer):
+    """A placement and what it costs."""
+
+    policy: Policy
+    placement: Placement
+    cost: CostVector
+    thresholds: CostVector = Field(description="What the cost was asked to stay within; 1 excludes nothing.")
+    subtasks: Subtasks | None = Field(
+        None, description="Which subtasks run where, so that forward pairs meet; None where no edge is forward."
+    )

@@ -1,0 +1,163 @@
+"""`sluice place` and `sluice tune`: the placement models by themselves, on files."""
+
+import math
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from models.cluster import Cluster
+from models.dataflow import Dataflow
+from models.errors import InvalidInput, SluiceError
+from models.placement import PlacementResult, Tuning, count_plans, place, tune
+from models.placement.cost import worker_loads
+from models.placement.problem import DIMENSIONS, Problem
+from models.plan import CostVector, Placement
+from pipelines.cli import app
+from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.files import read_as
+
+
+class PolicyChoice(StrEnum):
+    CAPS = "caps"
+    DEFAULT = "default"
+    EVENLY = "evenly"
+
+
+GraphArgument = Annotated[Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks.")]
+ClusterArgument = Annotated[Path, typer.Argument(metavar="CLUSTER", help="Workers and their slots.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of random orders and ties; the same seed, the same answer.")]
+TimeLimitOption = Annotated[float, typer.Option("--time-limit", metavar="S", help="Stop searching after S seconds.")]
+
+
+@app.command("place")
+def place_command(
+    graph: GraphArgument,
+    cluster: ClusterArgument,
+    policy: Annotated[PolicyChoice, typer.Option(help="caps balances the loads; the others are Flink's.")] = (
+        PolicyChoice.CAPS
+    ),
+    thresholds: Annotated[
+        str | None,
+        typer.Option(metavar="cpu=A,io=B,net=C", help="Largest costs wanted, 0 to 1; tuned if left out."),
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only count the distinct plans (within the thresholds).")] = (
+        False
+    ),
+    seed: SeedOption = 0,
+    time_limit: TimeLimitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose a worker for every task of GRAPH on CLUSTER (CAPSys), or count the plans there are."""
+    dataflow, workers = read_as(graph, Dataflow), read_as(cluster, Cluster)
+    alpha = None if thresholds is None else parse_thresholds(thresholds)
+    seconds = _time_limit(time_limit)
+    if count:
+        plans = count_plans(dataflow, workers, alpha, clock=time.monotonic, time_limit_s=seconds)
+        if as_json:
+            print_json({"plans": plans})
+        else:
+            console.print(f"{plans} distinct plans")
+        return
+    result = place(dataflow, workers, policy.value, alpha, seed=seed, clock=time.monotonic, time_limit_s=seconds)
+    if as_json:
+        print_json(result)
+    else:
+        _print_result(result, Problem.of(dataflow, workers))
+    if result.status == "unknown":
+        raise SluiceError(
+            f"no placement within the thresholds was found in {result.seconds or 0:.1f} s, and none was proved "
+            "impossible; the one printed came closest; relax the thresholds, or give a longer --time-limit"
+        )
+
+
+@app.command("tune")
+def tune_command(
+    graph: GraphArgument,
+    cluster: ClusterArgument,
+    seed: SeedOption = 0,
+    time_limit: TimeLimitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the smallest thresholds that a placement of GRAPH on CLUSTER can meet (CAPSys section 5.2)."""
+    dataflow, workers = read_as(graph, Dataflow), read_as(cluster, Cluster)
+    tuning = tune(dataflow, workers, seed=seed, clock=time.monotonic, time_limit_s=_time_limit(time_limit))
+    if as_json:
+        print_json(tuning)
+    else:
+        _print_tuning(tuning, Problem.of(dataflow, workers))
+
+
+def parse_thresholds(text: str) -> CostVector:
+    """`cpu=0.1,io=0.2,net=0.6` as thresholds; a dimension that is left out is not limited.
+
+    Raises:
+        InvalidInput: a part that is not `dimension=number`, an unknown or repeated dimension, a number outside 0..1.
+    """
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.partition("=")
+        name = name.strip()
+        if name not in DIMENSIONS or not equals or name in values:
+            raise InvalidInput(
+                f"thresholds must be cpu=A,io=B,net=C with each dimension at most once, but got {part!r} in {text!r}"
+            )
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise InvalidInput(f"the threshold of {name} must be a number, but got {number!r}") from None
+        if not 0 <= values[name] <= 1:
+            raise InvalidInput(f"0 <= threshold <= 1 must hold, but got {part.strip()!r}; costs lie between 0 and 1")
+    return CostVector(cpu=values.get("cpu", 1.0), io=values.get("io", 1.0), net=values.get("net", 1.0))
+
+
+def _time_limit(seconds: float) -> float:
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise InvalidInput(f"--time-limit must be a number of seconds above 0, but got {seconds}")
+    return seconds
+
+
+def _print_result(result: PlacementResult, problem: Problem) -> None:
+    console.print(_grid(result.placement, problem))
+    costs = Table("cost", *DIMENSIONS)
+    costs.add_row("placement", *_numbers(result.cost))
+    if result.policy == "caps":
+        costs.add_row("threshold", *_numbers(result.thresholds))
+    console.print(costs)
+    _print_status(result)
+
+
+def _print_tuning(tuning: Tuning, problem: Problem) -> None:
+    console.print(_grid(tuning.placement, problem))
+    table = Table("cost", *DIMENSIONS)
+    table.add_row("least alone", *_numbers(tuning.single))
+    table.add_row("  proved", *("yes" if tuning.single_proved[d] else "no" for d in DIMENSIONS))
+    table.add_row("threshold", *_numbers(tuning.thresholds))
+    table.add_row("placement", *_numbers(tuning.cost))
+    console.print(table)
+    console.print(f"common relaxation {tuning.relaxation:.4f} (grid of 1.1: {tuning.grid_relaxation:.4f})")
+    _print_status(tuning)
+
+
+def _print_status(answer: PlacementResult | Tuning) -> None:
+    gap = "gap unknown" if answer.gap is None else f"gap {answer.gap:.2%}"
+    console.print(f"{answer.status}, {gap}, {answer.nodes} nodes, {answer.seconds or 0:.3f} s")
+
+
+def _grid(placement: Placement, problem: Problem) -> Table:
+    """Workers x operators: tasks there, slots taken, and loads as the cost model counts them."""
+    counts = problem.counts(placement)
+    loads = worker_loads(problem, counts)
+    table = Table("worker", "slots", *problem.operators, *(f"{d} load" for d in DIMENSIONS))
+    for w, worker in enumerate(problem.workers):
+        tasks = (str(number) if number else "" for number in counts[w])
+        taken = f"{counts[w].sum()}/{problem.slots[w]}"
+        table.add_row(worker, taken, *tasks, *(f"{load:.5g}" for load in loads[:, w]))
+    return table
+
+
+def _numbers(cost: CostVector) -> tuple[str, str, str]:
+    return f"{cost.cpu:.5f}", f"{cost.io:.5f}", f"{cost.net:.5f}"
