@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from models.errors import Infeasible, InvalidInput, SluiceError
 import pipelines.cli.commands  # noqa: F401  (registers the real commands before a test puts another app in place)
+from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines import cli
 from pipelines.cli import run
 
