@@ -160,7 +160,7 @@ class Plan(PlanContent):
 
     version: PositiveInt = Field(description="1 for the first plan of a job, then one more each time.")
     created_at: str = Field(description="When the plan was made: ISO 8601, UTC.")
-    difference: Difference | None = Field(None, description="From the previous version; None for the first.")
+    difference: Difference | None = Field(None, description="From the previous version; null for the first.")
 
 
 class PlacementChange(Format):
