@@ -1,0 +1,161 @@
+"""`sluice models`: the registered capacity models of jobs, and which of them plans are made with."""
+
+import re
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from models.errors import InvalidInput
+from pipelines.cli import app
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.registry import (
+    CHAMPION,
+    VersionInfo,
+    find_version,
+    list_jobs,
+    list_versions,
+    load_version,
+    promote_by_hand,
+)
+from pipelines.tracking import Tracking, mlflow_errors, open_tracking, without_password
+from pipelines.workspace import Workspace
+
+models = typer.Typer(
+    help="List, show and promote the capacity models of jobs.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(models, name="models")
+
+_REFERENCE = re.compile(r"(?P<job>[A-Za-z0-9][A-Za-z0-9._-]*)(@v?(?P<version>[0-9]{1,9}|[a-z][a-z0-9-]*))?")
+
+
+@models.command("list")
+def list_(
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Only the models of this job.")] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the versions of all models, or of one job's, newest first."""
+    tracking = open_tracking(Workspace(workspace))
+    with mlflow_errors(tracking):
+        jobs = list_jobs(tracking) if job is None else [_known(tracking, job)]
+        versions = [info for name in jobs for info in list_versions(tracking, name)]
+    if json:
+        print_json({"models": [info.model_dump(mode="json") for info in versions]})
+    elif versions:
+        console.print(_table(versions))
+    else:
+        progress_console.print(f"no models in {without_password(tracking.uri)}", markup=False, soft_wrap=True)
+
+
+@models.command()
+def show(
+    reference: Annotated[
+        str, typer.Argument(metavar="JOB[@VERSION]", help="A version, champion or challenger: nexmark-q5@3.")
+    ],
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show a model: the version named, or else the job's champion, or else its newest. Its file is verified."""
+    place = Workspace(workspace)
+    tracking = open_tracking(place)
+    with mlflow_errors(tracking):
+        info = _find(tracking, reference)
+        load_version(place, tracking, info)
+    if json:
+        print_json(info)
+    else:
+        console.print(_view(info))
+
+
+@models.command("promote")
+def promote_(
+    reference: Annotated[str, typer.Argument(metavar="JOB@VERSION", help="The version to plan with from now on.")],
+    reason: Annotated[str, typer.Option(help="Why, in words; kept with the version.")] = "no reason given",
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a version the champion, whatever the review said."""
+    job, version = _parse(reference)
+    if version is None:
+        raise InvalidInput(f"a promotion must name a version, but got {reference!r}; write for example {job}@1")
+    place = Workspace(workspace)
+    tracking = open_tracking(place)
+    with mlflow_errors(tracking):
+        promote_by_hand(place, tracking, find_version(tracking, job, version), reason)
+        info = find_version(tracking, job, CHAMPION)
+    if json:
+        print_json(info)
+    else:
+        console.print(Text(f"plans of {job} are made with {info.uri} from now on ({info.selection.model})"))
+
+
+def _parse(reference: str) -> tuple[str, str | None]:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        raise InvalidInput(f"a model is named JOB or JOB@VERSION, for example nexmark-q5@3, but got {reference!r}")
+    return match["job"], match["version"]
+
+
+def _find(tracking: Tracking, reference: str) -> VersionInfo:
+    job, version = _parse(reference)
+    if version is not None:
+        return find_version(tracking, job, version)
+    versions = list_versions(tracking, job)
+    newest = versions[0].version if versions else CHAMPION
+    return next((v for v in versions if CHAMPION in v.aliases), None) or find_version(tracking, job, newest)
+
+
+def _known(tracking: Tracking, job: str) -> str:
+    if job in (known := list_jobs(tracking)):
+        return job
+    raise InvalidInput(f"there is no model of the job {job!r}; jobs that have one: {', '.join(known) or 'none'}")
+
+
+def _table(versions: list[VersionInfo]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, caption="errors: RMSE in records/s, leave one out, and upper half from lower half"
+    )
+    for name in ("model", "status", "function"):
+        table.add_column(name, no_wrap=name == "model")
+    for name in ("points", "LOOCV", "beyond"):
+        table.add_column(name, justify="right")
+    for info in versions:
+        selection = info.selection
+        table.add_row(
+            Text(f"{info.job}@{info.version}"),
+            ", ".join([*info.aliases, info.review]),
+            selection.model,
+            str(selection.observations),
+            _amount(selection.loocv[selection.model]),
+            _amount(selection.extrapolation.get(selection.model)),
+        )
+    return table
+
+
+def _amount(error: float | None) -> str:
+    return "" if error is None else f"{error:,.0f}"
+
+
+def _view(info: VersionInfo) -> Group:
+    """All that a person needs to decide whether to plan with it."""
+    selection = info.selection
+    aliases = f" ({', '.join(info.aliases)})" if info.aliases else ""
+    errors = Table(box=box.SIMPLE_HEAD)
+    errors.add_column("candidate")
+    errors.add_column("LOOCV RMSE", justify="right")
+    errors.add_column("extrapolation RMSE", justify="right")
+    for name, error in selection.loocv.items():
+        chosen = "bold" if name == selection.model else None
+        errors.add_row(name, _amount(error), _amount(selection.extrapolation.get(name)), style=chosen)
+    return Group(
+        Text(f"{info.job}@{info.version}{aliases}", style="bold"),
+        Text(info.description),
+        errors,
+        Text(f"review: {info.review}" + (f", {info.review_reason}" if info.review_reason else "")),
+        Text(f"made {info.created_at} by run {selection.run}; MLflow run {selection.mlflow_run_id}"),
+        Text("its file is what was registered, and holds these coefficients"),
+    )

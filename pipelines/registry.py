@@ -1,0 +1,232 @@
+"""Registered models: a job's versions, the aliases `challenger` and `champion`, and loading one safely.
+
+The model of a job is registered under the job's name. The selection that made a version is kept with it in the
+registry, and holds the digest of the model's file, so a file that was exchanged is refused.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from models.capacity.surrogates import Surrogate
+from models.errors import InvalidInput
+from models.schema import Format, PositiveInt
+from pipelines.digests import canonical_json
+from pipelines.files import validate_as
+from pipelines.model_artifact import ChangedModel, read_model_file, verify
+from pipelines.selection_record import SELECTION_FILE, SelectionRecord
+from pipelines.tracking import Tracking, mlflow_errors, open_tracking
+from pipelines.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mlflow.entities.model_registry import ModelVersion, RegisteredModel
+
+CHALLENGER: Final = "challenger"
+CHAMPION: Final = "champion"
+SELECTION_TAG: Final = "sluice.selection"
+REVIEW_TAG: Final = "sluice.review"
+REASON_TAG: Final = "sluice.review_reason"
+PENDING: Final = "pending"
+
+
+class NoSuchModel(InvalidInput):
+    """The job has no such version, or no champion."""
+
+
+class VersionInfo(Format):
+    """A registered version as a person sees it."""
+
+    job: str
+    version: PositiveInt
+    uri: str
+    aliases: tuple[str, ...]
+    review: str = Field(description="pending, promoted or kept back.")
+    review_reason: str
+    created_at: str = Field(description="ISO 8601, UTC.")
+    description: str
+    selection: SelectionRecord
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A version that was loaded: its file has the digest that was registered, and says what the selection says."""
+
+    surrogate: Surrogate
+    selection: SelectionRecord
+
+    @property
+    def uri(self) -> str:
+        """Model and version, for example 'models:/nexmark-q5/3'."""
+        return self.selection.model_uri
+
+    @property
+    def version(self) -> int:
+        return self.selection.model_version
+
+
+def load_champion(workspace: Workspace, job: str) -> LoadedModel:
+    """The model to plan with.
+
+    Raises:
+        NoSuchModel: the job has no champion.
+        SluiceError: the model was changed after it was registered, or MLflow cannot be reached.
+    """
+    tracking = open_tracking(workspace)
+    with mlflow_errors(tracking):
+        return load_version(workspace, tracking, find_version(tracking, job, CHAMPION))
+
+
+def load_registered(workspace: Workspace, job: str, version: int) -> LoadedModel:
+    """A version whether it is the champion or not, such as one whose surrogate was asked for. Raises as above."""
+    tracking = open_tracking(workspace)
+    with mlflow_errors(tracking):
+        return load_version(workspace, tracking, find_version(tracking, job, version))
+
+
+def champion_info(workspace: Workspace, job: str) -> VersionInfo | None:
+    """The champion as a person sees it; None where the job has none. The model's file is not read."""
+    tracking = open_tracking(workspace)
+    with mlflow_errors(tracking):
+        champions = [v for v in list_versions(tracking, job) if CHAMPION in v.aliases]
+        return champions[0] if champions else None
+
+
+def list_jobs(tracking: Tracking) -> list[str]:
+    """Jobs that have a registered model made by Sluice, sorted."""
+    models, token = [], None
+    while True:
+        page = tracking.client.search_registered_models(max_results=1000, page_token=token)
+        models += [m.name for m in page if m.tags.get("sluice.job") == m.name]
+        if not (token := page.token):
+            return sorted(models)
+
+
+def list_versions(tracking: Tracking, job: str) -> list[VersionInfo]:
+    """Versions of a job's model, newest first. Versions that a killed run left unfinished are not among them."""
+    if (registered := _registered(tracking, job)) is None:
+        return []
+    aliases: dict[int, list[str]] = {}
+    for alias, version in registered.aliases.items():
+        aliases.setdefault(int(version), []).append(alias)
+    versions = tracking.client.search_model_versions(f"name = '{job}'", max_results=10_000)
+    found = [_info(v, sorted(aliases.get(int(v.version), []))) for v in versions if SELECTION_TAG in v.tags]
+    return sorted(found, key=lambda info: -info.version)
+
+
+def find_version(tracking: Tracking, job: str, version: int | str) -> VersionInfo:
+    """A version by its number or alias.
+
+    Raises:
+        NoSuchModel: naming what there is.
+    """
+    versions = list_versions(tracking, job)
+    for info in versions:
+        if str(version) == str(info.version) or version in info.aliases:
+            return info
+    known = ", ".join([str(v.version) for v in versions][:10]) or "none"
+    if version == CHAMPION:
+        raise NoSuchModel(
+            f"job {job!r} has no champion; its versions: {known}; run `sluice plan {job} --rate R`, or promote a "
+            f"version with `sluice models promote {job}@VERSION`"
+        )
+    raise NoSuchModel(f"job {job!r} has no model version {version!r}; known versions: {known}")
+
+
+def load_version(workspace: Workspace, tracking: Tracking, info: VersionInfo) -> LoadedModel:
+    """Load a version, and check that it is what was registered.
+
+    Raises:
+        ChangedModel: the file, its coefficients, or the workspace's record of the selection do not agree.
+        SluiceError: the file is missing.
+    """
+    selection = info.selection
+    try:
+        _check_workspace_record(workspace, info)
+        source = tracking.client.get_model_version(info.job, str(info.version)).source
+        verify(read_model_file(tracking, str(source)), selection.model_digest, selection.surrogate)
+    except ChangedModel as error:
+        raise ChangedModel(
+            f"{info.uri} is not what was registered: {error}; do not use it; promote another version with "
+            f"`sluice models promote {info.job}@VERSION`, or plan again to register a new one"
+        ) from None
+    return LoadedModel(selection.surrogate, selection)
+
+
+def promote(workspace: Workspace, tracking: Tracking, info: VersionInfo, reason: str) -> None:
+    """Make a version the champion, and say why. The alias is moved last.
+
+    Raises:
+        ChangedModel: the version is not what was registered.
+    """
+    load_version(workspace, tracking, info)
+    set_review(tracking, info.selection, "promoted", reason)
+    tracking.client.set_registered_model_alias(info.job, CHAMPION, str(info.version))
+
+
+def promote_by_hand(workspace: Workspace, tracking: Tracking, info: VersionInfo, reason: str) -> None:
+    """Make a version the champion whatever its review said; the reason is added to its description."""
+    promote(workspace, tracking, info, f"by hand: {reason}")
+    description = f"{info.description}\n\nPromoted by hand: {reason}".strip()
+    tracking.client.update_model_version(info.job, str(info.version), description=description)
+
+
+def set_review(tracking: Tracking, selection: SelectionRecord, review: str, reason: str) -> None:
+    """Note a review on the version and on the run that made it."""
+    version = str(selection.model_version)
+    for key, value in ((REVIEW_TAG, review), (REASON_TAG, reason)):
+        tracking.client.set_model_version_tag(selection.job, version, key, value)
+        tracking.client.set_tag(selection.mlflow_run_id, key, value)
+
+
+def register(tracking: Tracking, job: str, description: str) -> None:
+    """Make the job's registered model if it is absent."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        tracking.client.create_registered_model(job, tags={"sluice.job": job}, description=description)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+
+
+def selection_tag(selection: SelectionRecord) -> str:
+    """How a selection is kept with its version."""
+    return canonical_json(selection)
+
+
+def _registered(tracking: Tracking, job: str) -> "RegisteredModel | None":
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return tracking.client.get_registered_model(job)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        return None
+
+
+def _info(version: "ModelVersion", aliases: list[str]) -> VersionInfo:
+    uri = f"models:/{version.name}/{version.version}"
+    return VersionInfo(
+        job=version.name,
+        version=int(version.version),
+        uri=uri,
+        aliases=tuple(aliases),
+        review=version.tags.get(REVIEW_TAG, PENDING),
+        review_reason=version.tags.get(REASON_TAG, ""),
+        created_at=datetime.fromtimestamp(version.creation_timestamp / 1000, UTC).isoformat(timespec="seconds"),
+        description=version.description or "",
+        selection=validate_as(json.loads(version.tags[SELECTION_TAG]), SelectionRecord, origin=uri),
+    )
+
+
+def _check_workspace_record(workspace: Workspace, info: VersionInfo) -> None:
+    key = f"runs/{info.job}/{info.selection.run}/{SELECTION_FILE}"
+    if not workspace.exists(key):
+        return
+    kept = workspace.read_output(key, SelectionRecord)
+    if kept.model_uri == info.uri and kept != info.selection:
+        raise ChangedModel(f"the selection in the registry is not the one in {workspace.uri(key)}")

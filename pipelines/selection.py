@@ -1,0 +1,46 @@
+"""Stage `select`: the surrogate to plan with, chosen by StreamBed's rule, logged to MLflow and registered.
+
+StreamBed section 6, model selection. The version it registers is the job's challenger; `review` decides whether it
+becomes the champion.
+"""
+
+from models.capacity.selection import select as choose
+from models.capacity.surrogates import Dataset
+from pipelines.digests import digest
+from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.run import PipelineRun
+from pipelines.selection_log import Subject, log_selection
+from pipelines.selection_record import SELECTION_FILE, SelectionRecord
+from pipelines.selection_runs import finished_selection, replace_unfinished
+from pipelines.tracking import mlflow_errors, open_tracking, without_password
+
+
+def select(run: PipelineRun) -> str:
+    """Choose a surrogate for the run's observations; returns the URI of `selection.json`.
+
+    A run that was killed here is logged again and its half is marked as superseded; one that was finished is found by
+    its tags, and is not logged twice.
+    """
+    tracking = open_tracking(run.workspace)
+    exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
+    inputs = {
+        "exploration": digest(exploration),
+        "model": run.request.model,
+        "tracking": without_password(tracking.uri),
+    }
+
+    def make() -> SelectionRecord:
+        dataset = Dataset.of(exploration.observations)
+        forced = None if run.request.model == "auto" else run.request.model
+        selection = choose(dataset, forced)
+        subject = Subject(run, exploration, dataset, selection, inputs)
+        with mlflow_errors(tracking):
+            if (finished := finished_selection(tracking, run, inputs)) is not None:
+                return finished
+            replace_unfinished(tracking, run)
+            return log_selection(tracking, subject)
+
+    key = run.key(SELECTION_FILE)
+    record = run.workspace.once(key, inputs, SelectionRecord, make)
+    run.progress.say(f"select: {record.model_uri}: {record.reason}")
+    return run.workspace.uri(key)
