@@ -7,13 +7,17 @@ from pathlib import Path
 
 from models.capacity.observation import Observation
 from models.errors import InvalidInput
+from models.job import Job
 from pipelines.files import read_csv
+from testbeds.recorded import parallelism_per_operator
 
 MOST_FAULTS_SHOWN = 5
 MEMORY_COLUMNS = ("memory_mb", "tm_memory_mb")
 SLOTS_COLUMNS = ("task_slots",)
 MST_COLUMNS = ("mst", "mst_events_per_s")
 """Where the first name is absent the second is taken: that of StreamBed's published files."""
+PARALLELISM_COLUMN = "parallelism_per_operator"
+SOURCES_COLUMN = "source_parallelism"
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,15 @@ class Columns:
     """Maximal sustainable throughput, records/s."""
 
 
-def read_measurements(path: Path, columns: Columns | None = None, rows: int | None = None) -> tuple[Observation, ...]:
-    """The observations of a CSV file, in its order; their parallelism is empty, since the format does not have it.
+def read_measurements(
+    path: Path, columns: Columns | None = None, rows: int | None = None, job: Job | None = None
+) -> tuple[Observation, ...]:
+    """The observations of a CSV file, in its order.
 
     Args:
         rows: read only so many of the first rows; all if None.
+        job: what was measured. With it the parallelism is read where the file has it, as StreamBed's files do
+            (`parallelism_per_operator`, such as `3|35|1`, and `source_parallelism`); it is empty otherwise.
 
     Raises:
         InvalidInput: the file cannot be read, a column is missing, there are fewer rows than asked for, or a cell is no
@@ -57,7 +65,7 @@ def read_measurements(path: Path, columns: Columns | None = None, rows: int | No
                     run=f"{path.stem}-{line - 1}",
                     task_slots=int(float(row[slots])),
                     memory_mb=float(row[memory]),
-                    parallelism={},
+                    parallelism=_parallelism(path, line, row, job) if job is not None else {},
                     mst=float(row[mst]),
                 )
             )
@@ -97,6 +105,19 @@ def _slots_fault(row: dict[str, str], column: str) -> str | None:
     if not (math.isfinite(value) and value >= 1 and value == int(value)):
         return f"column {column!r}: must be a whole number of at least 1, but got {row[column]!r}"
     return None
+
+
+def _parallelism(path: Path, line: int, row: dict[str, str], job: Job) -> dict[str, int]:
+    """Tasks of each operator as far as the row tells them; those of the source only where the job has a single one."""
+    if PARALLELISM_COLUMN not in row:
+        return {}
+    try:
+        tasks = parallelism_per_operator(job, row[PARALLELISM_COLUMN])
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}, line {line}, column {PARALLELISM_COLUMN!r}: {error}") from None
+    if SOURCES_COLUMN in row and len(job.sources) == 1 and _slots_fault(row, SOURCES_COLUMN) is None:
+        tasks[job.sources[0].name] = int(float(row[SOURCES_COLUMN]))
+    return tasks
 
 
 def _number(text: str) -> float | None:

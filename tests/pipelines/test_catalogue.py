@@ -63,9 +63,7 @@ def test_a_name_like_no_other_gets_the_list() -> None:
 
 
 def test_a_path_that_does_not_exist_is_no_name() -> None:
-    with pytest.raises(
-        InvalidInput, match="does not exist; check the path"
-    ):
+    with pytest.raises(InvalidInput, match="does not exist; check the path"):
         load_job("./nowhere/nexmark-q5.yaml")
 
 

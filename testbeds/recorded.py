@@ -1,0 +1,200 @@
+"""Published or archived measurements as a testbed: what was measured can be asked for again, and nothing else."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from models.capacity.observation import Observation
+from models.cluster import Cluster
+from models.errors import Infeasible, InvalidInput, SluiceError
+from models.job import Job, Kind
+from models.metrics import SAMPLE_INTERVAL_S
+from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, Window
+
+MOST_SHOWN: Final = 5
+SEPARATOR: Final = "|"
+
+
+class Recorded:
+    """Implements `testbeds.protocol.Testbed` as far as observations can: they tell the MST, and nothing in between.
+
+    A run of a recorded configuration emits what it is offered up to the MST that was measured, and the MST beyond it.
+    The first is what an MST means; the second is a lower bound (StreamBed's verification runs of q1 emitted up to 24 %
+    more when offered 150 %, others less than the MST). So an MST search on a recorded run ends at the recorded MST, which
+    is all that an exploration needs. There are no samples, since none were published: every table is empty, and whatever
+    rests on samples (profiles, features) must be done elsewhere.
+
+    What was not recorded cannot be deployed: other budgets, another parallelism where it is known, a placement, a
+    managed memory of its own. Where a budget was measured several times, the seed chooses which measurement is repeated.
+    """
+
+    def __init__(self, observations: Sequence[Observation], cluster: Cluster) -> None:
+        """A testbed of `observations`, made on the workers of `cluster`.
+
+        Raises:
+            InvalidInput: there is no observation.
+        """
+        if not observations:
+            raise InvalidInput(
+                "a recorded testbed needs at least one observation, but got none; check the measurements"
+            )
+        self._observations = tuple(observations)
+        self._cluster = cluster
+
+    @property
+    def name(self) -> str:
+        return "recorded"
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        """What was measured, in the order it was recorded."""
+        return self._observations
+
+    @property
+    def limits(self) -> Limits:
+        """The most task slots and the memory sizes that occur; not every combination of them does."""
+        return Limits(
+            max_task_slots=max(o.task_slots for o in self._observations),
+            memory_levels_mb=tuple(sorted({o.memory_mb for o in self._observations})),
+            slots_per_worker=max(w.slots for w in self._cluster.workers),
+        )
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._cluster
+
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> "RecordedRun":
+        """Repeat a recorded measurement; see `testbeds.protocol.Testbed.deploy`.
+
+        Raises:
+            InvalidInput: the configuration does not fit the job, or was not recorded.
+            Infeasible: it needs more slots than were ever used, or memory outside the recorded sizes.
+        """
+        _check_fits_job(job, configuration)
+        if configuration.placement is not None or configuration.managed_memory_mb:
+            raise InvalidInput(
+                "recorded measurements do not tell the placement and managed memory of a task, so none can be asked for; "
+                "leave them out"
+            )
+        candidates = self._recorded(job, configuration)
+        return RecordedRun(candidates[random.Random(seed).randrange(len(candidates))])
+
+    def _recorded(self, job: Job, configuration: Configuration) -> list[Observation]:
+        slots = sum(configuration.parallelism[o.name] for o in job.scaled_operators)
+        limits, memory_mb = self.limits, configuration.memory_mb
+        levels = limits.memory_levels_mb
+        if slots > limits.max_task_slots or not levels[0] <= memory_mb <= levels[-1]:
+            raise Infeasible(
+                f"recorded were at most {limits.max_task_slots} task slots with {levels[0]:g} to {levels[-1]:g} MiB per "
+                f"TaskManager, but {slots} task slots with {memory_mb:g} MiB were asked for"
+            )
+        of_budget = [o for o in self._observations if (o.task_slots, o.memory_mb) == (slots, memory_mb)]
+        if not of_budget:
+            raise InvalidInput(
+                f"{slots} task slots with {memory_mb:g} MiB per TaskManager were not recorded; the nearest that were: "
+                f"{self._nearest(slots, memory_mb)}"
+            )
+        same = [o for o in of_budget if _same_parallelism(job, o.parallelism, configuration.parallelism)]
+        if not same:
+            told = ", ".join(f"{name} {tasks}" for name, tasks in of_budget[0].parallelism.items())
+            raise InvalidInput(
+                f"{slots} task slots with {memory_mb:g} MiB per TaskManager were recorded with another parallelism only; "
+                f"ask for {told}"
+            )
+        return same
+
+    def _nearest(self, slots: int, memory_mb: float) -> str:
+        def distance(budget: tuple[int, float]) -> tuple[float, float]:
+            return abs(math.log(budget[1] / memory_mb)), abs(budget[0] - slots)
+
+        budgets = sorted({(o.task_slots, o.memory_mb) for o in self._observations}, key=distance)
+        return ", ".join(f"{s} with {m:g} MiB" for s, m in budgets[:MOST_SHOWN])
+
+
+class RecordedRun:
+    """Implements `testbeds.protocol.Run` for one observation."""
+
+    def __init__(self, observation: Observation) -> None:
+        self.observation = observation
+        self._elapsed_s = 0.0
+        self._rate: float | None = None
+        self._pending = 0.0
+        self._closed = False
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time injected so far, seconds."""
+        return self._elapsed_s
+
+    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+        """Offer `rate` records/s: achieved is that, or the recorded MST where it is lower; the samples are empty.
+
+        Raises:
+            InvalidInput: the rate is not above 0, or `seconds` is not a multiple of the reporting interval.
+            SluiceError: the run was closed.
+        """
+        if self._closed:
+            raise SluiceError("a closed run cannot be injected into; deploy the job again")
+        if not (rate > 0 and math.isfinite(rate)):
+            raise InvalidInput(f"the injected rate must be above 0 and finite, but got {rate:g} records/s")
+        if not (seconds > 0 and seconds % SAMPLE_INTERVAL_S == 0):
+            raise InvalidInput(
+                f"an injection must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, "
+                f"but got {seconds:g} s"
+            )
+        achieved = min(rate, self.observation.mst)
+        self._pending = (self._pending if rate == self._rate else 0.0) + (rate - achieved) * seconds
+        self._rate = rate
+        self._elapsed_s += seconds
+        return Window(rate, achieved, seconds, self._pending, SAMPLE_SCHEMA.empty_table())
+
+    def close(self) -> None:
+        """Nothing can be injected any more."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def parallelism_per_operator(job: Job, text: str) -> dict[str, int]:
+    """Tasks of each operator but the sources, from `3|35|1`: one number for each, in the job's topological order.
+
+    Raises:
+        InvalidInput: there are more or fewer numbers than operators, or one is no whole number of at least 1.
+    """
+    names = [o.name for o in job.scaled_operators]
+    counts = text.split(SEPARATOR)
+    if len(counts) != len(names):
+        raise InvalidInput(
+            f"the parallelism of job {job.name!r} must hold {len(names)} numbers ({', '.join(names)}), but {text!r} "
+            f"holds {len(counts)}; check that the measurements are of this job"
+        )
+    wrong = [count for count in counts if not (count.isascii() and count.isdigit() and int(count) >= 1)]
+    if wrong:
+        raise InvalidInput(f"a parallelism must be a whole number of at least 1, but {text!r} holds {wrong[0]!r}")
+    return dict(zip(names, map(int, counts), strict=True))
+
+
+def _check_fits_job(job: Job, configuration: Configuration) -> None:
+    for operator in job.operators:
+        if configuration.parallelism.get(operator.name, 0) < 1:
+            raise InvalidInput(
+                f"every operator of job {job.name!r} needs at least 1 task, but {operator.name!r} got "
+                f"{configuration.parallelism.get(operator.name, 'none')}"
+            )
+    unknown = sorted(set(configuration.parallelism) - {o.name for o in job.operators})
+    if unknown:
+        raise InvalidInput(f"job {job.name!r} has no operator {unknown[0]!r}; its operators: {', '.join(job.order)}")
+
+
+def _same_parallelism(job: Job, recorded: Mapping[str, int], asked: Mapping[str, int]) -> bool:
+    """Whether they agree where it was recorded; sources are not compared, since they must never be what limits."""
+    scaled = [o.name for o in job.operators if o.kind is not Kind.SOURCE]
+    return all(recorded.get(name, asked[name]) == asked[name] for name in scaled)
