@@ -33,8 +33,8 @@ class Optimizer:
     testbed: Testbed
     source_rate_per_task: Mapping[str, float]
     """Records/s of useful time that one task of each source emits, from the profile."""
-    saturated_rate: float
-    """Records/s that one task of each operator took in the profile; the expectation of a single-task run."""
+    profiled: tuple[OperatorRates, ...]
+    """Rates of one task of each operator in the profile: what to expect of a single-task run."""
 
     @property
     def fewest_task_slots(self) -> int:
@@ -43,8 +43,8 @@ class Optimizer:
 
     def measure_single_task(self, memory_mb: float, run: str, seed: int) -> Measurement:
         """Measure the configuration where each operator has a single task; its rates feed BIDS2."""
-        tasks = {o.name: 1 for o in self.job.scaled_operators}
-        return self._measure(tasks, memory_mb, self.saturated_rate, None, run, seed)
+        single = bids2(self.profiled, self.fewest_task_slots)
+        return self._measure(single.parallelism, memory_mb, single.source_rate, None, run, seed)
 
     def measure(self, budget: Budget, single_task: tuple[OperatorRates, ...], run: str, seed: int) -> Measurement:
         """Find the best parallelism for a budget from the rates of a single-task run, and measure its MST.

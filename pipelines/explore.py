@@ -5,27 +5,50 @@ stopped goes on from its last measurement: the decision core is fed what was kep
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
-from models.capacity.exploration import Exploration, SearchSpace
+from models.capacity.exploration import Exploration, SearchSpace, recorded_steps
 from models.capacity.observation import Budget, Observation
 from models.errors import Infeasible
+from pipelines.catalogue import load_cluster
 from pipelines.configure import Measurement, Optimizer
 from pipelines.digests import digest
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.measurements import read_measurements
 from pipelines.profile import ProfileRecord
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import open_testbed
+from pipelines.testbeds import TEST_CLUSTER, open_testbed
 
 
 def explore(run: PipelineRun) -> str:
     """Measure the capacity of budgets until the model is good enough; returns the URI of `exploration.json`."""
     key = run.key(EXPLORATION_FILE)
-    profile = run.output("profile.json", ProfileRecord)
-    inputs = {"profile": digest(profile), "request": digest(run.request)}
-    record = run.workspace.once(key, inputs, ExplorationRecord, lambda: _Explorer(run, profile).explore())
+    if run.request.measurements is not None:
+        path, inputs = Path(run.request.measurements), {"measurements": run.measurements_digest}
+        record = run.workspace.once(key, inputs, ExplorationRecord, lambda: recorded_exploration(run, path))
+    else:
+        profile = run.output("profile.json", ProfileRecord)
+        inputs = {"profile": digest(profile), "request": digest(run.request)}
+        record = run.workspace.once(key, inputs, ExplorationRecord, lambda: _Explorer(run, profile).explore())
     run.progress.say(f"explore: {len(record.observations)} observations; {record.stopped_because}")
     return run.workspace.uri(key)
+
+
+def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
+    """The rows of a measurements file, as the exploration that whoever made them had.
+
+    Their memory is that of a TaskManager with as many slots as the test cluster's workers have.
+    """
+    observations = read_measurements(path, rows=run.request.measurement_rows)
+    return ExplorationRecord(
+        job=run.job.name,
+        testbed=run.request.testbed,
+        slots_per_worker=load_cluster(TEST_CLUSTER).workers[0].slots,
+        observations=observations,
+        steps=recorded_steps([(o.budget, o.mst) for o in observations]),
+        stopped_because=f"they are the rows of {path.name}",
+    )
 
 
 class _Explorer:
@@ -36,7 +59,7 @@ class _Explorer:
         self._inputs = {"job": digest(run.job), "profile": digest(profile)}
         self._single_tasks: dict[float, Observation] = {}
         testbed = open_testbed(run)
-        self._optimizer = Optimizer(run.job, testbed, profile.source_rate_per_task, profile.saturated_rate)
+        self._optimizer = Optimizer(run.job, testbed, profile.source_rate_per_task, profile.operators)
         fewest, most = self._optimizer.fewest_task_slots, min(run.request.max_task_slots, testbed.limits.max_task_slots)
         if fewest > most:
             raise Infeasible(

@@ -10,7 +10,7 @@ from models.capacity.surrogates import Dataset, Surrogate
 from models.errors import SluiceError
 from models.expansion import UnitCost, catalogue_unit_costs
 from models.job import Job, records_in_per_source_record
-from models.scaling.ds2 import OperatorMetrics, Rates
+from models.scaling.rates import OperatorMetrics, Rates
 from pipelines.exploration_record import ExplorationRecord
 from pipelines.profile import ProfileRecord
 from pipelines.registry import load_champion

@@ -1,9 +1,5 @@
-"""Stage `plan`: the tasks get their workers, and everything decided so far becomes the content of a plan."""
+"""Stage `plan`: everything decided so far becomes the content of a plan."""
 
-import time
-
-from models.errors import Infeasible
-from models.placement import place
 from models.plan import Lineage, OperatorPlan, PlanContent
 from pipelines.digests import digest
 from pipelines.exploration_record import ExplorationRecord
@@ -15,7 +11,7 @@ PLACEMENT_POLICY = "caps"
 
 
 def plan(run: PipelineRun) -> str:
-    """Place the tasks within the tuned thresholds; returns the URI of `plan.json`."""
+    """Put together what is to be deployed, and why; returns the URI of `plan.json`."""
     key = run.key("plan.json")
     tuned = run.output("thresholds.json", TunedScaling)
     inputs = {"thresholds": digest(tuned), "cluster": digest(run.cluster)}
@@ -25,17 +21,8 @@ def plan(run: PipelineRun) -> str:
 
 
 def plan_content(run: PipelineRun, tuned: TunedScaling, trigger: str) -> PlanContent:
-    """Place a tuned scaling on the run's cluster and say where everything comes from.
-
-    Raises:
-        Infeasible: no placement meets the thresholds.
-    """
-    scaling = tuned.scaling
-    placed = place(
-        scaling.dataflow, run.cluster, PLACEMENT_POLICY, tuned.thresholds, run.request.seed, clock=time.monotonic
-    )
-    if placed.placement is None:
-        raise Infeasible(f"no placement was found within the thresholds {tuned.thresholds} ({placed.status})")
+    """The content of a plan that deploys a tuned scaling, and where everything in it comes from."""
+    scaling, tuning = tuned.scaling, tuned.tuning
     slots = {w.slots for w in run.cluster.workers}
     return PlanContent(
         job=run.job.name,
@@ -47,11 +34,11 @@ def plan_content(run: PipelineRun, tuned: TunedScaling, trigger: str) -> PlanCon
         memory_mb=scaling.budget.memory_mb,
         slots_per_worker=slots.pop() if len(slots) == 1 else None,
         operators=tuple(_operator(tuned, name) for name in run.job.order),
-        placement=placed.placement,
-        cost=placed.cost,
-        thresholds=tuned.thresholds,
+        placement=tuning.placement,
+        cost=tuning.cost,
+        thresholds=tuning.thresholds,
         placement_policy=PLACEMENT_POLICY,
-        placement_status=placed.status,
+        placement_status=tuning.status,
         predicted_mst=scaling.predicted_mst,
         reasons=(*scaling.reasons, tuned.origin, *_placement_reason(tuned)),
         lineage=_lineage(run, tuned, trigger),
@@ -72,7 +59,7 @@ def _operator(tuned: TunedScaling, name: str) -> OperatorPlan:
 
 
 def _placement_reason(tuned: TunedScaling) -> tuple[str, ...]:
-    single, joint = tuned.single, tuned.thresholds
+    single, joint = tuned.tuning.single, tuned.tuning.thresholds
     return (
         f"alone, CPU, state access and network could be balanced to {single.cpu:.4f}, {single.io:.4f} and "
         f"{single.net:.4f} (0 is even, 1 the worst); together to {joint.cpu:.4f}, {joint.io:.4f} and {joint.net:.4f}",

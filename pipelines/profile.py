@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from models.capacity.observation import OperatorRates
 from models.job import Job
 from models.plan import Placement
 from models.schema import Format, NonNegative, Positive
@@ -25,6 +26,7 @@ class ProfileRecord(Format):
     run: str = Field(description="Run whose samples hold the profile.")
     saturated_rate: Positive = Field(description="Records/s that one task of each operator took when offered more.")
     profiled_rate: Positive = Field(description="Records/s at which the profile was taken.")
+    operators: tuple[OperatorRates, ...] = Field(description="What BIDS2 takes, seen below saturation.")
     source_rate_per_task: dict[str, Positive] = Field(description="True rate of one task of each source, records/s.")
     measured_s: NonNegative = Field(description="Time on the testbed, seconds.")
 
@@ -54,11 +56,11 @@ def _measure(run: PipelineRun) -> ProfileRecord:
         window = deployed.inject(rate, PROFILE_S, "profile")
         elapsed = deployed.elapsed_s
     write_samples(run.workspace, samples_of([warmup, settle, window]))
-    operator_rates(run.job, window.samples)
     return ProfileRecord(
         run=name,
         saturated_rate=warmup.achieved_rate,
         profiled_rate=rate,
+        operators=operator_rates(run.job, window.samples),
         source_rate_per_task=source_rates_per_task(run.job, window.samples),
         measured_s=elapsed,
     )

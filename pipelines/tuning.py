@@ -6,8 +6,8 @@ from pydantic import Field
 
 from models.cluster import Cluster
 from models.errors import Infeasible
+from models.placement import Tuning
 from models.placement import tune as tune_thresholds
-from models.plan import CostVector
 from models.schema import Format
 from pipelines.digests import digest
 from pipelines.exploration_record import ExplorationRecord
@@ -24,9 +24,7 @@ class TunedScaling(Format):
     model: str = Field(description="Surrogate that the budget comes from.")
     model_uri: str
     origin: str = Field(description="Where rates and unit costs come from, in words.")
-    single: CostVector = Field(description="Least threshold of each dimension when the others are free.")
-    thresholds: CostVector = Field(description="Least thresholds that hold together.")
-    status: str
+    tuning: Tuning = Field(description="The thresholds, and the placement that meets them.")
 
 
 def tune(run: PipelineRun) -> str:
@@ -39,9 +37,10 @@ def tune(run: PipelineRun) -> str:
         "cluster": digest(run.cluster),
     }
     tuned = run.workspace.once(key, inputs, TunedScaling, lambda: _tune(run))
+    least = tuned.tuning.thresholds
     run.progress.say(
-        f"tune: {tuned.scaling.budget.task_slots} task slots; thresholds cpu {tuned.thresholds.cpu:.4f}, "
-        f"io {tuned.thresholds.io:.4f}, net {tuned.thresholds.net:.4f} ({tuned.status})"
+        f"tune: {tuned.scaling.budget.task_slots} task slots; thresholds cpu {least.cpu:.4f}, io {least.io:.4f}, "
+        f"net {least.net:.4f} ({tuned.tuning.status})"
     )
     return run.workspace.uri(key)
 
@@ -63,13 +62,10 @@ def tuned_scaling(knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> T
             f"{scaling.target_rate:,.0f} records/s need {scaling.dataflow.tasks} slots, sources included, but cluster "
             f"{cluster.name!r} has {cluster.slots}; use a larger cluster, or a lower rate"
         )
-    tuning = tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic)
     return TunedScaling(
         scaling=scaling,
         model=knowledge.champion.name,
         model_uri=knowledge.model_uri,
         origin=knowledge.origin,
-        single=tuning.single,
-        thresholds=tuning.thresholds,
-        status=tuning.status,
+        tuning=tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic),
     )

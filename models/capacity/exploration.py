@@ -11,6 +11,7 @@ after 20. A budget may be suggested again: measurements vary, and a second one o
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, Self
 
@@ -61,6 +62,10 @@ class SearchSpace(Format):
         )
 
 
+Suggester = Literal["corner", "bayesian", "recorded"]
+"""Who chose a budget: the corners of the space, Bayesian optimisation, or whoever made the recorded measurements."""
+
+
 class ExplorationStep(Format):
     """One measured budget, and how good the models were after it."""
 
@@ -69,7 +74,7 @@ class ExplorationStep(Format):
     loocv: dict[str, NonNegative] = Field(
         description="LOOCV RMSE of each candidate with all measurements so far, records/s; empty after a single one."
     )
-    suggested_by: Literal["corner", "bayesian"]
+    suggested_by: Suggester
 
     @property
     def error(self) -> float | None:
@@ -128,15 +133,8 @@ class Exploration:
         return self._reason or f"still exploring, {len(self._steps)} measured"
 
     def _record(self, budget: Budget, mst: float) -> None:
-        measured = [*((s.budget, s.mst) for s in self._steps), (budget, mst)]
-        data = Dataset(
-            np.array([b.memory_mb for b, _ in measured]),
-            np.array([b.task_slots for b, _ in measured]),
-            np.array([m for _, m in measured]),
-        )
-        loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
-        by: Literal["corner", "bayesian"] = "corner" if len(self._steps) < len(self.space.corners) else "bayesian"
-        self._steps.append(ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by))
+        by: Suggester = "corner" if len(self._steps) < len(self.space.corners) else "bayesian"
+        self._steps.append(_step([*((s.budget, s.mst) for s in self._steps), (budget, mst)], by))
 
     def _decide(self) -> Budget | None:
         """What to measure after the last step, or why not to go on."""
@@ -171,6 +169,27 @@ class Exploration:
         if done >= self._max:
             return f"the limit of {self._max} measurements after the corners was reached"
         return None
+
+
+def recorded_steps(measured: Sequence[tuple[Budget, float]]) -> tuple[ExplorationStep, ...]:
+    """The history of an exploration that was made elsewhere.
+
+    Args:
+        measured: budgets and their MSTs, records/s, in the order they were measured.
+    """
+    return tuple(_step(measured[: i + 1], "recorded") for i in range(len(measured)))
+
+
+def _step(measured: Sequence[tuple[Budget, float]], by: Suggester) -> ExplorationStep:
+    """The last measurement, and the errors of the candidates with it and all before it."""
+    budget, mst = measured[-1]
+    data = Dataset(
+        np.array([b.memory_mb for b, _ in measured]),
+        np.array([b.task_slots for b, _ in measured]),
+        np.array([m for _, m in measured]),
+    )
+    loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
+    return ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by)
 
 
 class _Suggester:

@@ -7,8 +7,8 @@ import typer
 from models.plan import Plan
 from pipelines.catalogue import load_job
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, print_json, progress_console
-from pipelines.cli.plans import print_plan
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.plan_tables import plan_view
 from pipelines.files import validate_as
 from pipelines.plan_store import PlanStore
 from pipelines.progress import TerminalProgress
@@ -78,6 +78,6 @@ def _show(plan: Plan, workspace: Workspace, as_json: bool) -> None:
     if as_json:
         print_json(plan)
     else:
-        print_plan(plan)
+        console.print(plan_view(plan))
     progress_console.print(f"report: {workspace.uri(report_key(plan.job, plan.version))}")
     progress_console.print(f"plan:   {PlanStore(workspace).uri(plan.job, plan.version)}")

@@ -74,4 +74,5 @@ def exploration_figure(info: tuple[StepInfo, ...]) -> go.Figure:
         )
     figure.update_xaxes(title="measurement", row=2, col=1, dtick=1)
     figure.update_yaxes(exponentformat="SI", rangemode="tozero")
+    figure.update_yaxes(range=[0, 1.2 * max(s.mst for s in info)], row=1, col=1)
     return layout(figure, "Exploration", height=560)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pipelines.report.style import NEUTRAL, PALETTE, layout
+from pipelines.report.style import LOAD_COLOURS, PALETTE, layout
 from pipelines.report.subject import Subject
 
 
@@ -77,13 +77,13 @@ def placement_figure(info: PlacementInfo) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=[getattr(w, dimension) for w in info.workers], y=names, mode="markers", name=f"{dimension} load",
-                marker={"symbol": symbol, "size": 7, "color": NEUTRAL, "line": {"width": 1, "color": "#334155"}},
+                marker={"symbol": symbol, "size": 7, "color": LOAD_COLOURS[dimension], "line": {"width": 1, "color": "white"}},
             ),
             row=1, col=2,
         )  # fmt: skip
     figure.update_xaxes(range=[0, 1.05], tickformat=".0%", row=1, col=2)
     figure.update_yaxes(autorange="reversed", tickfont={"size": 9})
-    return layout(figure, "Placement", height=max(320, 140 + 14 * len(info.workers)))
+    return layout(figure, "Placement", height=max(340, 180 + 14 * len(info.workers)))
 
 
 def _discrete(count: int) -> list[list[float | str]]:

@@ -10,6 +10,7 @@ PALETTE: Final = (
     "#2563eb", "#059669", "#d97706", "#dc2626", "#7c3aed", "#0891b2", "#be185d", "#65a30d", "#475569", "#b45309",
     "#1d4ed8", "#0f766e",
 )  # fmt: skip
+LOAD_COLOURS: Final = {"cpu": "#dc2626", "io": "#2563eb", "net": "#059669"}
 TARGET: Final = "#dc2626"
 NEUTRAL: Final = "#94a3b8"
 
@@ -20,7 +21,7 @@ def layout(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
         title={"text": title, "font": {"size": 15}, "x": 0.01},
         template="plotly_white",
         height=height,
-        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        margin={"l": 60, "r": 20, "t": 50, "b": 90},
         font={"family": "system-ui, sans-serif", "size": 12, "color": "#0f172a"},
-        legend={"orientation": "h", "y": -0.18},
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom"},
     )
