@@ -54,7 +54,7 @@ FEATURE_PHASES: Final = ("profile", "observe")
 """Phases that features are made from: the job has settled at the rate it is given."""
 
 ROUNDING: Final = 1e-6
-"""How far a share of time may lie above 1 (or below 0), being a quotient of sums of floating-point numbers."""
+"""How far a DOUBLE may exceed its maximum, being a quotient of sums of floating-point numbers."""
 
 TIME_SHARES_TOLERANCE: Final = 0.01
 """How far busy, backpressured and idle time together may exceed their interval, as a share of it: a metrics system
@@ -88,6 +88,30 @@ SAMPLE_COLUMNS: Final = (
     ),
     _amount("lag_records", "records", "Sources: records due but not yet emitted; null elsewhere.", nullable=True),
 )
+
+_NOT_FINITE: Final = Column("not_finite", ColumnType.LONG, "values", "Values that are NaN or infinite.", 0, 0)
+
+
+def _share(name: str, description: str, maximum: float) -> Column:
+    return Column(name, ColumnType.DOUBLE, "ratio", description, 0.0, maximum, nullable=True)
+
+
+SAMPLE_EVIDENCE: Final = (
+    _share("busy_share", "busy_s over interval_s.", 1.0),
+    _share("backpressured_share", "backpressured_s over interval_s.", 1.0),
+    _share("idle_share", "idle_s over interval_s.", 1.0),
+    _share("accounted_share", "Busy, backpressured and idle time over interval_s.", 1.0 + TIME_SHARES_TOLERANCE),
+    Column(
+        "step_s",
+        ColumnType.DOUBLE,
+        "s",
+        "Time since the sample that the same task reported before; null for its first. Clocks do not run backwards.",
+        0.0,
+        nullable=True,
+    ),
+    _NOT_FINITE,
+)
+"""What is derived from a sample, and from the one before it, to be checked with it."""
 
 FEATURE_COLUMNS: Final = (
     _text("run", "Measurement run."),
@@ -154,6 +178,9 @@ FEATURE_COLUMNS: Final = (
     ),
 )
 """One row for each run and operator, over the samples of FEATURE_PHASES. Sources are the operators with a lag."""
+
+FEATURE_EVIDENCE: Final = (_NOT_FINITE,)
+"""What is derived from a row of features to be checked with it."""
 
 
 @dataclass(frozen=True)

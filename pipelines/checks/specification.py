@@ -1,0 +1,38 @@
+"""What tables must be: built from the column specification of `models.metrics`."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from models.metrics import (
+    FEATURE_COLUMNS,
+    FEATURE_EVIDENCE,
+    FEATURE_KEY,
+    SAMPLE_COLUMNS,
+    SAMPLE_EVIDENCE,
+    SAMPLE_KEY,
+    Column,
+    ColumnType,
+)
+
+_ARROW_TYPES: Final = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a table must be: its own columns, and the evidence derived from them."""
+
+    name: str
+    columns: tuple[Column, ...]
+    evidence: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; types only, since Arrow does not hold on to what may not be null."""
+        return pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in self.columns])
+
+
+SAMPLES: Final = Specification("samples", SAMPLE_COLUMNS, SAMPLE_EVIDENCE, SAMPLE_KEY)
+FEATURES: Final = Specification("features", FEATURE_COLUMNS, FEATURE_EVIDENCE, FEATURE_KEY)

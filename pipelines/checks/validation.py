@@ -1,0 +1,125 @@
+"""Great Expectations: hold tables against their rules in one context, and render what came of it.
+
+Importing this module takes several seconds. Checks run on pandas: the samples of a pipeline run are some 100 000 to some
+million rows, and fit one machine. The rules are the same for a Spark data frame, which may be passed instead; offending
+rows are then counted, and not listed.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import great_expectations as gx
+import pandas as pd
+from great_expectations.core.batch_definition import BatchDefinition
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+from great_expectations.data_context.types.base import ProgressBarsConfig
+
+from models.errors import SluiceError
+from pipelines.checks.outcome import EXAMPLES, Outcome, Subject, Violation
+from pipelines.checks.pages import offline_site
+
+_SITE: Final = "docs"
+
+
+def validate(subjects: Sequence[Subject], run_name: str) -> Outcome:
+    """Hold every subject against its rules, once.
+
+    Args:
+        run_name: name of the pipeline run, for the Data Docs.
+    """
+    context = _context()
+    evaluated, violations = 0, []
+    with tempfile.TemporaryDirectory() as folder:
+        _add_site(context, folder)
+        for subject in subjects:
+            results = _run(context, subject, run_name)
+            evaluated += len(results)
+            violations += [_violation(subject, result, context) for result in results if not result.success]
+        context.build_data_docs(site_names=[_SITE])
+        return Outcome(evaluated, tuple(violations), offline_site(Path(folder)))
+
+
+def _context() -> EphemeralDataContext:
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
+    return context
+
+
+def _add_site(context: EphemeralDataContext, folder: str) -> None:
+    for name in context.get_site_names():
+        context.delete_data_docs_site(name)
+    context.add_data_docs_site(
+        _SITE,
+        {
+            "class_name": "SiteBuilder",
+            "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder},
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        },
+    )
+
+
+def _run(context: EphemeralDataContext, subject: Subject, run_name: str) -> list[ExpectationValidationResult]:
+    suite = context.suites.add(gx.ExpectationSuite(subject.name, expectations=list(subject.rules)))
+    definition = context.validation_definitions.add(
+        gx.ValidationDefinition(name=subject.name, data=_batches(context, subject), suite=suite)
+    )
+    result = definition.run(
+        batch_parameters={"dataframe": subject.frame},
+        result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES},
+        run_id=gx.RunIdentifier(run_name=run_name),
+    )
+    return list(result.results)
+
+
+def _batches(context: EphemeralDataContext, subject: Subject) -> BatchDefinition[Any]:
+    on_pandas = isinstance(subject.frame, pd.DataFrame)
+    source = (context.data_sources.add_pandas if on_pandas else context.data_sources.add_spark)(subject.name)
+    return source.add_dataframe_asset(subject.name).add_batch_definition_whole_dataframe("whole")
+
+
+def _violation(subject: Subject, result: ExpectationValidationResult, context: EphemeralDataContext) -> Violation:
+    config, found = result.expectation_config, result.result
+    if config is None:
+        raise SluiceError(f"Great Expectations does not say which rule failed on {subject.name}: {result}")
+    count = int(found.get("unexpected_count", 0))
+    return Violation(
+        table=subject.name,
+        expectation=config.type,
+        rule=config.description or config.type,
+        columns=_columns(config.kwargs) if count else (),
+        found="" if count else _whole_table(config.kwargs, found, result.exception_info),
+        count=count,
+        rows=_rows(subject, str(config.id), context) if count else (),
+    )
+
+
+def _rows(subject: Subject, rule_id: str, context: EphemeralDataContext) -> tuple[int, ...]:
+    """Positions of all rows that break a rule; asked for only once it is known to be broken, since listing is slow."""
+    if not isinstance(subject.frame, pd.DataFrame):
+        return ()
+    definition = context.validation_definitions.get(subject.name)
+    batch = definition.batch_definition.get_batch(batch_parameters={"dataframe": subject.frame})
+    (rule,) = [e for e in definition.suite.expectations if e.id == rule_id]
+    full = batch.validate(rule, result_format={"result_format": "COMPLETE", "include_unexpected_rows": False})
+    return tuple(sorted(full.result["unexpected_index_list"]))
+
+
+def _columns(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    named = [kwargs[name] for name in ("column", "column_A", "column_B") if name in kwargs]
+    return (*named, *kwargs.get("column_list", ()))
+
+
+def _whole_table(kwargs: Mapping[str, Any], found: Mapping[str, Any], failure: Mapping[str, Any]) -> str:
+    observed = found.get("observed_value")
+    if isinstance(observed, list):
+        missing = [name for name in kwargs["column_list"] if name not in observed]
+        unknown = [name for name in observed if name not in kwargs["column_list"]]
+        parts = [f"{word}: {', '.join(names)}" for word, names in (("missing", missing), ("unknown", unknown)) if names]
+        return "; ".join(parts) or f"the order is {', '.join(observed)}"
+    if observed is not None:
+        return f"is {observed}"
+    messages = [each["exception_message"] for each in failure.values() if isinstance(each, Mapping)]
+    return messages[0] if messages else str(failure.get("exception_message") or "not met")

@@ -1,0 +1,52 @@
+"""The session: silent, on loopback, one a process, and clear about what it cannot do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from models.errors import SluiceError
+from spark.session import session
+
+pytestmark = pytest.mark.slow
+
+
+def test_settings(spark: SparkSession) -> None:
+    conf = spark.sparkContext.getConf()
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert conf.get("spark.driver.host") == "127.0.0.1"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_a_second_call_gives_the_same_session_and_another_master_is_refused(spark: SparkSession) -> None:
+    assert session() is spark or session().sparkContext is spark.sparkContext
+    with pytest.raises(SluiceError, match="already has a Spark session"):
+        session("local[1]" if spark.sparkContext.master != "local[1]" else "local[3]")
+
+
+def run_alone(code: str, root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), **variables}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_nothing_is_printed_and_settings_come_from_the_environment(root: Path) -> None:
+    code = (
+        "from spark.session import session\n"
+        "s = session()\n"
+        "s.range(100).groupBy().count().collect()\n"
+        "print(s.sparkContext.master, s.sparkContext.getConf().get('spark.driver.memory'))\n"
+    )
+    done = run_alone(code, root, SLUICE_SPARK_MASTER="local[1]", SLUICE_SPARK_DRIVER_MEMORY="600m")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "local[1] 600m\n", "")
+
+
+def test_a_failed_start_says_what_spark_said(root: Path) -> None:
+    code = (
+        "from models.errors import SluiceError\nfrom spark.session import session\n"
+        "try:\n    session('local[1]', driver_memory='12x')\nexcept SluiceError as error:\n    print(error)\n"
+    )
+    done = run_alone(code, root)
+    assert done.stdout.startswith("Spark did not start with master local[1]") and "12x" in done.stdout
