@@ -1,5 +1,6 @@
 """What holds for every test: an Airflow home of its own, no inherited workspace, and how Hypothesis searches."""
 
+import logging
 import os
 import sys
 import tempfile
@@ -32,6 +33,8 @@ _home = tempfile.TemporaryDirectory(prefix="sluice-airflow-")
 os.environ.update(_airflow_settings(_home.name))
 os.environ.pop("SLUICE_WORKSPACE", None)
 sys.path.insert(0, str(ROOT / "plugins"))
+# It logs when the interpreter ends, after pytest has closed the stream that it would log to.
+logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")

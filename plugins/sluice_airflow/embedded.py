@@ -8,10 +8,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from airflow.models.dagrun import DagRun
 from airflow.sdk import DAG, DagRunState, Param
@@ -28,32 +28,35 @@ EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED = 1, 2, 130
 
 def main(dag: DAG, params: Mapping[str, Param]) -> NoReturn:
     """Run the DAG with parameters `name=value` from the command line, and exit with 0 if every task succeeded."""
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
         conf = read_parameters(sys.argv[1:], params)
     except ValueError as error:
-        console.print(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
-    sys.exit(run(dag, conf))
-
-
-def run(dag: DAG, conf: dict[str, Any]) -> int:
-    """Run the DAG once, in this process; returns the exit code."""
     log = LOG_FOLDER / f"{dag.dag_id}.log"
-    with _output_in(log) as terminal:
-        console = Console(file=terminal, highlight=False, soft_wrap=True)
-        signal.signal(signal.SIGINT, lambda *_: _stop(terminal))
-        console.print(f"{dag.dag_id} in an embedded Airflow; what its tools print goes to {log}")
-        _migrate()
-        with shown_on(TerminalProgress(console)):
-            dag_run = dag.test(run_conf=conf)
-        if dag_run.state != DagRunState.SUCCESS:
-            console.print(f"{dag.dag_id} failed; the same command goes on from what was finished. Details: {log}")
-            return EXIT_FAILED
-        published = _published(dag, dag_run)
+    output, remarks = _divert_output(log)
+    signal.signal(signal.SIGINT, lambda *_: _stop(remarks))
+    remarks.print(f"{dag.dag_id} in an embedded Airflow; what its tools print goes to {log}")
+    try:
+        published = _run(dag, conf, remarks)
+    except Exception as error:
+        traceback.print_exc()
+        remarks.print(f"{dag.dag_id} could not be run: {error}. Details: {log}", markup=False)
+        sys.exit(EXIT_FAILED)
+    if published is None:
+        remarks.print(f"{dag.dag_id} failed; the same command goes on from what was finished. Details: {log}")
+        sys.exit(EXIT_FAILED)
     for uri in published:
-        _show(uri)
-    return 0
+        _show(uri, output)
+    sys.exit(0)
+
+
+def _run(dag: DAG, conf: dict[str, Any], remarks: Console) -> list[str] | None:
+    """Run the DAG once, in this process; returns the URIs of the plans it published, None if a task failed."""
+    _migrate()
+    with shown_on(TerminalProgress(remarks)):
+        dag_run = dag.test(run_conf=conf)
+    return _published(dag, dag_run) if dag_run.state == DagRunState.SUCCESS else None
 
 
 def read_parameters(arguments: Sequence[str], params: Mapping[str, Param]) -> dict[str, Any]:
@@ -79,27 +82,18 @@ def read_parameters(arguments: Sequence[str], params: Mapping[str, Param]) -> di
     return given
 
 
-@contextmanager
-def _output_in(log: Path) -> Iterator[TextIO]:
-    """Send what this process and its children print to `log`, and give a stream to the terminal instead.
+def _divert_output(log: Path) -> tuple[Console, Console]:
+    """From now on, what this process and its children print goes to `log`.
 
-    It is done to the file descriptors, since the JVM writes to them too.
+    It is done to the file descriptors, since the JVM writes to them too, and for good, since some tools say their last
+    word when the process ends. Returns consoles on the standard output and the standard error that there were.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = [os.dup(1), os.dup(2)]
-    with log.open("w") as sink, os.fdopen(os.dup(2), "w", buffering=1) as terminal:
-        os.dup2(sink.fileno(), 1)
-        os.dup2(sink.fileno(), 2)
-        try:
-            yield terminal
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            for descriptor, target in zip(kept, (1, 2), strict=True):
-                os.dup2(descriptor, target)
-                os.close(descriptor)
+    output, remarks = (os.fdopen(os.dup(descriptor), "w", buffering=1) for descriptor in (1, 2))
+    with log.open("w") as sink:
+        for descriptor in (1, 2):
+            os.dup2(sink.fileno(), descriptor)
+    return Console(file=output, highlight=False), Console(file=remarks, highlight=False, soft_wrap=True)
 
 
 def _migrate() -> None:
@@ -124,16 +118,15 @@ def _published(dag: DAG, dag_run: DagRun) -> list[str]:
     return [XComModel.deserialize_value(value) for value in returned if value.task_id in publishing]
 
 
-def _stop(terminal: TextIO) -> NoReturn:
+def _stop(remarks: Console) -> NoReturn:
     # A KeyboardInterrupt inside a task would only fail that task, and Airflow would go on to retry it.
-    terminal.write("\nstopped; the same command goes on from what was finished\n")
-    terminal.flush()
+    remarks.print("\nstopped; the same command goes on from what was finished")
     os._exit(EXIT_STOPPED)
 
 
-def _show(plan_uri: str) -> None:
+def _show(plan_uri: str, output: Console) -> None:
     """Print the plan and where its files lie."""
-    from pipelines.cli.plans import print_plan
+    from pipelines.cli.plan_tables import plan_view
     from pipelines.plan_store import PlanStore
     from pipelines.publish import report_key
     from pipelines.workspace import Workspace
@@ -142,6 +135,6 @@ def _show(plan_uri: str) -> None:
     workspace = Workspace(root)
     job, file = key.split("/")
     plan = PlanStore(workspace).get(job, int(file.removeprefix("v").removesuffix(".json")))
-    print_plan(plan)
-    print(f"report: {workspace.uri(report_key(plan.job, plan.version))}")
-    print(f"plan:   {plan_uri}")
+    output.print(plan_view(plan))
+    output.print(f"report: {workspace.uri(report_key(plan.job, plan.version))}", soft_wrap=True)
+    output.print(f"plan:   {plan_uri}", soft_wrap=True)

@@ -3,7 +3,6 @@
 import json
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,6 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
 from pipelines.run import PlanRequest
-
-
-@pytest.fixture(scope="module")
-def dags(root: Path) -> dict[str, DAG]:
-    from airflow.dag_processing.dagbag import DagBag
-
-    return dict(DagBag(str(root / "dags")).dags)
-
 
 STAGE_IDS = [
     "profile",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 
 from models.errors import InvalidInput
 from pipelines.run import PipelineRun
@@ -116,10 +117,8 @@ def test_in_a_task_log_a_long_loop_reports_each_tenth(caplog: pytest.LogCaptureF
 
 
 @pytest.fixture
-def params(root: Path) -> Any:
-    from airflow.dag_processing.dagbag import DagBag
-
-    found = DagBag(str(root / "dags")).dags["capacity_plan"].params
+def params(dags: dict[str, DAG]) -> Any:
+    found = dags["capacity_plan"].params
     return {name: found.get_param(name) for name in found}
 
 

@@ -1,0 +1,44 @@
+"""The DAGs as Airflow loads them, and a workspace for what they leave."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+
+
+def _load(root: Path) -> dict[str, DAG]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(str(root / "dags"))
+    assert bag.import_errors == {}
+    return dict(bag.dags)
+
+
+@pytest.fixture(scope="session")
+def dags(root: Path) -> dict[str, DAG]:
+    """Both DAGs, to look at."""
+    return _load(root)
+
+
+@pytest.fixture(scope="module")
+def workspace_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A workspace that the tests of one file share, as SLUICE_WORKSPACE."""
+    folder = tmp_path_factory.mktemp("workspace")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLUICE_WORKSPACE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def run_dag(root: Path, airflow_home: Path, workspace_folder: Path) -> Callable[..., Any]:
+    """Runs a DAG in this process with the given parameters, and returns the DAG run.
+
+    Each run loads the DAG anew, since a run's parameters become the defaults of the DAG object it ran with.
+    """
+
+    def run(name: str, **params: Any) -> Any:
+        return _load(root)[name].test(run_conf=params)
+
+    return run
