@@ -5,9 +5,12 @@ edge; gates are numbered edge by edge. Every table is a structured array with on
 worker.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+Row = Any
+"""A record of one of the tables; in compiled code its columns are attributes."""
 
 SHARED, FORWARD, BROADCAST = 0, 1, 2
 """How an edge sends: each record to one of all tasks (hash, rebalance), to its own partner, to all tasks."""
@@ -17,6 +20,11 @@ AT_ONCE, ALL_PANES, OLDEST_PANE = 0, 1, 2
 RECORDS_IN, RECORDS_OUT, BYTES_OUT, BUSY, BACKPRESSURED, CPU, READ, WRITTEN, HITS, MISSES, STATE_TIME, LAG = range(12)
 MEASURES = 12
 """Columns of what is measured per task and reporting interval."""
+
+MARKS = 32
+"""Ends of panes that can wait at a task; with more, the first takes effect before its records do."""
+WINDOWS_MIXED = 16
+"""Windows of which records can be on the way at once."""
 
 OPERATOR = np.dtype(
     [
@@ -51,7 +59,9 @@ EDGE = np.dtype(
         ("room", "f8"),  # records that all its buffers together hold
         ("hot_share", "f8"),  # share of records with a hot key; 0 without
         ("hot_records", "f8"),  # records after which another key is hot; 0 where time decides
-        ("hot_steps", "i8"),  # steps after which another key is hot; 0 where records decide
+        ("hot_steps", "i8"),  # steps after which another key is hot; 0 where records or windows decide
+        ("window", "i8"),  # operator whose windows are the hot keys; -1 where records or time decide
+        ("upstream", "i8"),  # operator
         ("key_groups", "i8"),
         ("key_seed", "u8"),
     ]
@@ -84,6 +94,7 @@ EDGE_STATE = np.dtype(
     [
         ("key", "i8"),  # how many hot keys have been
         ("left", "f8"),  # records until the next one
+        ("sent", "f8"),  # records sent in this step
     ]
 )
 GATE_STATE = np.dtype(
@@ -92,12 +103,15 @@ GATE_STATE = np.dtype(
         ("arrived", "f8"),  # records that came in this step
         ("free", "f8"),  # records that can be accepted in this step
         ("draw", "f8"),  # share of the task's intake that comes from here
-        ("hot", "f8"),  # records with hot keys among those being sent
+        ("hot", "f8"),  # records with hot keys among those being sent; where time or windows decide, their share
     ]
 )
 TASK_STATE = np.dtype(
     [
         ("live", "f8"),  # records in live state
+        ("taken", "f8"),  # records taken since the job ran
+        ("turned", "i8"),  # panes that have ended
+        ("marks", "i8"),  # ends of panes (watermarks) that wait behind records
         ("firing", "f8"),  # records of fired windows that wait to be emitted
         ("permits", "f8"),  # sources: records that may be emitted
         ("due", "f8"),  # sources: records due and not emitted since the rate was set
@@ -166,6 +180,8 @@ class State(NamedTuple):
     tasks: np.ndarray  # TASK_STATE
     workers: np.ndarray  # WORKER_STATE
     ring: np.ndarray  # float64[...]: records in each live pane
+    marks: np.ndarray  # float64[tasks, MARKS]: `taken` at which each waiting pane ends, first to last
+    mix: np.ndarray  # float64[edges, WINDOWS_MIXED]: records of each window (by number, modulo) on the way to the edge
 
 
 def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
@@ -182,5 +198,7 @@ def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
         gates=np.zeros(len(plant.gates), GATE_STATE),
         tasks=np.zeros(len(plant.tasks), TASK_STATE),
         workers=workers,
+        marks=np.zeros((len(plant.tasks), MARKS)),
+        mix=np.zeros((len(edges), WINDOWS_MIXED)),
         ring=np.zeros(int(np.sum((operators["end"] - operators["first"]) * operators["panes"]))),
     )

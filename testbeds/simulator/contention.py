@@ -6,12 +6,14 @@ Numbers in brackets refer to docs/simulator.md.
 import numpy as np
 from numba import njit
 
+from testbeds.simulator.arrays import Plant, State
+
 LEAST_SHARE = 0.01
 """Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
 
 
 @njit(cache=True, nogil=True)
-def water_level(wanted, capacity):
+def water_level(wanted: np.ndarray, capacity: float) -> float:
     """Level L with sum of min(wanted, L) = capacity; infinite where all can have what they want (Eq. 4)."""
     if np.sum(wanted) <= capacity:
         return np.inf
@@ -30,7 +32,7 @@ def water_level(wanted, capacity):
 
 
 @njit(cache=True, nogil=True)
-def fair_share(wanted, capacity, debt, step_s):
+def fair_share(wanted: np.ndarray, capacity: float, debt: float, step_s: float) -> float:
     """Level for the next step, with what was overdrawn before taken off."""
     if capacity == np.inf:
         return np.inf
@@ -38,7 +40,7 @@ def fair_share(wanted, capacity, debt, step_s):
 
 
 @njit(cache=True, nogil=True)
-def share_workers(p, s):
+def share_workers(p: Plant, s: State) -> None:
     """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]
@@ -60,7 +62,7 @@ def share_workers(p, s):
 
 
 @njit(cache=True, nogil=True)
-def price_records(p, s, noise):
+def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
     """What a record costs each task in this step (Eq. 1, 3, 5)."""
     cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[0] * p.step_s / p.cold_decay_s)
     for operator in p.operators:
@@ -83,7 +85,7 @@ def price_records(p, s, noise):
 
 
 @njit(cache=True, nogil=True)
-def settle(p, s):
+def settle(p: Plant, s: State) -> None:
     """What was used beyond a worker's capacity is owed in the next step; what was not used is lost."""
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]

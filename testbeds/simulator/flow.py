@@ -6,11 +6,11 @@ Numbers in brackets refer to docs/simulator.md.
 import numpy as np
 from numba import njit
 
-from testbeds.simulator.arrays import AT_ONCE, FORWARD
+from testbeds.simulator.arrays import AT_ONCE, FORWARD, Plant, Row, State
 
 
 @njit(cache=True, nogil=True)
-def hot_gate(edge, key):
+def hot_gate(edge: Row, key: int) -> int:
     """Gate of the edge that its key-th hot key goes to: splitmix64 of the number, then Flink's key groups."""
     x = edge.key_seed + np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +21,7 @@ def hot_gate(edge, key):
 
 
 @njit(cache=True, nogil=True)
-def follow_hot_keys(p, s, e, flow, limited):
+def follow_hot_keys(p: Plant, s: State, e: int, flow: float, limited: bool) -> tuple[float, int, float]:
     """Go through the hot keys that `flow` records bring, and note at each gate what it gets of them (Eq. 8).
 
     Returns:
@@ -32,8 +32,6 @@ def follow_hot_keys(p, s, e, flow, limited):
     even = 1.0 - edge.hot_share
     for j in range(edge.first, edge.end):
         s.gates[j].hot = 0.0
-    if edge.hot_steps > 0:
-        key, left = s.clock[0] // edge.hot_steps, np.inf
     sent = 0.0
     while sent < flow:
         j = hot_gate(edge, key)
@@ -53,39 +51,44 @@ def follow_hot_keys(p, s, e, flow, limited):
 
 
 @njit(cache=True, nogil=True)
-def passable(p, s, e, flow):
+def passable(p: Plant, s: State, e: int, flow: float) -> float:
     """How much of `flow` records edge e can carry until one of its tasks, or all its buffers together, are full (Eq. 7)."""
     edge, sent = p.edges[e], flow
-    even, hot = 1.0 - edge.hot_share, 0.0
-    if edge.hot_share > 0.0:
+    by_records = edge.hot_records > 0.0
+    if by_records:
         sent, _, _ = follow_hot_keys(p, s, e, flow, True)
     total = edge.room
     for j in range(edge.first, edge.end):
-        gate, spread = s.gates[j], even * p.gates[j].share
-        if edge.hot_share > 0.0:
+        gate, hot, share = s.gates[j], 0.0, (1.0 - edge.hot_share) * p.gates[j].share
+        if by_records:
             hot = gate.hot
-        if spread > 0.0 and spread * sent + hot > gate.free:
-            sent = max(gate.free - hot, 0.0) / spread
+        elif edge.hot_share > 0.0:
+            share += edge.hot_share * gate.hot
+        if share > 0.0 and share * sent + hot > gate.free:
+            sent = max(gate.free - hot, 0.0) / share
         total += gate.free - p.gates[j].room
     return max(min(sent, total / edge.copies), 0.0)
 
 
 @njit(cache=True, nogil=True)
-def send(p, s, e, flow):
+def send(p: Plant, s: State, e: int, flow: float) -> None:
     """Let `flow` records arrive at the gates of edge e, and its hot keys move on."""
     edge = p.edges[e]
-    even = 1.0 - edge.hot_share
-    if edge.hot_share > 0.0:
+    by_records = edge.hot_records > 0.0
+    if by_records:
         _, s.edges[e].key, s.edges[e].left = follow_hot_keys(p, s, e, flow, False)
     for j in range(edge.first, edge.end):
         gate = s.gates[j]
-        gate.arrived = even * p.gates[j].share * flow
-        if edge.hot_share > 0.0:
+        gate.arrived = (1.0 - edge.hot_share) * p.gates[j].share * flow
+        if by_records:
             gate.arrived += gate.hot
+        elif edge.hot_share > 0.0:
+            gate.arrived += edge.hot_share * gate.hot * flow
+    s.edges[e].sent = flow
 
 
 @njit(cache=True, nogil=True)
-def total_output(operator, s):
+def total_output(operator: Row, s: State) -> float:
     """Records that the tasks of an operator may send."""
     total = 0.0
     for t in range(operator.first, operator.end):
@@ -94,7 +97,7 @@ def total_output(operator, s):
 
 
 @njit(cache=True, nogil=True)
-def limit_output(p, s, operator):
+def limit_output(p: Plant, s: State, operator: Row) -> float:
     """Share of the tasks' `out` that the edges of an operator let through (Eq. 7).
 
     A forward edge limits each task by itself, and `out` is lowered there. All other edges limit the operator as a whole:
@@ -118,7 +121,7 @@ def limit_output(p, s, operator):
 
 
 @njit(cache=True, nogil=True)
-def deliver(p, s, operator, factor):
+def deliver(p: Plant, s: State, operator: Row, factor: float) -> None:
     """Send `factor` of `out` of an operator's tasks along all its edges."""
     total = total_output(operator, s)
     for e in p.out_edges[operator.out_first : operator.out_end]:
@@ -131,27 +134,27 @@ def deliver(p, s, operator, factor):
 
 
 @njit(cache=True, nogil=True)
-def sendable(p, s, t):
+def sendable(p: Plant, s: State, t: int) -> float:
     """Records out that the network of its worker lets task t send in a step."""
     level, size = s.workers[p.tasks[t].worker].net_level, p.tasks[t].remote_bytes
     return level * p.step_s / size if level < np.inf and size > 0.0 else np.inf
 
 
 @njit(cache=True, nogil=True)
-def fire_service(operator, task):
+def fire_service(operator: Row, task: Row) -> float:
     """Thread seconds to emit one record of a fired window."""
     return task.service * operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
-def firing_output(p, operator, task):
+def firing_output(p: Plant, operator: Row, task: Row) -> float:
     """Records of fired windows that a task has time to emit in a step."""
     cost = fire_service(operator, task)
     return min(task.firing, p.step_s / cost) if cost > 0.0 else task.firing
 
 
 @njit(cache=True, nogil=True)
-def from_sinks(p, s):
+def from_sinks(p: Plant, s: State) -> None:
     """What each task can take in this step, and so what each gate has room for (Eq. 6, 7)."""
     for op in range(len(p.operators) - 1, -1, -1):
         operator = p.operators[op]
@@ -179,7 +182,7 @@ def from_sinks(p, s):
 
 
 @njit(cache=True, nogil=True)
-def open_gates(p, s, operator):
+def open_gates(p: Plant, s: State, operator: Row) -> None:
     """Divide each task's intake among its gates by what waits there, and leave room accordingly (Eq. 6)."""
     edges = p.in_edges[operator.in_first : operator.in_end]
     for t in range(operator.first, operator.end):

@@ -7,7 +7,6 @@ import numpy as np
 from numba import njit
 
 from testbeds.simulator.arrays import (
-    ALL_PANES,
     AT_ONCE,
     BACKPRESSURED,
     BUSY,
@@ -17,19 +16,22 @@ from testbeds.simulator.arrays import (
     LAG,
     MEASURES,
     MISSES,
-    OLDEST_PANE,
     READ,
     RECORDS_IN,
     RECORDS_OUT,
     STATE_TIME,
     WRITTEN,
+    Plant,
+    Row,
+    State,
 )
 from testbeds.simulator.contention import price_records, settle, share_workers
 from testbeds.simulator.flow import deliver, fire_service, firing_output, from_sinks, limit_output, sendable
+from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember
 
 
 @njit(cache=True, nogil=True)
-def advance(p, s, rate, noise, steps):
+def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> np.ndarray:
     """Run len(noise) reporting intervals of `steps` steps at an offered rate, records/s.
 
     Args:
@@ -43,38 +45,21 @@ def advance(p, s, rate, noise, steps):
     totals = np.zeros((noise.shape[0], noise.shape[1], MEASURES))
     for interval in range(noise.shape[0]):
         for _ in range(steps):
-            turn_panes(p, s)
+            pass_time(p, s)
+            aim_windows(p, s)
             share_workers(p, s)
             price_records(p, s, noise[interval])
             from_sinks(p, s)
             from_sources(p, s, rate)
             account(p, s, totals[interval])
             settle(p, s)
+            mix_windows(p, s)
             s.clock[0] += 1
     return totals
 
 
 @njit(cache=True, nogil=True)
-def turn_panes(p, s):
-    """Begin the panes that begin with this step: windows fire, expired state is forgotten (Eq. 10)."""
-    clock = s.clock[0]
-    for operator in p.operators:
-        n = operator.panes
-        if n == 0 or clock == 0 or clock % operator.pane_steps != 0:
-            continue
-        oldest = operator.ring_first + (clock // operator.pane_steps) % n
-        for t in range(operator.first, operator.end):
-            task, slot = s.tasks[t], oldest + (t - operator.first) * n
-            if operator.emission == ALL_PANES:
-                task.firing += operator.selectivity * task.live / n
-            elif operator.emission == OLDEST_PANE:
-                task.firing += operator.selectivity * s.ring[slot]
-            task.live = max(task.live - s.ring[slot], 0.0)
-            s.ring[slot] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def from_sources(p, s, rate):
+def from_sources(p: Plant, s: State, rate: float) -> None:
     """Emit, process and deliver operator by operator (Eq. 9)."""
     for operator in p.operators:
         if operator.source_share > 0.0:
@@ -88,7 +73,7 @@ def from_sources(p, s, rate):
 
 
 @njit(cache=True, nogil=True)
-def offer(p, s, operator, rate):
+def offer(p: Plant, s: State, operator: Row, rate: float) -> None:
     """A rate-limited source task: permits come at `rate` records/s, and are kept for a burst at most."""
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
@@ -98,7 +83,7 @@ def offer(p, s, operator, rate):
 
 
 @njit(cache=True, nogil=True)
-def gather(p, s, operator):
+def gather(p: Plant, s: State, operator: Row) -> None:
     """Records that wait for each task, those that came in this step included."""
     edges = p.in_edges[operator.in_first : operator.in_end]
     for t in range(operator.first, operator.end):
@@ -110,10 +95,11 @@ def gather(p, s, operator):
 
 
 @njit(cache=True, nogil=True)
-def take(p, s, operator, t, records):
+def take(p: Plant, s: State, operator: Row, t: int, records: float) -> None:
     """Take records from the gates of a task: what the pass from the sinks promised each, then from all alike."""
     task = s.tasks[t]
     task.done = records
+    task.taken += records
     if operator.source_share > 0.0:
         task.permits -= records
         task.due -= records
@@ -132,17 +118,7 @@ def take(p, s, operator, t, records):
 
 
 @njit(cache=True, nogil=True)
-def remember(s, operator, t, records):
-    """Put records into the live state of a task."""
-    n = operator.panes
-    if n > 0:
-        pane = (s.clock[0] // operator.pane_steps) % n
-        s.ring[operator.ring_first + (t - operator.first) * n + pane] += records
-    s.tasks[t].live += records
-
-
-@njit(cache=True, nogil=True)
-def process_at_once(p, s, operator):
+def process_at_once(p: Plant, s: State, operator: Row) -> None:
     """An operator whose output follows its input at once."""
     ratio = operator.selectivity
     for t in range(operator.first, operator.end):
@@ -168,7 +144,7 @@ def process_at_once(p, s, operator):
 
 
 @njit(cache=True, nogil=True)
-def process_window(p, s, operator):
+def process_window(p: Plant, s: State, operator: Row) -> None:
     """An operator that emits when its windows fire. The firing goes before new input, and while it waits, so does that."""
     per_out = operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
     per_in = 1.0 - operator.fire_share
@@ -201,7 +177,7 @@ def process_window(p, s, operator):
 
 
 @njit(cache=True, nogil=True)
-def account(p, s, totals):
+def account(p: Plant, s: State, totals: np.ndarray) -> None:
     """Write down what each task did in this step, and what it wanted of its worker."""
     dt = p.step_s
     for operator in p.operators:

@@ -56,6 +56,8 @@ class Wiring:
             row["first"], row["end"] = first, first + len(share)
             row["kind"], row["share"], row["copies"] = self._kind(edge), edge.share, self._copies(edge)
             row["hot_share"], row["hot_records"], row["hot_steps"] = self._hot_keys(edge)
+            row["upstream"] = self._job.order.index(edge.upstream)
+            row["window"] = self._window_before(edge) if row["hot_steps"] > 0 else -1
             row["key_groups"], row["key_seed"] = self._groups(edge.downstream), self._key_seed(edge.downstream)
             per_task, row["room"] = self._rooms(edge)
             gates["room"][first : row["end"]] = per_task
@@ -126,6 +128,15 @@ class Wiring:
         if period * keys.hot_share < self._physics.least_hot_records:
             return 0.0, 0.0, 0
         return keys.hot_share, period, 0
+
+    def _window_before(self, edge: Edge) -> int:
+        """The nearest operator up the stream whose windows fire; -1 without."""
+        reached = [edge.upstream]
+        for name in reached:
+            if self._job.operator(name).window is not None:
+                return self._job.order.index(name)
+            reached += [e.upstream for e in self._job.upstream_edges(name)]
+        return -1
 
     def _rooms(self, edge: Edge) -> tuple[np.ndarray, float]:
         """Records that the buffers to each downstream task hold, and those that all buffers of the edge hold."""
