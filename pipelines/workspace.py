@@ -136,7 +136,7 @@ class Workspace:
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise Damaged(f"{self.uri(key)} is damaged: {error}; delete it and run the stage again") from None
+            raise Damaged(f"{self.uri(key)} is damaged: {error}") from None
 
     def write(self, key: str, document: BaseModel) -> None:
         """Write a JSON artifact. Raises ValueError where it holds a number that is infinite or not a number."""
@@ -148,7 +148,7 @@ class Workspace:
         try:
             return pq.read_table(pa.BufferReader(content))
         except (pa.ArrowException, OSError) as error:
-            raise Damaged(f"{self.uri(key)} is damaged: {error}; delete it and run the stage again") from None
+            raise Damaged(f"{self.uri(key)} is damaged: {error}") from None
 
     def write_table(self, key: str, table: pa.Table) -> None:
         buffer = io.BytesIO()
