@@ -17,8 +17,7 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
-from skopt import Optimizer
-from skopt.space import Integer
+from threadpoolctl import threadpool_limits
 
 from models.capacity.observation import Budget
 from models.capacity.surrogates import SURROGATES, Dataset, loocv_rmse
@@ -196,6 +195,10 @@ class _Suggester:
     """Bayesian optimisation over slots and memory levels; a dimension with a single level takes no part."""
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
+        # Imported here because scikit-optimize takes seconds to import, and reading a finished exploration does without.
+        from skopt import Optimizer
+        from skopt.space import Integer
+
         self._space = space
         self._vary_slots = space.min_slots < space.max_slots
         self._vary_memory = len(space.memory_levels_mb) > 1
@@ -219,7 +222,9 @@ class _Suggester:
         """The error that the models had once these budgets were measured."""
         if self._optimizer is not None:
             points = [self._point(budget) for budget in budgets]
-            self._optimizer.tell(points, [error] * len(points))
+            # The matrices have a few rows: more threads only wait for each other, and round differently.
+            with threadpool_limits(limits=1, user_api="blas"):
+                self._optimizer.tell(points, [error] * len(points))
 
     def ask(self) -> Budget:
         """The next budget; where nothing varies, the only one there is."""

@@ -2,7 +2,7 @@
 
 The rule: of the usable candidates, the one with the smallest extrapolation error, that is the RMSE in the upper half of
 the observations (by task slots) of the model trained with the lower half. LOOCV guides the search for budgets; it
-decides here only where the extrapolation errors are equal (within one part in a billion), or where there are none
+decides here only where the extrapolation errors are equal (to a billionth of the highest MST), or where there are none
 because the lower half has fewer than 3 observations or a single number of slots. What is still equal goes to the
 first of linear, log, sqrt. Usable is a candidate whose MST grows with the slots (b > 0): no other can be solved for a
 number of slots. The chosen model is trained with all observations.
@@ -30,7 +30,7 @@ from models.wording import amount
 FEWEST_OBSERVATIONS: Final = 4
 """One more than a surrogate has coefficients, so that its error can be estimated."""
 _EQUAL: Final = 1e-9
-"""Relative difference up to which two errors are equal."""
+"""Two errors are equal up to this share of the highest MST."""
 
 
 class Selection(Format):
@@ -62,7 +62,7 @@ def select(data: Dataset, forced: str | None = None) -> Selection:
             raise InvalidInput(f"a model must be one of {', '.join(SURROGATES)}, but got {forced!r}")
         model, reason = candidates[forced].name, _forced_reason(candidates[forced], loocv, extrapolation)
     else:
-        model, reason = _choose(candidates, loocv, extrapolation)
+        model, reason = _choose(candidates, loocv, extrapolation, rounding=_EQUAL * float(data.mst.max()))
     return Selection(
         model=model,
         surrogate=candidates[model],
@@ -87,34 +87,41 @@ def check_selectable(data: Dataset) -> None:
 
 
 def _choose(
-    candidates: dict[str, Surrogate], loocv: dict[str, float], extrapolation: dict[str, float]
+    candidates: dict[str, Surrogate], loocv: dict[str, float], extrapolation: dict[str, float], rounding: float
 ) -> tuple[SurrogateName, str]:
+    """The candidate to take by the rule, and why."""
     usable = [name for name in SURROGATES if candidates[name].slots > 0]
     if not usable:
         raise Infeasible(
             "in every candidate model the MST falls as task slots are added, so no number of slots can be derived; "
             "measure more budgets, or repeat those whose MST looks too low"
         )
-    refused = [name for name in SURROGATES if name not in usable]
-    note = f" Not usable, because the MST would not grow with the slots: {', '.join(refused)}." if refused else ""
+    leading = _smallest(usable, extrapolation, rounding) if extrapolation else usable
+    best = _smallest(leading, loocv, rounding)
     if not extrapolation:
-        best = _smallest(usable, loocv)[0]
-        why = (
-            f"{best} has the smallest LOOCV error ({_listed(usable, loocv)}); the observations with few slots are too "
+        reason = (
+            f"{best[0]} has the smallest LOOCV error ({_listed(usable, loocv)}); the observations with few slots are too "
+            "alike to tell how the models extrapolate."
         )
-        return best, why + "alike to tell how the models extrapolate." + note
-    leading = _smallest(usable, extrapolation)
-    best = _smallest(leading, loocv)[0]
-    errors = _listed(usable, extrapolation)
-    why = f"{best} extrapolates best from the lower to the upper half of the slots: RMSE {errors}."
-    tie = f" {' and '.join(leading)} are equal there; the LOOCV error decided." if len(leading) > 1 else ""
-    return best, why + tie + note
+    else:
+        reason = (
+            f"{best[0]} extrapolates best from the lower to the upper half of the slots: "
+            f"RMSE {_listed(usable, extrapolation)}."
+        )
+    if len(best) > 1:
+        reason += f" {' and '.join(best)} cannot be told apart by these measurements; the first was taken."
+    elif extrapolation and len(leading) > 1:
+        reason += f" {' and '.join(leading)} are equal there; the LOOCV error decided."
+    refused = [name for name in SURROGATES if name not in usable]
+    if refused:
+        reason += f" Not usable, because the MST would not grow with the slots: {', '.join(refused)}."
+    return best[0], reason
 
 
-def _smallest(names: list[SurrogateName], errors: dict[str, float]) -> list[SurrogateName]:
+def _smallest(names: list[SurrogateName], errors: dict[str, float], rounding: float) -> list[SurrogateName]:
     """The names with the smallest error, in the given order."""
     least = min(errors[name] for name in names)
-    return [name for name in names if errors[name] <= least * (1 + _EQUAL)]
+    return [name for name in names if errors[name] <= least + rounding]
 
 
 def _forced_reason(surrogate: Surrogate, loocv: dict[str, float], extrapolation: dict[str, float]) -> str:
