@@ -1,0 +1,62 @@
+"""`sluice scale` on files, through the command's own entry point."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import EXIT_USAGE, run
+
+WORD_COUNT = {
+    "edges": [["source", "flatmap"], ["flatmap", "count"]],
+    "source_rates": {"source": 1000000.0},
+    "operators": {
+        "flatmap": {"parallelism": 1, "true_processing_rate": 100000.0, "true_output_rate": 2000000.0, "memory_mb": 64},
+        "count": {"parallelism": 1, "true_processing_rate": 1000000.0, "true_output_rate": 0.0},
+    },
+}
+"""DS2 section 5.2, rates per minute."""
+
+
+@pytest.fixture
+def rates(tmp_path: Path) -> Path:
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(WORD_COUNT))
+    return path
+
+
+def test_word_count_is_scaled_in_one_step(capsys, rates):
+    assert run(["scale", "--policy", "ds2", str(rates), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["parallelism"] == {"flatmap": 10, "count": 20}
+    assert answer["exact"] == {"flatmap": 10.0, "count": 20.0}
+    assert answer["memory_mb"] == {"flatmap": 64.0}
+
+
+def test_people_see_before_after_and_why(capsys, rates):
+    assert run(["scale", str(rates)]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "flatmap" in line)
+    assert [cell.strip() for cell in row.split("│")][1:5] == ["flatmap", "1", "10", "10.000"]
+
+
+def test_a_policy_that_does_not_exist_is_refused(capsys, rates):
+    assert run(["scale", "--policy", "guess", str(rates)]) == EXIT_USAGE
+    assert "'guess' is not one of 'ds2'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"flatmap": {', '"flatmop": {', "operator 'flatmop' stands on no edge"),
+        ('"true_processing_rate": 100000.0', '"true_processing_rate": -1', "operators.flatmap.true_processing_rate"),
+        ('"parallelism": 1', '"parallelism": 0', "operators.flatmap.parallelism"),
+        ('"source": 1000000.0', '"source": 1000000.0, "count": 3', "'count', which is no source"),
+        ('"memory_mb"', '"memory"', "operators.flatmap.memory"),
+        ('"edges"', '"edge"', "edge"),
+        ("{", "[", "not valid JSON"),
+    ],
+)
+def test_unusable_rates_are_named(capsys, rates, old, new, message):
+    rates.write_text(rates.read_text().replace(old, new, 1))
+    assert run(["scale", str(rates)]) == EXIT_USAGE
+    assert message in capsys.readouterr().err
