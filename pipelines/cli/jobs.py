@@ -86,7 +86,7 @@ def _show_job(job: Job) -> None:
     console.print(escape(f"{job.name}: {job.description}"))
     console.print(escape(f"Figures from: {job.figures_from}"))
     table = Table(box=None)
-    table.add_column("operator")
+    table.add_column("operator", no_wrap=True)
     table.add_column("from", overflow="fold")
     for heading in ("records in", "CPU µs", "out per in", "state B", "bytes out"):
         table.add_column(heading, justify="right")
@@ -95,7 +95,7 @@ def _show_job(job: Job) -> None:
         operator, cost = job.operator(name), job.operator(name).cost
         table.add_row(
             name,
-            ", ".join(f"{e.upstream} ({e.partitioning})" for e in job.upstream_edges(name)),
+            "\n".join(f"{e.upstream} ({e.partitioning})" for e in job.upstream_edges(name)),
             f"{ratio[name]:.4g}",
             f"{cost.cpu_s * MEGA:.4g}",
             f"{operator.selectivity:.4g}",

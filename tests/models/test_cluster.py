@@ -1,0 +1,51 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from models.cluster import MOST_WORKERS, Cluster, Worker
+
+
+def test_the_short_form_makes_equal_workers() -> None:
+    short = Cluster.model_validate({"count": 3, "slots": 4, "cores": 2, "memory_mb": 4096, "io": 5e8, "net": 1.25e9})
+    assert [w.name for w in short.workers] == ["tm-1", "tm-2", "tm-3"]
+    assert short.workers[2] == Worker(name="tm-3", slots=4, cores=2, memory_mb=4096, io=5e8, net=1.25e9)
+    assert short.slots == 12
+
+
+def test_what_is_absent_is_no_constraint() -> None:
+    worker = Cluster.model_validate({"count": 1, "slots": 4}).workers[0]
+    assert (worker.cores, worker.memory_mb, worker.io, worker.net) == (None, None, None, None)
+
+
+def test_workers_may_differ() -> None:
+    cluster = Cluster.model_validate({"workers": [{"name": "a", "slots": 4}, {"name": "b", "slots": 2, "cores": 2}]})
+    assert cluster.slots == 6
+
+
+def test_the_long_form_survives_json() -> None:
+    cluster = Cluster.model_validate({"name": "c", "count": 2, "slots": 3})
+    assert Cluster.model_validate_json(cluster.model_dump_json()) == cluster
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"count": 2, "workers": [{"name": "a", "slots": 1}]}, "either 'workers' or 'count'"),
+        ({"workers": [{"name": "a", "slots": 1}], "cores": 4}, "either 'workers' or 'count'"),
+        ({"slots": 4}, "need 'count'"),
+        ({"count": 2}, "slots"),
+        ({"count": 0, "slots": 1}, f"whole number from 1 to {MOST_WORKERS}, but got 0"),
+        ({"count": True, "slots": 1}, "whole number"),
+        ({"count": "3", "slots": 1}, "whole number"),
+        ({"count": MOST_WORKERS + 1, "slots": 1}, "whole number"),
+        ({"workers": []}, "at least 1 item"),
+        ({"workers": [{"name": "a", "slots": 1}] * 2}, "'a' stands 2 times"),
+        ({"workers": [{"name": "a", "slots": 1, "cpu": 4}]}, "cpu"),
+        ({"workers": [{"name": "a/b", "slots": 1}]}, "pattern"),
+        ({"workers": [{"name": "a", "slots": 1, "net": 0}]}, "greater than 0"),
+    ],
+)
+def test_a_wrong_cluster_is_refused(data: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Cluster.model_validate(data)
