@@ -13,8 +13,8 @@ MOST_WORKERS: Final = 100_000
 class Worker(Format):
     """One TaskManager. A capacity that is absent is not a constraint."""
 
-    name: Name
-    slots: PositiveInt
+    name: Name = Field(description="Unique within the cluster.")
+    slots: PositiveInt = Field(description="Tasks that run on it at the same time, at most.")
     cores: Positive | None = Field(None, description="CPU cores shared by the tasks on it.")
     memory_mb: Positive | None = Field(None, description="Memory of the TaskManager, MiB.")
     io: Positive | None = Field(None, description="State access bandwidth, bytes/s.")
@@ -27,10 +27,10 @@ class Cluster(Format):
     SHORTHAND: ClassVar = ("count", "slots", "cores", "memory_mb", "io", "net")
     """Fields that may stand in place of `workers`."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    name: Name = "cluster"
-    description: str = ""
-    workers: Annotated[tuple[Worker, ...], Field(min_length=1)]
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    name: Name = Field("cluster", description="In the catalogue also the name of the file, without its ending.")
+    description: str = Field("", description="What it is, and where its figures come from.")
+    workers: Annotated[tuple[Worker, ...], Field(min_length=1, description="At least one.")]
 
     @model_validator(mode="before")
     @classmethod

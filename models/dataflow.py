@@ -28,9 +28,9 @@ class Partitioning(StrEnum):
 class Edge(Format):
     """A data dependency between two operators."""
 
-    upstream: Name = Field(alias="from")
-    downstream: Name = Field(alias="to")
-    partitioning: Partitioning
+    upstream: Name = Field(alias="from", description="Operator that sends.")
+    downstream: Name = Field(alias="to", description="Operator that receives.")
+    partitioning: Partitioning = Field(description="forward, rebalance, hash or broadcast.")
     share: Positive = Field(
         1.0, le=1.0, description="Share of the upstream operator's output records that take this edge."
     )

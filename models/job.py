@@ -44,7 +44,7 @@ class WindowKind(StrEnum):
 class Window(Format):
     """A windowed operator keeps records and emits when the window fires, in a burst."""
 
-    kind: WindowKind
+    kind: WindowKind = Field(description="tumbling, sliding or session.")
     length_s: Positive = Field(description="Length of the window; the inactivity gap of a session window.")
     slide_s: Positive | None = Field(None, description="Distance of two firings of a sliding window, seconds.")
     fire_share: Ratio = Field(0.0, description="Share of the operator's CPU cost that is spent when windows fire.")
@@ -106,15 +106,15 @@ class State(Format):
 class Operator(Format):
     """A vertex of the logical dataflow."""
 
-    name: Name
-    kind: Kind = Kind.OPERATOR
-    description: str = ""
-    cost: Cost
+    name: Name = Field(description="Unique within the job.")
+    kind: Kind = Field(Kind.OPERATOR, description="source, operator or sink.")
+    description: str = Field("", description="What it does, in a sentence.")
+    cost: Cost = Field(description="What a record costs.")
     selectivity: NonNegative = Field(1.0, description="Records out per record in.")
     rate_share: Positive = Field(1.0, le=1.0, description="Sources only: share of the job's source rate that it emits.")
-    window: Window | None = None
-    keys: Keys | None = None
-    state: State | None = None
+    window: Window | None = Field(None, description="If it groups records in time.")
+    keys: Keys | None = Field(None, description="How its input's keys are distributed, if that is hash-partitioned.")
+    state: State | None = Field(None, description="If it keeps keyed state.")
     max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this (for example partitions).")
     figures_from: str = Field(
         min_length=1, description="Where the figures come from; 'assumed: ...' where they are ours."
@@ -124,9 +124,9 @@ class Operator(Format):
 class Job(Format):
     """One file of the catalogue."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    name: Name
-    description: str = Field(min_length=1)
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    name: Name = Field(description="Also the name of the file, without its ending.")
+    description: str = Field(min_length=1, description="What the query computes, in a sentence or two.")
     figures_from: str = Field(min_length=1, description="Source of the job's figures: paper, section, table, data set.")
     sql: Name | None = Field(None, description="The SQL file beside this one, if the job is SQL.")
     key_groups: PositiveInt | None = Field(
@@ -135,8 +135,8 @@ class Job(Format):
         description="Flink's maximum parallelism: keys are hashed to these groups, groups to tasks. None: as Flink "
         "chooses for each operator, the power of two from 1.5 x its parallelism up, at least 128, at most 32768.",
     )
-    operators: tuple[Operator, ...] = Field(min_length=2)
-    edges: tuple[Edge, ...] = Field(min_length=1)
+    operators: tuple[Operator, ...] = Field(min_length=2, description="A source and a sink at least.")
+    edges: tuple[Edge, ...] = Field(min_length=1, description="How they are joined.")
 
     @model_validator(mode="after")
     def _check(self) -> "Job":

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from models.capacity.observation import Observation
 from models.cluster import Cluster, Worker
-from models.dataflow import Dataflow
-from models.job import Job
+from models.dataflow import Dataflow, Edge
+from models.job import Cost, Job, Keys, Operator, State, Window
 from models.plan import (
     CostVector,
     Difference,
@@ -54,6 +54,15 @@ TABLES: dict[str, type[BaseModel]] = {
         Difference,
         ParallelismChange,
         MemoryChange,
+        Job,
+        Operator,
+        Cost,
+        Window,
+        Keys,
+        State,
+        Edge,
+        Cluster,
+        Worker,
     )
 }
 """Models whose fields a page lists between `<!-- fields: NAME -->` and `<!-- end -->`."""
@@ -90,9 +99,16 @@ def table_of(model: type[BaseModel]) -> str:
     schema = model.model_json_schema(by_alias=True)
     lines = ["| field | type | meaning |", "|---|---|---|"]
     for name, rule in schema["properties"].items():
-        optional = "" if name in schema.get("required", []) else ", optional"
-        lines.append(f"| `{name}` | {_type(rule)}{optional} | {rule.get('description', '')} |")
+        lines.append(f"| `{name}` | {_type(rule)}{_default(name, rule, schema)} | {rule.get('description', '')} |")
     return "\n".join(lines) + "\n"
+
+
+def _default(name: str, rule: dict[str, Any], schema: dict[str, Any]) -> str:
+    """What is taken where a field is absent; nothing for a field that must be there."""
+    if name in schema.get("required", []):
+        return ""
+    default = rule.get("default")
+    return ", optional" if default in (None, "", [], {}) or "const" in rule else f", else {default}"
 
 
 def _type(rule: dict[str, Any]) -> str:
