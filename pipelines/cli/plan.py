@@ -5,17 +5,12 @@ from typing import Annotated
 import typer
 
 from models.plan import Plan
-from pipelines.catalogue import load_job
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.plan_tables import plan_view
 from pipelines.files import validate_as
 from pipelines.plan_store import PlanStore
 from pipelines.progress import TerminalProgress
-from pipelines.publish import report_key
-from pipelines.replan import replan as replan_job
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.stages import run_all
 from pipelines.workspace import Workspace
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file.")]
@@ -44,6 +39,10 @@ def plan(
 
     The same request goes on where it was stopped, and repeats no finished measurement.
     """
+    # The stages take seconds to import; other commands should not wait for them.
+    from pipelines.run import PipelineRun, PlanRequest
+    from pipelines.stages import run_all
+
     fields = {
         "job": job,
         "rate": rate,
@@ -69,6 +68,9 @@ def plan(
 @app.command()
 def replan(job: JobArgument, rate: RateOption, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Plan again for another rate from what is known, in seconds; nothing is measured."""
+    from pipelines.catalogue import load_job
+    from pipelines.replan import replan as replan_job
+
     place = Workspace(workspace)
     outcome = replan_job(place, load_job(job).name, rate, TerminalProgress())
     _show(outcome.plan, place, as_json)
@@ -79,5 +81,7 @@ def _show(plan: Plan, workspace: Workspace, as_json: bool) -> None:
         print_json(plan)
     else:
         console.print(plan_view(plan))
+    from pipelines.publish import report_key
+
     progress_console.print(f"report: {workspace.uri(report_key(plan.job, plan.version))}")
     progress_console.print(f"plan:   {PlanStore(workspace).uri(plan.job, plan.version)}")
