@@ -130,3 +130,21 @@ def test_replanning_without_a_job_and_a_rate_fails_at_once(run_dag: Callable[...
     failed = run_dag("replan")
     assert failed.state == DagRunState.FAILED
     assert _states(failed)["changes"] == TaskInstanceState.FAILED
+
+
+def test_an_asset_event_makes_the_scheduler_replan(planned: Any, running_airflow: Any, store: PlanStore) -> None:
+    airflow, before, rate = running_airflow, store.versions(JOB), 3 * SMALL["rate"]
+    airflow.wait_for(lambda: airflow.call("GET", "/api/v2/dags/replan"))
+    airflow.call("PATCH", "/api/v2/dags/replan", {"is_paused": False})
+    assets = airflow.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
+    event = {"asset_id": assets[0]["id"], "extra": {"job": JOB, "rate": rate}}
+    airflow.call("POST", "/api/v2/assets/events", event)
+
+    def finished() -> Any:
+        runs = airflow.call("GET", "/api/v2/dags/replan/dagRuns")["dag_runs"]
+        return [run for run in runs if run["state"] in ("success", "failed")]
+
+    (run,) = airflow.wait_for(finished)
+    assert (run["state"], run["run_type"]) == ("success", "asset_triggered")
+    assert store.versions(JOB) == [*before, before[-1] + 1]
+    assert store.current(JOB).target_rate == rate
