@@ -19,7 +19,7 @@ from models.placement.problem import Floats, Ints, Problem
 from models.plan import CostVector
 
 SAME: Final = 1e-12
-"""L^max and L^min that differ by no more than this share are equal."""
+"""Loads that differ by no more than this share of L^max are equal."""
 TOLERANCE: Final = 1e-9
 """Loads are compared with this relative tolerance."""
 
@@ -41,11 +41,10 @@ def _network(problem: Problem, counts: Ints) -> Floats:
 
 def costs(problem: Problem, counts: Ints) -> Floats:
     """(..., 3): C_cpu, C_io, C_net (Eq. 4)."""
-    bottleneck = worker_loads(problem, counts).max(axis=-1)
-    span = problem.most - problem.least
-    decided = _equivalent(problem)
-    cost = np.where(decided, 0.0, (bottleneck - problem.least) / np.where(decided, 1.0, span))
-    return np.clip(cost, 0.0, 1.0)
+    above = worker_loads(problem, counts).max(axis=-1) - problem.least
+    balanced = _equivalent(problem) | (above <= SAME * problem.most)
+    cost = np.where(balanced, 0.0, above / np.where(balanced, 1.0, problem.most - problem.least))
+    return np.minimum(cost, 1.0)
 
 
 def cost_vector(problem: Problem, counts: Ints) -> CostVector:

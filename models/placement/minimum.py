@@ -29,7 +29,7 @@ class Effort:
 
     repair_steps: int = 400
     """Steps from the best plan so far, for a target half way."""
-    repair_steps_at_end: int = 3000
+    repair_steps_at_end: int = 1000
     """Steps for the target right below the best plan, from that plan and again from longest processing time first."""
     tries: int = 300_000
     """Tries in the search tree for a target half way."""
@@ -94,7 +94,8 @@ def minimise(
     doubted = bound
     at_end = False
     while t > bound + NEGLIGIBLE * max(1.0, t) and not budget.spent:
-        target = t if at_end else (max(bound, doubted) + t) / 2
+        low = doubted if bound < doubted < t else bound
+        target = t if at_end else (low + t) / 2
         limits = ray.limits(problem, target)
         verdict, counts = _try(problem, limits, best, budget, effort, at_end, seed)
         if counts is not None:

@@ -7,11 +7,16 @@ or to swap it for a task of another operator elsewhere; what lowers the total mo
 a while the tasks may not go back. It proves nothing: where it finds no plan, there may be one.
 """
 
+from typing import Final
+
 import numpy as np
 
 from models.placement.cost import TOLERANCE
 from models.placement.problem import Floats, Ints, Problem
 from models.placement.repair_kernel import MEMORY, Plan, Shape, longest_first, refresh, repair
+
+SMALLEST: Final = 1e-300
+"""Loads are told apart down to here; below, one over it would be infinite."""
 
 
 class Repair:
@@ -100,7 +105,8 @@ def _weights(problem: Problem) -> Floats:
     """(4, W): excess per unit of load."""
     span = np.where(problem.most > problem.least, problem.most - problem.least, 1.0)
     weights = np.ones((4, len(problem.workers)))
-    weights[:MEMORY] = 1 / (span[:, None] * np.where(np.isfinite(problem.capacity), problem.capacity, 1.0))
+    capacity = np.where(np.isfinite(problem.capacity), problem.capacity, 1.0)
+    weights[:MEMORY] = 1 / np.maximum(span[:, None] * capacity, SMALLEST)
     limited = np.isfinite(problem.memory_limit_mb)
     weights[MEMORY] = np.where(limited, 1 / np.where(limited, problem.memory_limit_mb, 1.0), 1.0)
     return weights

@@ -129,9 +129,9 @@ def _exploration_order(problem: Problem, limits: Floats) -> Ints:
     """Operators by falling load of a task, in the dimension where it weighs most against its limit."""
     loads = np.vstack([problem.loads / problem.capacity.min(axis=1)[:, None], problem.memory_mb])
     bounds = np.append(limits, problem.memory_limit_mb.min())
-    weights = np.divide(
-        loads, bounds[:, None], out=np.zeros_like(loads), where=np.isfinite(bounds[:, None]) & (loads > 0)
-    )
+    counted = np.isfinite(bounds)[:, None] & (loads > 0)
+    with np.errstate(divide="ignore"):  # against a limit of 0 a load weighs infinitely
+        weights = np.divide(loads, bounds[:, None], out=np.zeros_like(loads), where=counted)
     return np.argsort(-weights.max(axis=0), kind="stable")
 
 
@@ -143,16 +143,18 @@ def _tree(problem: Problem, limits: Floats, operators: Ints, workers: Ints) -> T
     net_limits = _with_tolerance(limits[2], problem.capacity[2, workers])
     position = np.argsort(operators)
     edges = problem.edges
+    limits_of_workers = np.stack(
+        [
+            _with_tolerance(limits[0], problem.capacity[0, workers]),
+            _with_tolerance(limits[1], problem.capacity[1, workers]),
+            problem.memory_limit_mb[workers] * (1 + TOLERANCE),
+        ]
+    )
     return Tree(
         tasks=tasks,
         loads=np.ascontiguousarray(loads),
-        limits=np.stack(
-            [
-                _with_tolerance(limits[0], problem.capacity[0, workers]),
-                _with_tolerance(limits[1], problem.capacity[1, workers]),
-                problem.memory_limit_mb[workers] * (1 + TOLERANCE),
-            ]
-        ),
+        limits=limits_of_workers,
+        limited=np.asarray(np.isfinite(limits_of_workers).any(axis=1)),
         net_limits=net_limits,
         net_limited=bool(np.isfinite(net_limits).any()),
         slots=slots,

@@ -44,6 +44,8 @@ class Tree(NamedTuple):
     """(3, W): the most of each that a worker may hold, with the tolerance; infinite where there is no limit."""
     net_limits: Floats
     """(W,)"""
+    limited: Bools
+    """(3,): whether any worker has a limit"""
     net_limited: bool
     slots: Ints
     """(W,)"""
@@ -113,86 +115,63 @@ def start(tree: Tree) -> Walk:
         room_after=np.zeros((n, 3, workers + 1)),
     )
     walk.twin[0] = tree.same_type
-    _enter_layer(tree, walk, 0)
+    walk.value[0], walk.last[0] = _enter_layer(tree, walk, 0)
+    walk.left[0] = tree.tasks[0]
     return walk
 
 
 @compiled
-def _enter_layer(tree: Tree, walk: Walk, k: int) -> None:
-    """Prepare layer k, whose earlier layers are all placed, and open its first level."""
+def _enter_layer(tree: Tree, walk: Walk, k: int) -> tuple[int, int]:
+    """Prepare layer k, whose earlier layers are all placed; the range of tasks to try on its first worker."""
     workers = len(tree.slots)
-    walk.most_after[k, workers] = 0
+    free, load, limits, twin = walk.free, walk.load, tree.limits, walk.twin
+    most_of, most_after, room_after = walk.most[k], walk.most_after[k], walk.room_after[k]
+    run_end, heaviest, loads, limited = walk.run_end[k], tree.heaviest[k], tree.loads, tree.limited
+    tasks = tree.tasks[k]
+    most_after[workers] = 0
     for d in range(3):
-        walk.room_after[k, d, workers] = 0.0
+        room_after[d, workers] = 0.0
     for w in range(workers - 1, -1, -1):
-        most = min(walk.free[w], tree.tasks[k])
+        most = min(free[w], tasks)
         for d in range(3):
-            slack = tree.limits[d, w] - walk.load[d, w]
-            if tree.loads[d, k] > 0.0 and most * tree.loads[d, k] > slack:
-                most = max(0, int(np.floor(slack / tree.loads[d, k])))
-            room = min(max(slack, 0.0), tree.heaviest[k, d, walk.free[w]])
-            walk.room_after[k, d, w] = walk.room_after[k, d, w + 1] + room
-        walk.most[k, w] = most
-        walk.most_after[k, w] = walk.most_after[k, w + 1] + most
-        joined = w + 1 < workers and walk.twin[k, w + 1]
-        walk.run_end[k, w] = walk.run_end[k, w + 1] if joined else w
-    _open_level(tree, walk, k, 0, tree.tasks[k])
+            if not limited[d]:
+                continue
+            slack = limits[d, w] - load[d, w]
+            if loads[d, k] > 0.0 and most * loads[d, k] > slack:
+                most = max(0, int(np.floor(slack / loads[d, k])))
+            room_after[d, w] = room_after[d, w + 1] + min(max(slack, 0.0), heaviest[d, free[w]])
+        most_of[w] = most
+        most_after[w] = most_after[w + 1] + most
+        run_end[w] = run_end[w + 1] if w + 1 < workers and twin[k, w + 1] else w
+    return _least(tasks, 0, most_after, run_end), min(most_of[0], tasks)
 
 
 @compiled
-def _open_level(tree: Tree, walk: Walk, k: int, w: int, left: int) -> None:
-    """Set the range of tasks to try on worker w, of `left` tasks that w and later workers must take."""
-    level = k * len(tree.slots) + w
-    end = walk.run_end[k, w]
-    most = min(walk.most[k, w], left)
-    if walk.twin[k, w]:
-        most = min(most, walk.counts[w - 1, k])
-    least = max(0, left - walk.most_after[k, w + 1])
-    beyond_run = left - walk.most_after[k, end + 1]
+def _least(left: int, w: int, most_after: Ints, run_end: Ints) -> int:
+    """The fewest of `left` tasks that worker w must take, so that later workers can take the rest."""
+    end = run_end[w]
     twins = end - w + 1
-    least = max(least, (beyond_run + twins - 1) // twins)
-    walk.left[level] = left
-    walk.value[level] = least
-    walk.last[level] = most
-    for d in range(3):
-        walk.before[level, d] = walk.load[d, w]
+    share_of_twins = (left - most_after[end + 1] + twins - 1) // twins
+    return int(max(0, left - most_after[w + 1], share_of_twins))
 
 
 @compiled
-def _net_floor(tree: Tree, walk: Walk, k: int, w: int) -> float:
-    """The least that can leave worker w, with layers 0..k placed on it."""
+def _net_floor(
+    k: int, row: Ints, free: int, tasks: Ints, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools
+) -> float:
+    """The least that can leave a worker that holds `row` (n,) of layers 0..k and has free slots."""
     total = 0.0
-    for e in range(len(tree.upstream)):
-        u, v = tree.upstream[e], tree.downstream[e]
-        here = walk.counts[w, u]
+    for e in range(len(upstream)):
+        u, v = upstream[e], downstream[e]
+        here = row[u]
         if u > k or here == 0:
             continue
-        there = walk.counts[w, v] if v <= k else min(tree.tasks[v], walk.free[w])
-        if tree.forward[e]:
-            total += tree.edge_load[e] * max(0, here - there)
+        there = row[v] if v <= k else min(tasks[v], free)
+        if forward[e]:
+            total += edge_load[e] * max(0, here - there)
         else:
-            total += tree.edge_load[e] * here * (1.0 - there / tree.tasks[v])
+            total += edge_load[e] * here * (1.0 - there / tasks[v])
     return total
-
-
-@compiled
-def _fits(tree: Tree, walk: Walk, k: int, w: int, level: int) -> bool:
-    """Whether a plan may still follow from what has just been placed on worker w."""
-    if tree.net_limited and _net_floor(tree, walk, k, w) > tree.net_limits[w]:
-        return False
-    unplaced = walk.left[level] - walk.value[level]
-    for d in range(3):
-        slack = tree.limits[d, w] - walk.load[d, w]
-        if slack < 0.0:
-            return False
-        taken = min(slack, tree.heaviest[k + 1, d, walk.free[w]])
-        if w > 0:
-            taken += walk.taken[level - 1, d]
-        walk.taken[level, d] = taken
-        needed = tree.remaining[k + 1, d] + unplaced * tree.loads[d, k]
-        if taken + walk.room_after[k, d, w + 1] < needed * (1.0 - 1e-9):
-            return False
-    return True
 
 
 @compiled
@@ -205,54 +184,82 @@ def advance(tree: Tree, walk: Walk, plans: Ints, steps: int) -> tuple[int, int]:
     Returns:
         why it stopped (EXHAUSTED, PAUSED or FULL), and how many plans the buffer holds.
     """
-    n, workers = len(tree.tasks), len(tree.slots)
+    # Taken out of the tuples once: inside the loop each access would count references.
+    tasks, loads, limits, net_limits, remaining = tree.tasks, tree.loads, tree.limits, tree.net_limits, tree.remaining
+    upstream, downstream, edge_load, forward = tree.upstream, tree.downstream, tree.edge_load, tree.forward
+    heaviest, limited, net_limited = tree.heaviest, tree.limited, tree.net_limited
+    counts, free, load, value, last, left = walk.counts, walk.free, walk.load, walk.value, walk.last, walk.left
+    before, taken, twin, run_end = walk.before, walk.taken, walk.twin, walk.run_end
+    most, most_after, room_after = walk.most, walk.most_after, walk.room_after
+    workers, n = counts.shape
     kept = 0
+    nodes = 0
     level = walk.position[LEVEL]
+    k, w = level // workers, level % workers
+    reason = PAUSED
     for _ in range(steps):
-        if walk.value[level] > walk.last[level]:
+        back = value[level] > last[level]
+        if back:
             if level == 0:
-                walk.position[LEVEL] = 0
-                return EXHAUSTED, kept
+                reason = EXHAUSTED
+                break
             level -= 1
-            _take_back(walk, level, workers)
-            continue
-        k, w = level // workers, level % workers
-        tasks = walk.value[level]
-        walk.counts[w, k] = tasks
-        walk.free[w] -= tasks
-        for d in range(3):
-            walk.load[d, w] = walk.before[level, d] + tasks * tree.loads[d, k]
-        if not _fits(tree, walk, k, w, level):
-            _take_back(walk, level, workers)
-            continue
-        walk.position[NODES] += 1
-        if level == n * workers - 1:
-            walk.position[PLANS] += 1
-            if kept < len(plans):
-                plans[kept] = walk.counts
-                kept += 1
-            _take_back(walk, level, workers)
-            if kept == len(plans) and kept > 0:
-                walk.position[LEVEL] = level
-                return FULL, kept
+            w -= 1
+            if w < 0:
+                k, w = k - 1, workers - 1
+        else:
+            number = value[level]
+            counts[w, k] = number
+            free[w] -= number
+            for d in range(3):
+                load[d, w] = before[level, d] + number * loads[d, k]
+            fits = True
+            if net_limited:
+                sent = _net_floor(k, counts[w], free[w], tasks, upstream, downstream, edge_load, forward)
+                fits = sent <= net_limits[w]
+            unplaced = left[level] - number
+            for d in range(3):
+                if not (limited[d] and fits):
+                    continue
+                slack = limits[d, w] - load[d, w]
+                room = min(slack, heaviest[k + 1, d, free[w]])
+                taken[level, d] = room + (taken[level - 1, d] if w > 0 else 0.0)
+                needed = remaining[k + 1, d] + unplaced * loads[d, k]
+                fits = slack >= 0.0 and taken[level, d] + room_after[k, d, w + 1] >= needed * (1.0 - 1e-9)
+            back = not fits
+            if fits:
+                nodes += 1
+                if level == n * workers - 1:
+                    walk.position[PLANS] += 1
+                    if kept < len(plans):
+                        plans[kept] = counts
+                        kept += 1
+                        if kept == len(plans):
+                            reason = FULL
+                    back = True
+        if back:
+            free[w] += counts[w, k]
+            counts[w, k] = 0
+            for d in range(3):
+                load[d, w] = before[level, d]
+            value[level] += 1
+            if reason == FULL:
+                break
             continue
         level += 1
-        if w < workers - 1:
-            _open_level(tree, walk, k, w + 1, walk.left[level - 1] - tasks)
+        w += 1
+        if w < workers:
+            left[level] = unplaced
+            value[level] = _least(unplaced, w, most_after[k], run_end[k])
+            last[level] = min(most[k, w], unplaced, counts[w - 1, k]) if twin[k, w] else min(most[k, w], unplaced)
         else:
+            k, w = k + 1, 0
             for x in range(1, workers):
-                walk.twin[k + 1, x] = walk.twin[k, x] and walk.counts[x, k] == walk.counts[x - 1, k]
-            _enter_layer(tree, walk, k + 1)
+                twin[k, x] = twin[k - 1, x] and counts[x, k - 1] == counts[x - 1, k - 1]
+            left[level] = tasks[k]
+            value[level], last[level] = _enter_layer(tree, walk, k)
+        for d in range(3):
+            before[level, d] = load[d, w]
     walk.position[LEVEL] = level
-    return PAUSED, kept
-
-
-@compiled
-def _take_back(walk: Walk, level: int, workers: int) -> None:
-    """Undo the level's tasks, and make the next number of tasks its next try."""
-    k, w = level // workers, level % workers
-    walk.free[w] += walk.counts[w, k]
-    walk.counts[w, k] = 0
-    for d in range(3):
-        walk.load[d, w] = walk.before[level, d]
-    walk.value[level] += 1
+    walk.position[NODES] += nodes
+    return reason, kept

@@ -4,19 +4,21 @@ Phase 1: alpha*_d = min C_d with the other dimensions free, d = cpu, io, net.
 Phase 2: lambda* = min over plans of max_d C_d / max(alpha*_d, floor); the thresholds are lambda* max(alpha*, floor).
 The floor stands in for the minima at or near 0, which no factor would ever relax.
 Last, within these thresholds, C_cpu, C_io and C_net are minimised one after the other, each held for the next: what
-is left is Pareto-optimal, if each of these minima is proved.
+is left is Pareto-optimal, if each of these minima is proved. Where that turns up a plan better than a minimum of
+phase 1 (large instances, nothing proved), phase 2 is done again from there.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.errors import Infeasible, SluiceError
+from models.errors import Infeasible, InvalidInput, SluiceError
 from models.placement.budget import Budget, Clock
-from models.placement.cost import as_vector, costs
+from models.placement.cost import TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
 from models.placement.minimum import Effort, Minimum, Ray, minimise
 from models.placement.problem import DIMENSIONS, Floats, Ints, Problem
@@ -55,6 +57,10 @@ def tune(
         Infeasible: fewer slots than tasks, or proved that memory fits nowhere.
         SluiceError: within the effort, no plan was found that fits the workers' memory, and none was excluded.
     """
+    if not floor > 0:
+        raise InvalidInput(f"the floor must be above 0, for 0 can not be relaxed by a factor, but got {floor}")
+    if not relaxation_step > 1:
+        raise InvalidInput(f"the relaxation step must be a factor above 1, but got {relaxation_step}")
     budget = Budget(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     effort = effort or Effort()
@@ -63,18 +69,15 @@ def tune(
     for d in range(len(DIMENSIONS)):
         single.append(minimise(problem, _alone(d), plans, budget, effort=effort, seed=seed))
         plans.append(single[-1].counts)
-    least = np.maximum([m.t for m in single], floor)
-    joint = minimise(
-        problem,
-        Ray(np.zeros(3), least),
-        plans,
-        budget,
-        bound=float(np.max([m.bound for m in single] / least)),
-        effort=effort,
-        seed=seed,
-    )
-    thresholds = np.minimum(joint.t * least, 1.0)
-    tight, pareto_proved = _tighten(problem, joint, thresholds, [m.bound for m in single], budget, effort, seed)
+    while True:
+        joint, thresholds = _relax(problem, single, floor, plans, budget, effort, seed)
+        tight, pareto_proved = _tighten(problem, joint, thresholds, [m.bound for m in single], budget, effort, seed)
+        plans.append(tight)
+        cost = costs(problem, tight)
+        better = [bool(cost[d] < m.t - TOLERANCE) for d, m in enumerate(single)]
+        if not any(better):
+            break
+        single = [Minimum(float(cost[d]), tight, m.bound) if better[d] else m for d, m in enumerate(single)]
     proved = joint.proved and all(m.proved for m in single)
     return Tuning(
         status="optimal" if proved and pareto_proved else "feasible",
@@ -90,7 +93,7 @@ def tune(
         grid_relaxation=_next_on_grid(joint.t, relaxation_step),
         thresholds=as_vector(thresholds),
         placement=problem.placement(tight),
-        cost=as_vector(costs(problem, tight)),
+        cost=as_vector(cost),
         pareto_proved=pareto_proved,
         subtasks=assign_subtasks(problem, tight),
     )
@@ -118,6 +121,22 @@ def _alone(d: int) -> Ray:
     slope = np.zeros(3)
     slope[d] = 1.0
     return Ray(1 - slope, slope)
+
+
+def _relax(
+    problem: Problem,
+    single: Sequence[Minimum],
+    floor: float,
+    plans: Sequence[Ints],
+    budget: Budget,
+    effort: Effort,
+    seed: int,
+) -> tuple[Minimum, Floats]:
+    """Phase 2: the smallest common factor on max(alpha*, floor), and the thresholds (3,) that it gives."""
+    least = np.maximum([m.t for m in single], floor)
+    bound = float((np.array([m.bound for m in single]) / least).max())
+    joint = minimise(problem, Ray(np.zeros(3), least), plans, budget, bound=bound, effort=effort, seed=seed)
+    return joint, np.minimum(joint.t * least, 1.0)
 
 
 def _tighten(

@@ -1,0 +1,218 @@
+"""`sluice place` and `sluice tune` on files: what is printed, and how wrong input is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.cli import run
+
+Q1_SLIDING = {
+    "name": "q1-sliding",
+    "operators": [
+        {"name": "source", "parallelism": 2, "cpu": 0.06, "io": 0.0, "net": 1880.0},
+        {"name": "map", "parallelism": 5, "cpu": 0.43, "io": 0.0, "net": 154.0},
+        {"name": "window", "parallelism": 8, "cpu": 0.74, "io": 17067.0, "net": 361.0, "memory_mb": 158},
+        {"name": "sink", "parallelism": 1, "cpu": 0.02, "io": 0.0, "net": 0.0},
+    ],
+    "edges": [
+        {"from": "source", "to": "map", "partitioning": "rebalance"},
+        {"from": "map", "to": "window", "partitioning": "hash"},
+        {"from": "window", "to": "sink", "partitioning": "rebalance"},
+    ],
+}
+FOUR_BY_FOUR = {"count": 4, "slots": 4}
+Sluice = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def sluice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Sluice:
+    """Run a command on a dataflow and a cluster; its exit code, standard output and standard error."""
+
+    def command(name: str, *options: str, graph: Any = Q1_SLIDING, cluster: Any = FOUR_BY_FOUR) -> tuple[int, str, str]:
+        files = tmp_path / "graph.json", tmp_path / "cluster.json"
+        for file, content in zip(files, (graph, cluster), strict=True):
+            file.write_text(content if isinstance(content, str) else json.dumps(content))
+        capfd.readouterr()
+        code = run([name, *map(str, files), *options])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return command
+
+
+def with_operator(**changes: Any) -> dict[str, Any]:
+    """Q1-sliding with its window changed."""
+    operators = [o | changes if o["name"] == "window" else o for o in Q1_SLIDING["operators"]]
+    return {**Q1_SLIDING, "operators": operators}
+
+
+def test_count(sluice: Sluice):
+    code, out, _ = sluice("place", "--count", "--json")
+    assert (code, json.loads(out)) == (0, {"plans": 80})
+    assert sluice("place", "--count")[1] == "80 distinct plans\n"
+
+
+@pytest.mark.parametrize("policy", ["caps", "default", "evenly"])
+def test_place(sluice: Sluice, policy: str):
+    code, out, err = sluice("place", "--policy", policy, "--json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert sum(sum(tasks.values()) for tasks in answer["placement"].values()) == 16
+    assert all(sum(tasks.values()) == 4 for tasks in answer["placement"].values())
+    assert set(answer["cost"]) == {"cpu", "io", "net"}
+    assert answer["status"] == ("optimal" if policy == "caps" else "feasible")
+    assert answer["gap"] == (0 if policy == "caps" else None)
+    assert answer["seconds"] >= 0
+
+
+def test_place_within_thresholds(sluice: Sluice):
+    code, out, _ = sluice("place", "--thresholds", "cpu=0.35,net=0.6", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["thresholds"] == {"cpu": 0.35, "io": 1.0, "net": 0.6}
+    assert answer["cost"]["cpu"] <= 0.35
+    assert answer["cost"]["net"] <= 0.6
+
+
+def test_tune(sluice: Sluice):
+    code, out, _ = sluice("tune", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["single"]["io"] == 0  # two windows on each of the four workers
+    assert answer["single_proved"] == {"cpu": True, "io": True, "net": True}
+    assert all(answer["cost"][d] <= answer["thresholds"][d] + 1e-9 for d in ("cpu", "io", "net"))
+
+
+def test_tables_for_people(sluice: Sluice):
+    code, out, _ = sluice("place")
+    assert code == 0
+    assert all(word in out for word in ("tm-4", "window", "4/4", "threshold", "optimal"))
+    assert all(word in sluice("tune")[1] for word in ("least alone", "proved", "relaxation"))
+
+
+def test_yaml_is_read_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    graph, cluster = tmp_path / "graph.yaml", tmp_path / "cluster.yaml"
+    graph.write_text("operators:\n  - {name: a, parallelism: 10, cpu: 1, io: 0, net: 0}\n")
+    cluster.write_text("count: 4\nslots: 4\n")
+    assert run(["place", str(graph), str(cluster), "--count", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"plans": 7}
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "sentence"),
+    [
+        ([], {"cluster": {"count": 3, "slots": 5}}, "16 tasks need as many slots, but the cluster has 15"),
+        ([], {"cluster": {**FOUR_BY_FOUR, "memory_mb": 100}}, "a task of 'window' needs 158 MiB"),
+        ([], {"cluster": {**FOUR_BY_FOUR, "memory_mb": 300}}, "the tasks need 1264 MiB together"),
+        (["--policy", "evenly"], {"cluster": {**FOUR_BY_FOUR, "memory_mb": 300}}, "1264 MiB together"),
+        (
+            [],
+            {
+                "graph": with_operator(memory_mb=90.0, parallelism=7),
+                "cluster": {"count": 7, "slots": 4, "memory_mb": 91},
+            },
+            "",
+        ),
+        (["--thresholds", "cpu=0.01"], {}, "no placement meets the thresholds cpu=0.01, io=1, net=1 (proved)"),
+    ],
+)
+def test_no_feasible_answer(sluice: Sluice, options: list[str], changes: dict[str, Any], sentence: str):
+    code, out, err = sluice("place", *options, "--json", **changes)
+    if not sentence:
+        assert code == 0  # seven windows of 90 MiB, one on each worker of 91 MiB
+        return
+    assert (code, out) == (3, "")
+    assert err.startswith("no feasible answer: ") and sentence in err
+    assert err.count("\n") == 1
+
+
+def test_memory_that_fits_nowhere_though_it_would_in_sum(sluice: Sluice):
+    graph = with_operator(memory_mb=600.0, parallelism=3)
+    code, _, err = sluice("tune", graph=graph, cluster={"count": 2, "slots": 8, "memory_mb": 1000})
+    assert code == 3
+    assert "do not fit the memory of the workers" in err
+
+
+def test_out_of_time_is_a_failure_that_shows_the_closest_plan(sluice: Sluice):
+    """256 tasks with thresholds that nothing reaches, too tight for the search to say so in a twentieth of a second."""
+    operators = [
+        {"name": f"o{i}", "parallelism": 32, "cpu": 1 + i / 7, "io": 8 - i / 3, "net": 1 + i % 3} for i in range(8)
+    ]
+    edges = [{"from": f"o{i}", "to": f"o{i + 1}", "partitioning": "hash"} for i in range(7)]
+    options = ["--thresholds", "cpu=0.00001,io=0.00001,net=0.6", "--time-limit", "0.05", "--json"]
+    code, out, err = sluice(
+        "place", *options, graph={"operators": operators, "edges": edges}, cluster={"count": 16, "slots": 18}
+    )
+    assert code == 1
+    assert json.loads(out)["status"] == "unknown"
+    assert err.startswith("failed: no placement within the thresholds was found")
+
+
+CYCLE = {**Q1_SLIDING, "edges": [*Q1_SLIDING["edges"], {"from": "sink", "to": "source", "partitioning": "hash"}]}
+UNKNOWN_END = {**Q1_SLIDING, "edges": [{"from": "source", "to": "nowhere", "partitioning": "hash"}]}
+UNEQUAL_FORWARD = {**Q1_SLIDING, "edges": [{"from": "source", "to": "map", "partitioning": "forward"}]}
+TWICE = {**Q1_SLIDING, "operators": [*Q1_SLIDING["operators"], Q1_SLIDING["operators"][0]]}
+
+
+@pytest.mark.parametrize("command", ["place", "tune"])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"graph": CYCLE}, "must not have a cycle"),
+        ({"graph": UNKNOWN_END}, "'nowhere', which does not exist"),
+        ({"graph": UNEQUAL_FORWARD}, "a forward edge needs equal parallelism"),
+        ({"graph": TWICE}, "operator names must be unique"),
+        ({"graph": with_operator(cpu=-0.1)}, "operators.2.cpu"),
+        ({"graph": with_operator(net="NaN")}, "operators.2.net"),
+        ({"graph": with_operator(parallelism=0)}, "operators.2.parallelism"),
+        ({"graph": with_operator(memory_mb=-1)}, "operators.2.memory_mb"),
+        ({"graph": with_operator(cores=1)}, "operators.2.cores"),
+        ({"graph": {"operators": []}}, "operators"),
+        ({"graph": "{"}, "not valid JSON"),
+        ({"cluster": {"count": 4, "slots": 0}}, "workers.0.slots"),
+        ({"cluster": {"count": 0, "slots": 4}}, "'count' must be a whole number of at least 1"),
+        ({"cluster": {"workers": []}}, "workers"),
+        ({"cluster": {"count": 4, "slots": 4, "cores": -1}}, "workers.0.cores"),
+        (
+            {"cluster": {"workers": [{"name": "x", "slots": 9}, {"name": "x", "slots": 9}]}},
+            "worker names must be unique",
+        ),
+    ],
+)
+def test_wrong_files_are_refused(sluice: Sluice, command: str, changes: dict[str, Any], message: str):
+    code, out, err = sluice(command, "--json", **changes)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--thresholds", "cpu"], "cpu=A,io=B,net=C"),
+        (["--thresholds", "disk=0.1"], "cpu=A,io=B,net=C"),
+        (["--thresholds", "cpu=0.1,cpu=0.2"], "each dimension at most once"),
+        (["--thresholds", "cpu=much"], "must be a number"),
+        (["--thresholds", "cpu=-0.1"], "0 <= threshold <= 1"),
+        (["--thresholds", "net=1.5"], "0 <= threshold <= 1"),
+        (["--thresholds", "io=nan"], "0 <= threshold <= 1"),
+        (["--policy", "evenly", "--thresholds", "cpu=0.1"], "go with the policy 'caps'"),
+        (["--policy", "odrp"], "odrp"),
+        (["--time-limit", "0"], "--time-limit"),
+        (["--time-limit", "nan"], "--time-limit"),
+        (["--seed", "-1"], "--seed"),
+    ],
+)
+def test_wrong_options_are_refused(sluice: Sluice, options: list[str], message: str):
+    code, out, err = sluice("place", *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    assert run(["place", str(tmp_path / "no.json"), str(tmp_path / "none.json")]) == 2
+    assert "does not exist" in capfd.readouterr().err
