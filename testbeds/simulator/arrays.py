@@ -25,6 +25,8 @@ MARKS = 32
 """Ends of panes that can wait at a task; with more, the first takes effect before its records do."""
 WINDOWS_MIXED = 16
 """Windows of which records can be on the way at once."""
+BELT_ROWS = 512
+"""Steps whose firings can be told apart on the way; later ones join the last."""
 
 OPERATOR = np.dtype(
     [
@@ -95,6 +97,9 @@ EDGE_STATE = np.dtype(
         ("key", "i8"),  # how many hot keys have been
         ("left", "f8"),  # records until the next one
         ("sent", "f8"),  # records sent in this step
+        ("head", "i8"),  # its belt: first row, rows in use, records on it
+        ("rows", "i8"),
+        ("load", "f8"),
     ]
 )
 GATE_STATE = np.dtype(
@@ -111,6 +116,7 @@ TASK_STATE = np.dtype(
         ("live", "f8"),  # records in live state
         ("taken", "f8"),  # records taken since the job ran
         ("turned", "i8"),  # panes that have ended
+        ("pane", "i8"),  # where the youngest pane stands in State.ring
         ("marks", "i8"),  # ends of panes (watermarks) that wait behind records
         ("firing", "f8"),  # records of fired windows that wait to be emitted
         ("permits", "f8"),  # sources: records that may be emitted
@@ -119,6 +125,8 @@ TASK_STATE = np.dtype(
         ("alone", "f8"),  # thread seconds per record if it were alone on its worker
         ("service", "f8"),  # thread seconds per record, now
         ("device", "f8"),  # device bytes per record, now
+        ("fire", "f8"),  # thread seconds per record of a fired window that is sent, now
+        ("sendable", "f8"),  # records out that the worker's network takes in a step, now
         ("hit", "f8"),  # share of state reads answered from the cache
         ("intake", "f8"),  # records it can take in this step
         ("want", "f8"),  # records that wait for it
@@ -181,7 +189,10 @@ class State(NamedTuple):
     workers: np.ndarray  # WORKER_STATE
     ring: np.ndarray  # float64[...]: records in each live pane
     marks: np.ndarray  # float64[tasks, MARKS]: `taken` at which each waiting pane ends, first to last
-    mix: np.ndarray  # float64[edges, WINDOWS_MIXED]: records of each window (by number, modulo) on the way to the edge
+    belt: (
+        np.ndarray
+    )  # float64[edges, BELT_ROWS, WINDOWS_MIXED]: records on the way to the edge, in order, by their window
+    mix: np.ndarray  # float64[edges, WINDOWS_MIXED]: those of them that come next, by their window (number, modulo)
 
 
 def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
@@ -192,13 +203,18 @@ def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
     workers = np.zeros(len(plant.workers), WORKER_STATE)
     for level in ("core_level", "io_level", "net_level"):
         workers[level] = np.inf
+    tasks = np.zeros(len(plant.tasks), TASK_STATE)
+    for operator in operators:
+        own = np.arange(operator["end"] - operator["first"])
+        tasks["pane"][operator["first"] : operator["end"]] = operator["ring_first"] + own * operator["panes"]
     return State(
         clock=np.zeros(1, np.int64),
         edges=edges,
         gates=np.zeros(len(plant.gates), GATE_STATE),
-        tasks=np.zeros(len(plant.tasks), TASK_STATE),
+        tasks=tasks,
         workers=workers,
         marks=np.zeros((len(plant.tasks), MARKS)),
+        belt=np.zeros((len(edges), BELT_ROWS, WINDOWS_MIXED)),
         mix=np.zeros((len(edges), WINDOWS_MIXED)),
         ring=np.zeros(int(np.sum((operators["end"] - operators["first"]) * operators["panes"]))),
     )

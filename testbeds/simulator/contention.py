@@ -4,15 +4,15 @@ Numbers in brackets refer to docs/simulator.md.
 """
 
 import numpy as np
-from numba import njit
 
 from testbeds.simulator.arrays import Plant, State
+from testbeds.simulator.compiled import compiled
 
 LEAST_SHARE = 0.01
 """Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def water_level(wanted: np.ndarray, capacity: float) -> float:
     """Level L with sum of min(wanted, L) = capacity; infinite where all can have what they want (Eq. 4)."""
     if np.sum(wanted) <= capacity:
@@ -31,7 +31,7 @@ def water_level(wanted: np.ndarray, capacity: float) -> float:
         level = raised
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fair_share(wanted: np.ndarray, capacity: float, debt: float, step_s: float) -> float:
     """Level for the next step, with what was overdrawn before taken off."""
     if capacity == np.inf:
@@ -39,7 +39,7 @@ def fair_share(wanted: np.ndarray, capacity: float, debt: float, step_s: float) 
     return water_level(wanted, max(capacity - debt / step_s, LEAST_SHARE * capacity))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share_workers(p: Plant, s: State) -> None:
     """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
     for w in range(len(p.workers)):
@@ -61,7 +61,7 @@ def share_workers(p: Plant, s: State) -> None:
             state.speed = 1.0 - p.full_load_slowdown * load
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
     """What a record costs each task in this step (Eq. 1, 3, 5)."""
     cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[0] * p.step_s / p.cold_decay_s)
@@ -82,9 +82,13 @@ def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
                 task.device += (1.0 - task.hit) * max(p.block_bytes, operator.read_bytes)
             task.alone = task.work + wait
             task.service = max(task.work / min(worker.core_level, 1.0) + wait, task.device / worker.io_level)
+            task.fire = task.service * operator.fire_share / operator.selectivity if operator.fire_share > 0.0 else 0.0
+            task.sendable = np.inf
+            if worker.net_level < np.inf and own.remote_bytes > 0.0:
+                task.sendable = worker.net_level * p.step_s / own.remote_bytes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(p: Plant, s: State) -> None:
     """What was used beyond a worker's capacity is owed in the next step; what was not used is lost."""
     for w in range(len(p.workers)):

@@ -4,12 +4,12 @@ Numbers in brackets refer to docs/simulator.md.
 """
 
 import numpy as np
-from numba import njit
 
 from testbeds.simulator.arrays import AT_ONCE, FORWARD, Plant, Row, State
+from testbeds.simulator.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hot_gate(edge: Row, key: int) -> int:
     """Gate of the edge that its key-th hot key goes to: splitmix64 of the number, then Flink's key groups."""
     x = edge.key_seed + np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
@@ -20,7 +20,7 @@ def hot_gate(edge: Row, key: int) -> int:
     return edge.first + group * (edge.end - edge.first) // edge.key_groups
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def follow_hot_keys(p: Plant, s: State, e: int, flow: float, limited: bool) -> tuple[float, int, float]:
     """Go through the hot keys that `flow` records bring, and note at each gate what it gets of them (Eq. 8).
 
@@ -50,7 +50,7 @@ def follow_hot_keys(p: Plant, s: State, e: int, flow: float, limited: bool) -> t
     return flow, key, left
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def passable(p: Plant, s: State, e: int, flow: float) -> float:
     """How much of `flow` records edge e can carry until one of its tasks, or all its buffers together, are full (Eq. 7)."""
     edge, sent = p.edges[e], flow
@@ -70,7 +70,7 @@ def passable(p: Plant, s: State, e: int, flow: float) -> float:
     return max(min(sent, total / edge.copies), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def send(p: Plant, s: State, e: int, flow: float) -> None:
     """Let `flow` records arrive at the gates of edge e, and its hot keys move on."""
     edge = p.edges[e]
@@ -87,7 +87,7 @@ def send(p: Plant, s: State, e: int, flow: float) -> None:
     s.edges[e].sent = flow
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def total_output(operator: Row, s: State) -> float:
     """Records that the tasks of an operator may send."""
     total = 0.0
@@ -96,15 +96,15 @@ def total_output(operator: Row, s: State) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def limit_output(p: Plant, s: State, operator: Row) -> float:
     """Share of the tasks' `out` that the edges of an operator let through (Eq. 7).
 
     A forward edge limits each task by itself, and `out` is lowered there. All other edges limit the operator as a whole:
     each of its tasks soon holds a record for the fullest task downstream, and waits with it.
     """
-    edges = p.out_edges[operator.out_first : operator.out_end]
-    for e in edges:
+    for i in range(operator.out_first, operator.out_end):
+        e = p.out_edges[i]
         edge = p.edges[e]
         if edge.kind == FORWARD:
             for t in range(operator.first, operator.end):
@@ -113,18 +113,20 @@ def limit_output(p: Plant, s: State, operator: Row) -> float:
     total = total_output(operator, s)
     factor = 1.0
     if total > 0.0:
-        for e in edges:
+        for i in range(operator.out_first, operator.out_end):
+            e = p.out_edges[i]
             if p.edges[e].kind != FORWARD:
                 wanted = total * p.edges[e].share
                 factor = min(factor, passable(p, s, e, wanted) / wanted)
     return factor
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def deliver(p: Plant, s: State, operator: Row, factor: float) -> None:
     """Send `factor` of `out` of an operator's tasks along all its edges."""
     total = total_output(operator, s)
-    for e in p.out_edges[operator.out_first : operator.out_end]:
+    for i in range(operator.out_first, operator.out_end):
+        e = p.out_edges[i]
         edge = p.edges[e]
         if edge.kind == FORWARD:
             for t in range(operator.first, operator.end):
@@ -133,27 +135,18 @@ def deliver(p: Plant, s: State, operator: Row, factor: float) -> None:
             send(p, s, e, factor * total * edge.share)
 
 
-@njit(cache=True, nogil=True)
-def sendable(p: Plant, s: State, t: int) -> float:
-    """Records out that the network of its worker lets task t send in a step."""
-    level, size = s.workers[p.tasks[t].worker].net_level, p.tasks[t].remote_bytes
-    return level * p.step_s / size if level < np.inf and size > 0.0 else np.inf
+@compiled
+def offer_firing(p: Plant, s: State, operator: Row) -> None:
+    """What tasks have to send of fired windows: as much as they have time for, and their network takes."""
+    for t in range(operator.first, operator.end):
+        task = s.tasks[t]
+        task.could_send = task.firing
+        if task.firing * task.fire > p.step_s:
+            task.could_send = p.step_s / task.fire
+        task.out = min(task.could_send, task.sendable)
 
 
-@njit(cache=True, nogil=True)
-def fire_service(operator: Row, task: Row) -> float:
-    """Thread seconds to emit one record of a fired window."""
-    return task.service * operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def firing_output(p: Plant, operator: Row, task: Row) -> float:
-    """Records of fired windows that a task has time to emit in a step."""
-    cost = fire_service(operator, task)
-    return min(task.firing, p.step_s / cost) if cost > 0.0 else task.firing
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def from_sinks(p: Plant, s: State) -> None:
     """What each task can take in this step, and so what each gate has room for (Eq. 6, 7)."""
     for op in range(len(p.operators) - 1, -1, -1):
@@ -161,10 +154,12 @@ def from_sinks(p: Plant, s: State) -> None:
         if operator.source_share > 0.0:
             continue
         at_once = operator.emission == AT_ONCE
-        for t in range(operator.first, operator.end):
-            task = s.tasks[t]
-            most = operator.selectivity * p.step_s / task.service if at_once else firing_output(p, operator, task)
-            task.out = min(most, sendable(p, s, t))
+        if at_once:
+            for t in range(operator.first, operator.end):
+                task = s.tasks[t]
+                task.out = min(operator.selectivity * p.step_s / task.service, task.sendable)
+        else:
+            offer_firing(p, s, operator)
         factor = limit_output(p, s, operator)
         for t in range(operator.first, operator.end):
             task = s.tasks[t]
@@ -176,22 +171,23 @@ def from_sinks(p: Plant, s: State) -> None:
             elif emitted < task.firing * (1 - 1e-9):
                 task.intake = 0.0
             else:
-                left = max(p.step_s - emitted * fire_service(operator, task), 0.0)
+                left = max(p.step_s - emitted * task.fire, 0.0)
                 task.intake = left / (task.service * max(1.0 - operator.fire_share, 1e-9))
         open_gates(p, s, operator)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def open_gates(p: Plant, s: State, operator: Row) -> None:
     """Divide each task's intake among its gates by what waits there, and leave room accordingly (Eq. 6)."""
-    edges = p.in_edges[operator.in_first : operator.in_end]
     for t in range(operator.first, operator.end):
         total = 0.0
-        for e in edges:
+        for i in range(operator.in_first, operator.in_end):
+            e = p.in_edges[i]
             gate = s.gates[p.edges[e].first + t - operator.first]
             gate.draw = gate.queue + gate.arrived + 1e-9
             total += gate.draw
-        for e in edges:
+        for i in range(operator.in_first, operator.in_end):
+            e = p.in_edges[i]
             g = p.edges[e].first + t - operator.first
             gate = s.gates[g]
             gate.draw /= total

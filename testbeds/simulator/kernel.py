@@ -4,7 +4,6 @@ Numbers in brackets refer to docs/simulator.md.
 """
 
 import numpy as np
-from numba import njit
 
 from testbeds.simulator.arrays import (
     AT_ONCE,
@@ -25,12 +24,13 @@ from testbeds.simulator.arrays import (
     Row,
     State,
 )
+from testbeds.simulator.compiled import compiled
 from testbeds.simulator.contention import price_records, settle, share_workers
-from testbeds.simulator.flow import deliver, fire_service, firing_output, from_sinks, limit_output, sendable
+from testbeds.simulator.flow import deliver, from_sinks, limit_output, offer_firing
 from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> np.ndarray:
     """Run len(noise) reporting intervals of `steps` steps at an offered rate, records/s.
 
@@ -58,7 +58,7 @@ def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> n
     return totals
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def from_sources(p: Plant, s: State, rate: float) -> None:
     """Emit, process and deliver operator by operator (Eq. 9)."""
     for operator in p.operators:
@@ -70,9 +70,12 @@ def from_sources(p: Plant, s: State, rate: float) -> None:
             process_at_once(p, s, operator)
         else:
             process_window(p, s, operator)
+        take(p, s, operator)
+        if operator.emission != AT_ONCE or operator.live_per_record > 0.0:
+            remember(s, operator)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def offer(p: Plant, s: State, operator: Row, rate: float) -> None:
     """A rate-limited source task: permits come at `rate` records/s, and are kept for a burst at most."""
     for t in range(operator.first, operator.end):
@@ -82,76 +85,70 @@ def offer(p: Plant, s: State, operator: Row, rate: float) -> None:
         task.want = task.permits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather(p: Plant, s: State, operator: Row) -> None:
     """Records that wait for each task, those that came in this step included."""
-    edges = p.in_edges[operator.in_first : operator.in_end]
     for t in range(operator.first, operator.end):
         s.tasks[t].want = 0.0
-        for e in edges:
+        for i in range(operator.in_first, operator.in_end):
+            e = p.in_edges[i]
             gate = s.gates[p.edges[e].first + t - operator.first]
             gate.queue += gate.arrived
             s.tasks[t].want += gate.queue
 
 
-@njit(cache=True, nogil=True)
-def take(p: Plant, s: State, operator: Row, t: int, records: float) -> None:
-    """Take records from the gates of a task: what the pass from the sinks promised each, then from all alike."""
-    task = s.tasks[t]
-    task.done = records
-    task.taken += records
-    if operator.source_share > 0.0:
-        task.permits -= records
-        task.due -= records
-        return
-    left, waiting = records, 0.0
-    edges = p.in_edges[operator.in_first : operator.in_end]
-    for e in edges:
-        gate = s.gates[p.edges[e].first + t - operator.first]
-        part = min(gate.queue, gate.draw * records)
-        gate.queue -= part
-        left -= part
-        waiting += gate.queue
-    if left > 0.0 and waiting > 0.0:
-        for e in edges:
-            s.gates[p.edges[e].first + t - operator.first].queue *= max(1.0 - left / waiting, 0.0)
+@compiled
+def take(p: Plant, s: State, operator: Row) -> None:
+    """Take what is done from the gates: what the pass from the sinks promised each gate, then from all alike."""
+    for t in range(operator.first, operator.end):
+        task = s.tasks[t]
+        task.taken += task.done
+        if operator.source_share > 0.0:
+            task.permits -= task.done
+            task.due -= task.done
+            continue
+        left, waiting = task.done, 0.0
+        for i in range(operator.in_first, operator.in_end):
+            gate = s.gates[p.edges[p.in_edges[i]].first + t - operator.first]
+            part = min(gate.queue, gate.draw * task.done)
+            gate.queue -= part
+            left -= part
+            waiting += gate.queue
+        if left > 0.0 and waiting > 0.0:
+            keep = max(1.0 - left / waiting, 0.0)
+            for i in range(operator.in_first, operator.in_end):
+                s.gates[p.edges[p.in_edges[i]].first + t - operator.first].queue *= keep
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def process_at_once(p: Plant, s: State, operator: Row) -> None:
     """An operator whose output follows its input at once."""
     ratio = operator.selectivity
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         task.could_send = min(task.want, p.step_s / task.service) * ratio
-        task.out = min(task.could_send, sendable(p, s, t))
+        task.out = min(task.could_send, task.sendable)
     factor = limit_output(p, s, operator)
     deliver(p, s, operator, factor)
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         able = min(task.want, p.step_s / task.service)
         task.emitted = factor * task.out
-        records = min(task.emitted / ratio, able) if ratio > 0.0 else able
-        take(p, s, operator, t, records)
-        if operator.live_per_record > 0.0:
-            remember(s, operator, t, records)
-        task.paid = records
-        task.spent = min(records * task.service, p.step_s)
-        task.blocked = 1.0 if records < able * (1 - 1e-9) else 0.0
-        task.could_do = records if task.blocked > 0.0 else min(task.want, p.step_s / task.alone)
-        if task.emitted < sendable(p, s, t) * (1 - 1e-9):
+        task.done = min(task.emitted / ratio, able) if ratio > 0.0 else able
+        task.paid = task.done
+        task.spent = min(task.done * task.service, p.step_s)
+        task.blocked = 1.0 if task.done < able * (1 - 1e-9) else 0.0
+        task.could_do = task.done if task.blocked > 0.0 else min(task.want, p.step_s / task.alone)
+        if task.emitted < task.sendable * (1 - 1e-9):
             task.could_send = task.emitted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def process_window(p: Plant, s: State, operator: Row) -> None:
     """An operator that emits when its windows fire. The firing goes before new input, and while it waits, so does that."""
     per_out = operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
     per_in = 1.0 - operator.fire_share
-    for t in range(operator.first, operator.end):
-        task = s.tasks[t]
-        task.could_send = firing_output(p, operator, task)
-        task.out = min(task.could_send, sendable(p, s, t))
+    offer_firing(p, s, operator)
     factor = limit_output(p, s, operator)
     deliver(p, s, operator, factor)
     for t in range(operator.first, operator.end):
@@ -160,23 +157,21 @@ def process_window(p: Plant, s: State, operator: Row) -> None:
         task.blocked = 1.0 if task.emitted < task.could_send * (1 - 1e-9) else 0.0
         waiting = task.firing * per_out + task.want * per_in
         task.firing -= task.emitted
-        task.spent = task.emitted * fire_service(operator, task)
+        task.spent = task.emitted * task.fire
         task.done = 0.0
         if task.firing <= 1e-9 * (task.emitted + 1.0):
             task.firing = 0.0
             left, price = max(p.step_s - task.spent, 0.0), task.service * per_in
-            records = task.want if task.want * price <= left else left / price
-            take(p, s, operator, t, records)
-            remember(s, operator, t, records)
-            task.spent += records * price
+            task.done = task.want if task.want * price <= left else left / price
+            task.spent += task.done * price
         task.spent = min(task.spent, p.step_s)
         task.paid = task.emitted * per_out + task.done * per_in
         task.could_do = task.paid if task.blocked > 0.0 else min(waiting, p.step_s / task.alone)
-        if task.emitted < sendable(p, s, t) * (1 - 1e-9):
+        if task.emitted < task.sendable * (1 - 1e-9):
             task.could_send = task.emitted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def account(p: Plant, s: State, totals: np.ndarray) -> None:
     """Write down what each task did in this step, and what it wanted of its worker."""
     dt = p.step_s

@@ -4,13 +4,23 @@ Numbers in brackets refer to docs/simulator.md.
 """
 
 import numpy as np
-from numba import njit
 
-from testbeds.simulator.arrays import ALL_PANES, AT_ONCE, MARKS, OLDEST_PANE, WINDOWS_MIXED, Plant, Row, State
+from testbeds.simulator.arrays import (
+    ALL_PANES,
+    AT_ONCE,
+    BELT_ROWS,
+    MARKS,
+    OLDEST_PANE,
+    WINDOWS_MIXED,
+    Plant,
+    Row,
+    State,
+)
+from testbeds.simulator.compiled import compiled
 from testbeds.simulator.flow import hot_gate
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pass_time(p: Plant, s: State) -> None:
     """End the panes that end now: state expires by the clock, windows when their watermark has been reached (Eq. 10)."""
     clock = s.clock[0]
@@ -22,12 +32,13 @@ def pass_time(p: Plant, s: State) -> None:
             if operator.emission != AT_ONCE:
                 if ends:
                     mark(p, s, operator, t)
-                reach_marks(s, operator, t)
+                if s.tasks[t].marks > 0:
+                    reach_marks(s, operator, t)
             elif ends:
                 turn_pane(s, operator, t)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark(p: Plant, s: State, operator: Row, t: int) -> None:
     """Put a watermark behind the records that wait for task t."""
     task = s.tasks[t]
@@ -35,14 +46,15 @@ def mark(p: Plant, s: State, operator: Row, t: int) -> None:
         drop_mark(s, t)
         turn_pane(s, operator, t)
     waiting = 0.0
-    for e in p.in_edges[operator.in_first : operator.in_end]:
+    for i in range(operator.in_first, operator.in_end):
+        e = p.in_edges[i]
         gate = s.gates[p.edges[e].first + t - operator.first]
         waiting += gate.queue
     s.marks[t, task.marks] = task.taken + waiting
     task.marks += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_mark(s: State, t: int) -> None:
     """Forget the first watermark of task t."""
     task = s.tasks[t]
@@ -51,7 +63,7 @@ def drop_mark(s: State, t: int) -> None:
     task.marks -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reach_marks(s: State, operator: Row, t: int) -> None:
     """Fire for each watermark that task t has reached."""
     task = s.tasks[t]
@@ -60,12 +72,13 @@ def reach_marks(s: State, operator: Row, t: int) -> None:
         turn_pane(s, operator, t)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def turn_pane(s: State, operator: Row, t: int) -> None:
     """End the youngest pane of task t: its window fires, and the oldest pane's records are forgotten."""
     task, n = s.tasks[t], operator.panes
     task.turned += 1
     oldest = operator.ring_first + (t - operator.first) * n + task.turned % n
+    task.pane = oldest
     if operator.emission == ALL_PANES:
         task.firing += operator.selectivity * task.live / n
     elif operator.emission == OLDEST_PANE:
@@ -74,16 +87,17 @@ def turn_pane(s: State, operator: Row, t: int) -> None:
     s.ring[oldest] = 0.0
 
 
-@njit(cache=True, nogil=True)
-def remember(s: State, operator: Row, t: int, records: float) -> None:
-    """Put records into the live state of a task."""
-    task, n = s.tasks[t], operator.panes
-    if n > 0:
-        s.ring[operator.ring_first + (t - operator.first) * n + task.turned % n] += records
-    task.live += records
+@compiled
+def remember(s: State, operator: Row) -> None:
+    """Put the records that were taken into the live state of each task."""
+    for t in range(operator.first, operator.end):
+        task = s.tasks[t]
+        task.live += task.done
+        if operator.panes > 0:
+            s.ring[task.pane] += task.done
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def aim_windows(p: Plant, s: State) -> None:
     """Where hot keys are times or windows: the share of the hot records that each gate gets now (Eq. 11)."""
     for e in range(len(p.edges)):
@@ -104,7 +118,7 @@ def aim_windows(p: Plant, s: State) -> None:
                 s.gates[hot_gate(edge, window)].hot = 1.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def newest_window(p: Plant, s: State, edge: Row) -> int:
     """Number of the last window that any task has fired."""
     operator = p.operators[edge.window]
@@ -114,23 +128,64 @@ def newest_window(p: Plant, s: State, edge: Row) -> int:
     return newest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix_windows(p: Plant, s: State) -> None:
-    """Which windows the records on the way to an edge belong to: what was fired comes in, a share of all goes out."""
+    """Move the belts that tell which windows the records on the way to an edge belong to (Eq. 11).
+
+    What was fired in this step goes on at the end, and of all that is on the belt as much leaves at its head as the edge
+    has sent of what waited before it.
+    """
     for e in range(len(p.edges)):
-        edge = p.edges[e]
+        edge, belt = p.edges[e], s.edges[e]
         if edge.window < 0:
             continue
-        fired, upstream = p.operators[edge.window], p.operators[edge.upstream]
-        for t in range(fired.first, fired.end):
-            s.mix[e, s.tasks[t].turned % WINDOWS_MIXED] += s.tasks[t].emitted
-        waiting = 0.0
-        for i in p.in_edges[upstream.in_first : upstream.in_end]:
-            for j in range(p.edges[i].first, p.edges[i].end):
-                waiting += s.gates[j].queue * upstream.selectivity * edge.share
-        if edge.upstream == edge.window:
-            waiting = 0.0
-        sent = s.edges[e].sent
-        if sent > 0.0:
-            for slot in range(WINDOWS_MIXED):
-                s.mix[e, slot] *= waiting / (waiting + sent)
+        load_belt(p, s, e)
+        upstream, waiting = p.operators[edge.upstream], 0.0
+        if edge.upstream != edge.window:
+            for i in range(upstream.in_first, upstream.in_end):
+                feeding = p.edges[p.in_edges[i]]
+                for j in range(feeding.first, feeding.end):
+                    waiting += s.gates[j].queue * upstream.selectivity * edge.share
+        if belt.sent > 0.0:
+            leaving = belt.load * belt.sent / (belt.sent + waiting)
+            look_at_head(s, e, leaving, True)
+            look_at_head(s, e, leaving, False)
+
+
+@compiled
+def load_belt(p: Plant, s: State, e: int) -> None:
+    """Put what was fired in this step at the end of the belt of edge e."""
+    fired, belt = p.operators[p.edges[e].window], s.edges[e]
+    amount = 0.0
+    for t in range(fired.first, fired.end):
+        amount += s.tasks[t].emitted
+    if amount <= 0.0:
+        return
+    if belt.rows < BELT_ROWS:
+        belt.rows += 1
+        s.belt[e, (belt.head + belt.rows - 1) % BELT_ROWS] = 0.0
+    row = (belt.head + belt.rows - 1) % BELT_ROWS
+    for t in range(fired.first, fired.end):
+        s.belt[e, row, s.tasks[t].turned % WINDOWS_MIXED] += s.tasks[t].emitted
+    belt.load += amount
+
+
+@compiled
+def look_at_head(s: State, e: int, amount: float, leaves: bool) -> None:
+    """What windows the first `amount` records on the belt belong to, in s.mix; where it `leaves`, it is gone then."""
+    belt, left, row = s.edges[e], amount, s.edges[e].head
+    s.mix[e] = 0.0
+    for _ in range(belt.rows):
+        here = np.sum(s.belt[e, row])
+        part = 1.0 if here <= left else left / here
+        s.mix[e] += part * s.belt[e, row]
+        if leaves:
+            s.belt[e, row] *= 1.0 - part
+            belt.load = max(belt.load - part * here, 0.0)
+            if part == 1.0:
+                belt.head = (belt.head + 1) % BELT_ROWS
+                belt.rows -= 1
+        left -= part * here
+        row = (row + 1) % BELT_ROWS
+        if left <= 0.0:
+            break
