@@ -66,13 +66,16 @@ def read_model_file(tracking: Tracking, source: str) -> bytes:
         SluiceError: it is not there.
     """
     from mlflow.artifacts import download_artifacts
+    from mlflow.exceptions import MlflowException
 
     with tempfile.TemporaryDirectory() as folder:
         try:
             path = download_artifacts(f"{source}/{MODEL_FILE}", dst_path=folder, tracking_uri=tracking.uri)
             return Path(path).read_bytes()
-        except OSError as error:
-            raise SluiceError(f"the model file {source}/{MODEL_FILE} cannot be read: {error}") from None
+        except (OSError, MlflowException) as error:
+            raise SluiceError(
+                f"the model file {source}/{MODEL_FILE} cannot be read; bring it back, or promote another version: {error}"
+            ) from None
 
 
 def verify(content: bytes, digest: str, surrogate: Surrogate) -> None:

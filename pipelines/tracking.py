@@ -7,6 +7,7 @@ never MLflow's ambient "current" run or tracking URI, so that several workspaces
 import logging
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ _LOG_LEVELS: Final = {
     # It warns of every model that is saved in an environment without pip, which uv's are.
     "mlflow.utils.environment": logging.ERROR,
 }
+
+
+_migrating = threading.Lock()
+"""Alembic keeps its migration in a global variable, so two threads cannot migrate at once."""
 
 
 @dataclass(frozen=True)
@@ -132,21 +137,9 @@ def create_database(path: Path) -> None:
     The migrations take about 2 s and are not transactional. They run on a file beside it, which gets its name when it
     is whole: a process that is killed leaves no half-migrated database, and of several at once one wins.
     """
-    if path.exists():
-        return
-    configure_mlflow()
-    from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
-
-    unfinished = path.with_name(f".tmp-{secrets.token_hex(8)}.db")
-    try:
-        engine = create_sqlalchemy_engine(f"sqlite:///{unfinished}")  # type: ignore[no-untyped-call]
-        _initialize_tables(engine)  # type: ignore[no-untyped-call]
-        engine.dispose()
-        os.link(unfinished, path)
-    except FileExistsError:
-        pass
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with _migrating:
+        if not path.exists():
+            _migrate(path)
 
 
 def configure_mlflow() -> None:
@@ -165,6 +158,22 @@ def without_password(uri: str) -> str:
     if "@" not in parts.netloc:
         return uri
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _migrate(path: Path) -> None:
+    configure_mlflow()
+    from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
+
+    unfinished = path.with_name(f".tmp-{secrets.token_hex(8)}.db")
+    try:
+        engine = create_sqlalchemy_engine(f"sqlite:///{unfinished}")  # type: ignore[no-untyped-call]
+        _initialize_tables(engine)  # type: ignore[no-untyped-call]
+        engine.dispose()
+        os.link(unfinished, path)
+    except FileExistsError:
+        pass  # another process was faster
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _client(uri: str) -> "MlflowClient":

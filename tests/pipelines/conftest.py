@@ -1,0 +1,94 @@
+"""An MLflow store that was migrated once, and runs of the pipeline whose exploration is StreamBed's published one."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from models.capacity.observation import Observation
+from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.run import PipelineRun, PlanRequest
+from pipelines.tracking import DATABASE, FOLDER, TRACKING_VARIABLE, create_database
+from pipelines.workspace import Workspace
+
+ExploredRun = Callable[..., PipelineRun]
+
+
+@pytest.fixture(autouse=True)
+def no_tracking_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests keep to their own MLflow, whatever the environment says."""
+    monkeypatch.delenv(TRACKING_VARIABLE, raising=False)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MLflow's database, empty. Its migrations take 2 s, so they run once."""
+    path = tmp_path_factory.mktemp("mlflow") / DATABASE
+    create_database(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def make_tracked_workspace(migrated_database: Path) -> Callable[[Path], Workspace]:
+    """Makes a workspace in a folder, with an empty MLflow store of its own."""
+
+    def make(folder: Path) -> Workspace:
+        workspace = Workspace(folder)
+        shutil.copyfile(migrated_database, workspace.local_folder(FOLDER) / DATABASE)
+        return workspace
+
+    return make
+
+
+@pytest.fixture
+def tracked_workspace(tmp_path: Path, make_tracked_workspace: Callable[[Path], Workspace]) -> Workspace:
+    return make_tracked_workspace(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def q5_observations() -> tuple[Observation, ...]:
+    """The search of q5 in `tests/data/streambed/search_q5.csv` (StreamBed, published data set), in its order."""
+    path = Path(__file__).parents[1] / "data" / "streambed" / "search_q5.csv"
+    with path.open(encoding="utf-8") as file:
+        return tuple(
+            Observation(
+                run=f"search-q5-{row['order']}",
+                task_slots=int(row["task_slots"]),
+                memory_mb=float(row["tm_memory_mb"]),
+                parallelism={"source": int(row["source_parallelism"])},
+                mst=float(row["mst_events_per_s"]),
+                bids2_rate=float(row["bids2_objective"]),
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+@pytest.fixture(scope="session")
+def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace], ExploredRun]:
+    """Makes, for a workspace, what makes runs in it whose exploration took the first of q5's observations."""
+
+    def in_workspace(workspace: Workspace) -> ExploredRun:
+        def make(name: str = "first", observations: int = 14, model: str = "auto") -> PipelineRun:
+            record = ExplorationRecord(
+                job="nexmark-q5",
+                testbed="recorded",
+                slots_per_worker=16,
+                observations=q5_observations[:observations],
+                steps=(),
+                stopped_because="all published measurements were taken",
+            )
+            run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, model=model), workspace)
+            workspace.once(run.key(EXPLORATION_FILE), {}, ExplorationRecord, lambda: record)
+            return run
+
+        return make
+
+    return in_workspace
+
+
+@pytest.fixture
+def explored(tracked_workspace: Workspace, explored_in: Callable[[Workspace], ExploredRun]) -> ExploredRun:
+    """Makes runs in the test's own workspace."""
+    return explored_in(tracked_workspace)
