@@ -10,15 +10,13 @@ from pathlib import Path
 from models.capacity.exploration import Exploration, SearchSpace, recorded_steps
 from models.capacity.observation import Budget, Observation
 from models.errors import Infeasible
-from pipelines.catalogue import load_cluster
 from pipelines.configure import Measurement, Optimizer
 from pipelines.digests import digest
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.measurements import read_measurements
 from pipelines.profile import ProfileRecord
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import TEST_CLUSTER, open_testbed
+from pipelines.testbeds import open_recorded, open_testbed
 
 
 def explore(run: PipelineRun) -> str:
@@ -40,13 +38,13 @@ def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
 
     Their memory is that of a TaskManager with as many slots as the test cluster's workers have.
     """
-    observations = read_measurements(path, rows=run.request.measurement_rows)
+    testbed = open_recorded(run, path)
     return ExplorationRecord(
         job=run.job.name,
         testbed=run.request.testbed,
-        slots_per_worker=load_cluster(TEST_CLUSTER).workers[0].slots,
-        observations=observations,
-        steps=recorded_steps([(o.budget, o.mst) for o in observations]),
+        slots_per_worker=testbed.limits.slots_per_worker,
+        observations=testbed.observations,
+        steps=recorded_steps([(o.budget, o.mst) for o in testbed.observations]),
         stopped_because=f"they are the rows of {path.name}",
     )
 

@@ -11,7 +11,7 @@ from models.errors import SluiceError
 from models.expansion import UnitCost, catalogue_unit_costs
 from models.job import Job, records_in_per_source_record
 from models.scaling.rates import OperatorMetrics, Rates
-from pipelines.exploration_record import ExplorationRecord
+from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.profile import ProfileRecord
 from pipelines.registry import load_champion
 from pipelines.run import PipelineRun
@@ -88,7 +88,7 @@ def known(run: PipelineRun) -> Knowledge:
     Rates are those of the largest configuration measured (StreamBed section 6, model usage), unit costs those of the
     profile (CAPSys section 5.1). Published measurements hold neither, so the figures of the job's file serve.
     """
-    exploration = run.output("exploration.json", ExplorationRecord)
+    exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
     measured = _from_catalogue(run.job) if run.request.testbed == "recorded" else _from_features(run, exploration)
     champion = load_champion(run.workspace, run.job.name)
     return Knowledge(

@@ -2,7 +2,7 @@
 
 from models.plan import Lineage, OperatorPlan, PlanContent
 from pipelines.digests import digest
-from pipelines.exploration_record import ExplorationRecord
+from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.run import PipelineRun
 from pipelines.tuning import TunedScaling
 from pipelines.version import code_version
@@ -80,7 +80,7 @@ def _lineage(run: PipelineRun, tuned: TunedScaling, trigger: str) -> Lineage:
             "job": digest(run.job),
             "cluster": digest(run.cluster),
             "request": digest(run.request),
-            "exploration": digest(run.output("exploration.json", ExplorationRecord)),
+            "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord)),
             "scaling": digest(tuned.scaling),
         },
     )

@@ -1,11 +1,15 @@
 """Which testbed a run measures on."""
 
+from pathlib import Path
+
 from models.cluster import Cluster, Worker
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.catalogue import load_cluster
+from pipelines.measurements import read_measurements
 from pipelines.run import PipelineRun
 from testbeds.protocol import Testbed
+from testbeds.recorded import Recorded
 from testbeds.simulator import Simulator
 
 TEST_CLUSTER = "testbed"
@@ -20,6 +24,12 @@ def open_testbed(run: PipelineRun) -> Testbed:
     if run.request.testbed != "simulator":
         raise InvalidInput(f"the testbed {run.request.testbed!r} cannot be measured on; use 'simulator'")
     return Simulator(load_cluster(TEST_CLUSTER))
+
+
+def open_recorded(run: PipelineRun, measurements: Path) -> Recorded:
+    """The observations of a measurements file, made on the test cluster."""
+    observations = read_measurements(measurements, rows=run.request.measurement_rows, job=run.job)
+    return Recorded(observations, load_cluster(TEST_CLUSTER))
 
 
 def open_profiling_testbed(run: PipelineRun) -> Testbed:

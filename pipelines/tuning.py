@@ -10,7 +10,7 @@ from models.placement import Tuning
 from models.placement import tune as tune_thresholds
 from models.schema import Format
 from pipelines.digests import digest
-from pipelines.exploration_record import ExplorationRecord
+from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.knowledge import Knowledge, known
 from pipelines.registry import load_champion
 from pipelines.run import PipelineRun
@@ -31,7 +31,7 @@ def tune(run: PipelineRun) -> str:
     """Scale to the request's target and tune the thresholds for it; returns the URI of `thresholds.json`."""
     key = run.key("thresholds.json")
     inputs = {
-        "exploration": digest(run.output("exploration.json", ExplorationRecord)),
+        "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord)),
         "champion": load_champion(run.workspace, run.job.name).uri,
         "request": digest(run.request),
         "cluster": digest(run.cluster),

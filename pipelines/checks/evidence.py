@@ -24,7 +24,7 @@ def sample_evidence(table: pa.Table) -> pd.DataFrame:
     frame["accounted_share"] = (busy + backpressured + idle) / interval
     frame["step_s"] = frame.groupby(["run", "operator", "task"], sort=False, dropna=False)["time_s"].diff()
     frame["not_finite"] = not_finite(table)
-    return frame
+    return frame.copy()  # joins the new columns into blocks; each rule would do it again otherwise
 
 
 def feature_evidence(table: pa.Table) -> pd.DataFrame:
