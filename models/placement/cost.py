@@ -20,6 +20,8 @@ from models.plan import CostVector
 
 SAME: Final = 1e-12
 """Loads that differ by no more than this share of L^max are equal."""
+SMALLEST: Final = 1e-300
+"""Loads below this are none: a float that small has lost its digits, and one over it would be infinite."""
 TOLERANCE: Final = 1e-9
 """Loads are compared with this relative tolerance."""
 
@@ -64,11 +66,14 @@ def as_array(vector: CostVector) -> Floats:
 
 
 def load_limits(problem: Problem, thresholds: Floats) -> Floats:
-    """(3,): the largest load that meets the thresholds (Eq. 10); infinite where no plan can break them."""
-    limits = problem.least + thresholds * (problem.most - problem.least)
+    """(3,): the largest load that meets the thresholds (Eq. 10); infinite where no plan can break them.
+
+    Loads whose cost counts as 0 meet a threshold of 0.
+    """
+    limits = problem.least + thresholds * (problem.most - problem.least) + SAME * problem.most
     return np.where(_equivalent(problem) | (thresholds >= 1), np.inf, limits)
 
 
 def _equivalent(problem: Problem) -> np.ndarray:
     """(3,): dimensions in which every plan costs the same."""
-    return np.asarray(problem.most - problem.least <= SAME * problem.most)
+    return np.asarray((problem.most - problem.least <= SAME * problem.most) | (problem.most < SMALLEST))

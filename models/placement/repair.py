@@ -7,16 +7,11 @@ or to swap it for a task of another operator elsewhere; what lowers the total mo
 a while the tasks may not go back. It proves nothing: where it finds no plan, there may be one.
 """
 
-from typing import Final
-
 import numpy as np
 
-from models.placement.cost import TOLERANCE
+from models.placement.cost import SMALLEST, TOLERANCE
 from models.placement.problem import Floats, Ints, Problem
 from models.placement.repair_kernel import MEMORY, Plan, Shape, longest_first, refresh, repair
-
-SMALLEST: Final = 1e-300
-"""Loads are told apart down to here; below, one over it would be infinite."""
 
 
 class Repair:

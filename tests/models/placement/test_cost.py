@@ -125,4 +125,4 @@ def test_capacities_of_equal_workers_change_no_cost():
 def test_thresholds_as_largest_loads():
     """Eq. 10: 4 + 0.5 (6 - 4) = 5, 1 + 0.25 (2 - 1) = 1.25; a threshold of 1 limits nothing."""
     p = problem([(2, 1, 0, 4), (2, 3, 1, 0)], A_TO_B, TWO_BY_TWO)
-    assert load_limits(p, np.array([0.5, 0.25, 1])).tolist() == [5, 1.25, np.inf]
+    assert load_limits(p, np.array([0.5, 0.25, 1])) == pytest.approx([5, 1.25, np.inf])
