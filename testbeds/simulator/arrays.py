@@ -138,9 +138,9 @@ TASK_STATE = np.dtype(
         ("blocked", "f8"),  # 1 where output was refused
         ("could_do", "f8"),  # records whose cost it would have paid on an idle worker
         ("could_send", "f8"),  # records it would have sent through an idle network
-        ("cores", "f8"),  # wanted in the last step
-        ("io", "f8"),  # device bytes/s wanted in the last step
-        ("net", "f8"),  # bytes/s to other workers wanted in the last step
+        ("cores", "f8"),  # wanted in the last steps
+        ("io", "f8"),  # device bytes/s wanted in the last steps
+        ("net", "f8"),  # bytes/s to other workers wanted in the last steps
     ]
 )
 WORKER_STATE = np.dtype(

@@ -17,7 +17,8 @@ def hot_gate(edge: Row, key: int) -> int:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
     group = np.int64(x % np.uint64(edge.key_groups))
-    return edge.first + group * (edge.end - edge.first) // edge.key_groups
+    gate: int = edge.first + group * (edge.end - edge.first) // edge.key_groups
+    return gate
 
 
 @compiled
@@ -67,7 +68,8 @@ def passable(p: Plant, s: State, e: int, flow: float) -> float:
         if share > 0.0 and share * sent + hot > gate.free:
             sent = max(gate.free - hot, 0.0) / share
         total += gate.free - p.gates[j].room
-    return max(min(sent, total / edge.copies), 0.0)
+    passed: float = max(min(sent, total / edge.copies), 0.0)
+    return passed
 
 
 @compiled

@@ -29,6 +29,9 @@ from testbeds.simulator.contention import price_records, settle, share_workers
 from testbeds.simulator.flow import deliver, from_sinks, limit_output, offer_firing
 from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember
 
+FORGET = 0.5
+"""How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
+
 
 @compiled
 def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> np.ndarray:
@@ -179,9 +182,9 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
         for t in range(operator.first, operator.end):
             task, own, row = s.tasks[t], p.tasks[t], totals[t]
             worker, paid = s.workers[own.worker], task.paid
-            task.cores = task.could_do * task.work / dt
-            task.io = task.could_do * task.device / dt
-            task.net = task.could_send * own.remote_bytes / dt
+            task.cores += FORGET * (task.could_do * task.work / dt - task.cores)
+            task.io += FORGET * (task.could_do * task.device / dt - task.io)
+            task.net += FORGET * (task.could_send * own.remote_bytes / dt - task.net)
             worker.core_debt += paid * task.work
             worker.io_debt += paid * task.device
             worker.net_debt += task.emitted * own.remote_bytes

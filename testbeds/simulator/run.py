@@ -23,9 +23,9 @@ class SimulatedRun:
     """Implements `testbeds.protocol.Run`."""
 
     def __init__(self, plant: Plant, columns: TaskColumns, physics: Physics, seed: int) -> None:
-        self._plant, self._columns, self._physics = plant, columns, physics
+        self.plant, self._columns, self._physics = plant, columns, physics
         self._rng = np.random.default_rng(seed)
-        self._state = fresh_state(plant, self._rng)
+        self.state = fresh_state(plant, self._rng)
         self._noise = _Noise(physics, len(plant.tasks), self._rng)
         self._intervals = 0
         self._rate: float | None = None
@@ -54,20 +54,20 @@ class SimulatedRun:
                 f"but got {seconds:g} s"
             )
         if rate != self._rate:
-            self._state.tasks["permits"] = 0.0
-            self._state.tasks["due"] = 0.0
+            self.state.tasks["permits"] = 0.0
+            self.state.tasks["due"] = 0.0
             self._rate = rate
         tables, emitted = [], 0.0
         for first in range(0, intervals, INTERVALS_AT_ONCE):
             table, part = self._advance(rate, min(INTERVALS_AT_ONCE, intervals - first), phase)
             tables.append(table)
             emitted += part
-        pending = float(np.sum(np.maximum(self._state.tasks["due"], 0.0)))
+        pending = float(np.sum(np.maximum(self.state.tasks["due"], 0.0)))
         return Window(rate, emitted / seconds, seconds, pending, pa.concat_tables(tables))
 
     def _advance(self, rate: float, intervals: int, phase: str) -> tuple[pa.Table, float]:
         measured = advance(
-            self._plant, self._state, rate, self._noise.factors(intervals), self._physics.steps_per_interval
+            self.plant, self.state, rate, self._noise.factors(intervals), self._physics.steps_per_interval
         )
         start = self.elapsed_s
         self._intervals += intervals
