@@ -28,7 +28,7 @@ class TerminalProgress:
         self._console = console or Console(stderr=True, highlight=False)
 
     def say(self, message: str) -> None:
-        self._console.print(message)
+        self._console.print(message, soft_wrap=True)
 
     def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
         console, hidden = self._console, not self._console.is_terminal

@@ -83,5 +83,5 @@ def _show(plan: Plan, workspace: Workspace, as_json: bool) -> None:
         console.print(plan_view(plan))
     from pipelines.publish import report_key
 
-    progress_console.print(f"report: {workspace.uri(report_key(plan.job, plan.version))}")
-    progress_console.print(f"plan:   {PlanStore(workspace).uri(plan.job, plan.version)}")
+    progress_console.print(f"report: {workspace.uri(report_key(plan.job, plan.version))}", soft_wrap=True)
+    progress_console.print(f"plan:   {PlanStore(workspace).uri(plan.job, plan.version)}", soft_wrap=True)

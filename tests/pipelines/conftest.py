@@ -10,6 +10,7 @@ import pytest
 from models.capacity.observation import Observation
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.run import PipelineRun, PlanRequest
+from pipelines.stages import run_all
 from pipelines.tracking import DATABASE, FOLDER, TRACKING_VARIABLE, create_database
 from pipelines.workspace import Workspace
 
@@ -92,3 +93,28 @@ def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace
 def explored(tracked_workspace: Workspace, explored_in: Callable[[Workspace], ExploredRun]) -> ExploredRun:
     """Makes runs in the test's own workspace."""
     return explored_in(tracked_workspace)
+
+
+@pytest.fixture(scope="session")
+def recorded_request() -> PlanRequest:
+    """StreamBed Table 3: q5 at 2.5 M events/s with 4 GB a slot, from the first 14 rows of the published search."""
+    return PlanRequest(
+        job="nexmark-q5",
+        rate=2_500_000,
+        testbed="recorded",
+        measurements=str(Path(__file__).parents[1] / "data" / "streambed" / "search_q5.csv"),
+        measurement_rows=14,
+        model="log",
+        memory_mb=65536,
+    )
+
+
+@pytest.fixture(scope="session")
+def planned_workspace(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: Path, recorded_request: PlanRequest
+) -> Workspace:
+    """A workspace with version 1 of the plan that `recorded_request` asks for; tests may add versions."""
+    workspace = Workspace(tmp_path_factory.mktemp("planned"))
+    shutil.copyfile(migrated_database, workspace.local_folder(FOLDER) / DATABASE)
+    run_all(PipelineRun(recorded_request, workspace))
+    return workspace

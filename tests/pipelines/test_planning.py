@@ -1,6 +1,5 @@
 """From recorded measurements to a plan, and from the plan to its replans: StreamBed's published search of q5."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,38 +11,12 @@ from pipelines.publish import report_key
 from pipelines.replan import replan
 from pipelines.run import PipelineRun, PlanRequest
 from pipelines.stages import run_all
-from pipelines.tracking import DATABASE, FOLDER
 from pipelines.workspace import Workspace
-
-SEARCH_Q5 = Path(__file__).parents[1] / "data" / "streambed" / "search_q5.csv"
-
-
-def recorded_run(workspace: Workspace, **fields: object) -> PipelineRun:
-    request = {
-        "job": "nexmark-q5",
-        "rate": 2_500_000,
-        "testbed": "recorded",
-        "measurements": str(SEARCH_Q5),
-        "measurement_rows": 14,
-        "model": "log",
-        "memory_mb": 65536,
-        **fields,
-    }
-    return PipelineRun(PlanRequest.model_validate(request), workspace)
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path) -> Workspace:
-    """A workspace with the plan of one run; tests may add versions to it."""
-    workspace = Workspace(tmp_path_factory.mktemp("planned"))
-    shutil.copyfile(migrated_database, workspace.local_folder(FOLDER) / DATABASE)
-    run_all(recorded_run(workspace))
-    return workspace
 
 
 @pytest.fixture
-def planned(workspace: Workspace) -> Plan:
-    return PlanStore(workspace).get("nexmark-q5", 1)
+def planned(planned_workspace: Workspace) -> Plan:
+    return PlanStore(planned_workspace).get("nexmark-q5", 1)
 
 
 def test_the_plan_has_the_slots_of_table_3(planned: Plan) -> None:
@@ -69,26 +42,28 @@ def test_every_number_says_why(planned: Plan) -> None:
     assert {"job", "cluster", "exploration", "scaling"} <= planned.lineage.digests.keys()
 
 
-def test_the_same_request_again_makes_no_second_version(workspace: Workspace) -> None:
-    before = PlanStore(workspace).versions("nexmark-q5")
-    run_all(recorded_run(workspace))
-    assert before == [1] == PlanStore(workspace).versions("nexmark-q5")
+def test_the_same_request_again_makes_no_second_version(
+    planned_workspace: Workspace, recorded_request: PlanRequest
+) -> None:
+    before = PlanStore(planned_workspace).versions("nexmark-q5")
+    run_all(PipelineRun(recorded_request, planned_workspace))
+    assert before == [1] == PlanStore(planned_workspace).versions("nexmark-q5")
 
 
-def test_the_report_lies_beside_the_plan(workspace: Workspace) -> None:
-    report = workspace.read_bytes(report_key("nexmark-q5", 1)).decode()
+def test_the_report_lies_beside_the_plan(planned_workspace: Workspace) -> None:
+    report = planned_workspace.read_bytes(report_key("nexmark-q5", 1)).decode()
     assert "nexmark-q5, plan 1" in report
 
 
-def test_a_rate_the_cluster_cannot_hold_is_infeasible(workspace: Workspace) -> None:
-    before = PlanStore(workspace).versions("nexmark-q5")
+def test_a_rate_the_cluster_cannot_hold_is_infeasible(planned_workspace: Workspace) -> None:
+    before = PlanStore(planned_workspace).versions("nexmark-q5")
     with pytest.raises(Infeasible, match="has 1360"):
-        replan(workspace, "nexmark-q5", 3_000_000)
-    assert PlanStore(workspace).versions("nexmark-q5") == before
+        replan(planned_workspace, "nexmark-q5", 3_000_000)
+    assert PlanStore(planned_workspace).versions("nexmark-q5") == before
 
 
-def test_a_replan_is_the_next_version_unless_nothing_changes(workspace: Workspace) -> None:
-    first = replan(workspace, "nexmark-q5", 2_000_000)
+def test_a_replan_is_the_next_version_unless_nothing_changes(planned_workspace: Workspace) -> None:
+    first = replan(planned_workspace, "nexmark-q5", 2_000_000)
     plan = first.plan
     assert first.is_new
     assert (plan.version, plan.lineage.trigger, plan.target_rate) == (2, "replan", 2_000_000)
@@ -96,9 +71,9 @@ def test_a_replan_is_the_next_version_unless_nothing_changes(workspace: Workspac
     assert plan.difference.task_slots_before == 1079 > plan.task_slots
     assert any("DS2" in reason for reason in plan.reasons)
 
-    second = replan(workspace, "nexmark-q5", 2_000_000)
+    second = replan(planned_workspace, "nexmark-q5", 2_000_000)
     assert not second.is_new
-    assert PlanStore(workspace).versions("nexmark-q5") == [1, 2]
+    assert PlanStore(planned_workspace).versions("nexmark-q5") == [1, 2]
 
 
 def test_a_job_without_a_plan_cannot_be_replanned(tmp_path: Path) -> None:
