@@ -29,7 +29,7 @@ class Effort:
 
     repair_steps: int = 400
     """Steps from the best plan so far, for a target half way."""
-    repair_steps_at_end: int = 1000
+    repair_steps_at_end: int = 3000
     """Steps for the target right below the best plan, from that plan and again from longest processing time first."""
     tries: int = 300_000
     """Tries in the search tree for a target half way."""

@@ -127,123 +127,112 @@ def longest_first(shape: Shape, plan: Plan, order: Ints) -> None:
 @compiled
 def repair(shape: Shape, plan: Plan, steps: int) -> bool:
     """Take at most `steps` steps; whether the plan is within all limits. O(n^2 W E) a step."""
-    tasks, loads = shape.tasks, shape.loads
-    upstream, downstream, edge_load, forward = shape.upstream, shape.downstream, shape.edge_load, shape.forward
-    most, weight, counts, free, load = plan.most, plan.weight, plan.counts, plan.free, plan.load
-    excess, banned_until, random = plan.excess, plan.banned_until, plan.random
-    workers, n = counts.shape
+    workers, n = plan.counts.shape
     net_limited = False
     for w in range(workers):
-        net_limited = net_limited or most[NET, w] < np.inf
+        net_limited = net_limited or plan.most[NET, w] < np.inf
     left = np.zeros((n, n + 1))
-    best_total = excess.sum()
+    best_total = plan.excess.sum()
     for _ in range(steps):
-        total = excess.sum()
+        total = plan.excess.sum()
         if total <= 0.0:
             return True
         best_total = min(best_total, total)
-        step = plan.steps[0]
         plan.steps[0] += 1
-        worst = int(np.argmax(excess))
-        # left[i, j]: excess of the worst worker once a task of i has left it and one of j has come (j = n: none).
-        for i in range(n):
-            if counts[worst, i] > 0:
-                for j in range(n + 1):
-                    if j != i:
-                        into = -1 if j == n else j
-                        left[i, j] = _excess_after(
-                            worst,
-                            i,
-                            into,
-                            tasks,
-                            loads,
-                            upstream,
-                            downstream,
-                            edge_load,
-                            forward,
-                            most,
-                            weight,
-                            counts,
-                            load,
-                            net_limited,
-                            np.inf,
-                        )
-        best, chosen_worker, chosen_out, chosen_in, ties = np.inf, -1, -1, -1, 0
-        for w in range(workers):
-            if w == worst:
-                continue
-            for i in range(n):
-                if counts[worst, i] == 0:
-                    continue
-                for j in range(n + 1):
-                    if j == i or (free[w] == 0 if j == n else counts[w, j] == 0):
-                        continue
-                    out = -1 if j == n else j
-                    base = left[i, j] - excess[worst] - excess[w]
-                    if base > best + NEGLIGIBLE:
-                        continue
-                    gain = base + _excess_after(
-                        w,
-                        out,
-                        i,
-                        tasks,
-                        loads,
-                        upstream,
-                        downstream,
-                        edge_load,
-                        forward,
-                        most,
-                        weight,
-                        counts,
-                        load,
-                        net_limited,
-                        best - base,
-                    )
-                    if gain > best + NEGLIGIBLE:
-                        continue
-                    banned = banned_until[w, i] > step or (j < n and banned_until[worst, j] > step)
-                    if banned and total + gain >= best_total - NEGLIGIBLE:
-                        continue
-                    if gain < best - NEGLIGIBLE:
-                        ties = 0
-                    ties += 1
-                    if _random(random, ties) == 0:
-                        best, chosen_worker, chosen_out, chosen_in = gain, w, i, j
-        if chosen_worker < 0:
-            continue
-        w, i, j = int(chosen_worker), chosen_out, chosen_in
-        until = step + SHORTEST_BAN + _random(random, BAN_SPREAD)
-        counts[worst, i] -= 1
-        counts[w, i] += 1
-        banned_until[worst, i] = until
-        if j < n:
-            counts[w, j] -= 1
-            counts[worst, j] += 1
-            banned_until[w, j] = until
-        else:
-            free[worst] += 1
-            free[w] -= 1
-        refresh(shape, plan, worst)
-        refresh(shape, plan, w)
-    return bool(excess.sum() <= 0.0)
+        worst = int(np.argmax(plan.excess))
+        _leave(shape, plan, worst, net_limited, left)
+        w, i, j = _best_exchange(shape, plan, worst, net_limited, left, best_total - total)
+        if w >= 0:
+            _exchange(shape, plan, worst, w, i, j)
+    return bool(plan.excess.sum() <= 0.0)
 
 
 @compiled
-def _excess_after(
-    w: int, out: int, into: int,
-    tasks: Ints, loads: Floats, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools,
-    most: Floats, weight: Floats, counts: Ints, load: Floats, net_limited: bool, enough: float,
-) -> float:  # fmt: skip
-    """Excess of worker w after one task went and another came; anything above `enough` once it is sure to be above."""
+def _leave(shape: Shape, plan: Plan, worst: int, net_limited: bool, left: Floats) -> None:
+    """Set left[i, j]: excess of the worst worker once a task of i has left it and one of j has come (j = n: none)."""
+    tasks, loads = shape.tasks, shape.loads
+    upstream, downstream, edge_load, forward = shape.upstream, shape.downstream, shape.edge_load, shape.forward
+    n = len(tasks)
+    row, load, most, weight = plan.counts[worst], plan.load[:, worst], plan.most[:, worst], plan.weight[:, worst]
+    for i in range(n):
+        for j in range(n + 1):
+            if row[i] > 0 and j != i:
+                into = -1 if j == n else j
+                excess = _additive_excess(i, into, loads, load, most, weight)
+                if net_limited:
+                    sent = _network(row, i, into, tasks, upstream, downstream, edge_load, forward)
+                    excess += max(0.0, sent - most[NET]) * weight[NET]
+                left[i, j] = excess
+
+
+@compiled
+def _best_exchange(
+    shape: Shape, plan: Plan, worst: int, net_limited: bool, left: Floats, to_best: float
+) -> tuple[int, int, int]:
+    """The worker w, the operator i to send there and the operator j to take from there (n: none) that lower the excess
+    most; ties at random. Bans are passed over by what lowers it by more than -`to_best`: below the best so far.
+
+    w is -1 where every exchange is banned.
+    """
+    tasks, loads = shape.tasks, shape.loads
+    upstream, downstream, edge_load, forward = shape.upstream, shape.downstream, shape.edge_load, shape.forward
+    counts, free, excess, banned_until, step = plan.counts, plan.free, plan.excess, plan.banned_until, plan.steps[0]
+    workers, n = counts.shape
+    best, chosen_worker, chosen_out, chosen_in, ties = np.inf, -1, -1, -1, 0
+    for w in range(workers):
+        if w == worst:
+            continue
+        row, load, most, weight = counts[w], plan.load[:, w], plan.most[:, w], plan.weight[:, w]
+        for i in range(n):
+            if counts[worst, i] == 0:
+                continue
+            for j in range(n + 1):
+                if j == i or (free[w] == 0 if j == n else row[j] == 0):
+                    continue
+                gain = left[i, j] - excess[worst] - excess[w]
+                if gain > best + NEGLIGIBLE:
+                    continue
+                out = -1 if j == n else j
+                gain += _additive_excess(out, i, loads, load, most, weight)
+                if net_limited and gain <= best + NEGLIGIBLE:
+                    sent = _network(row, out, i, tasks, upstream, downstream, edge_load, forward)
+                    gain += max(0.0, sent - most[NET]) * weight[NET]
+                banned = banned_until[w, i] > step or (j < n and banned_until[worst, j] > step)
+                if gain > best + NEGLIGIBLE or (banned and gain >= to_best - NEGLIGIBLE):
+                    continue
+                ties = 1 if gain < best - NEGLIGIBLE else ties + 1
+                if _random(plan.random, ties) == 0:
+                    best, chosen_worker, chosen_out, chosen_in = gain, w, i, j
+    return chosen_worker, chosen_out, chosen_in
+
+
+@compiled
+def _exchange(shape: Shape, plan: Plan, worst: int, w: int, i: int, j: int) -> None:
+    """Send a task of i from the worst worker to w, take one of j in return (n: none), and ban the way back."""
+    until = plan.steps[0] + SHORTEST_BAN + _random(plan.random, BAN_SPREAD)
+    plan.counts[worst, i] -= 1
+    plan.counts[w, i] += 1
+    plan.banned_until[worst, i] = until
+    if j < len(shape.tasks):
+        plan.counts[w, j] -= 1
+        plan.counts[worst, j] += 1
+        plan.banned_until[w, j] = until
+    else:
+        plan.free[worst] += 1
+        plan.free[w] -= 1
+    refresh(shape, plan, worst)
+    refresh(shape, plan, w)
+
+
+@compiled
+def _additive_excess(out: int, into: int, loads: Floats, load: Floats, most: Floats, weight: Floats) -> float:
+    """Excess in cpu, io and memory of a worker with `load` (4,), after one task went and another came."""
     excess = 0.0
     for d in (CPU, IO, MEMORY):
-        changed = load[d, w]
+        changed = load[d]
         if out >= 0:
             changed -= loads[d, out]
         if into >= 0:
             changed += loads[d, into]
-        excess += max(0.0, changed - most[d, w]) * weight[d, w]
-    if net_limited and excess <= enough + NEGLIGIBLE:
-        sent = _network(counts[w], out, into, tasks, upstream, downstream, edge_load, forward)
-        excess += max(0.0, sent - most[NET, w]) * weight[NET, w]
+        excess += max(0.0, changed - most[d]) * weight[d]
     return excess
