@@ -135,6 +135,10 @@ class Job(Format):
         description="Flink's maximum parallelism: keys are hashed to these groups, groups to tasks. None: as Flink "
         "chooses for each operator, the power of two from 1.5 x its parallelism up, at least 128, at most 32768.",
     )
+    memory_levels_mb: tuple[Positive, ...] = Field(
+        (),
+        description="TaskManager memory sizes worth measuring with, MiB; all that the testbed has where none is given.",
+    )
     operators: tuple[Operator, ...] = Field(min_length=2, description="A source and a sink at least.")
     edges: tuple[Edge, ...] = Field(min_length=1, description="How they are joined.")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from models.capacity.bids2 import bids2
 from models.capacity.observation import Budget, Observation, OperatorRates
-from models.errors import Infeasible, SluiceError
+from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from pipelines.estimate import OBSERVE, mst_settings, operator_rates, samples_of, search_mst
 from testbeds.protocol import Configuration, Testbed
@@ -40,6 +40,22 @@ class Optimizer:
     def fewest_task_slots(self) -> int:
         """One task for each operator but the sources: the single-task configuration."""
         return len(self.job.scaled_operators)
+
+    @property
+    def memory_levels_mb(self) -> tuple[float, ...]:
+        """TaskManager memory sizes to measure with, MiB: those of the testbed that the job's file finds worth it.
+
+        Raises:
+            InvalidInput: the testbed has none of them.
+        """
+        offered, wanted = self.testbed.limits.memory_levels_mb, self.job.memory_levels_mb
+        levels = tuple(level for level in offered if not wanted or level in wanted)
+        if not levels:
+            raise InvalidInput(
+                f"memory_levels_mb of job {self.job.name!r} must hold a size that the testbed {self.testbed.name!r} has: "
+                f"it has {', '.join(f'{m:g}' for m in offered)} MiB, the job asks for {', '.join(f'{m:g}' for m in wanted)}"
+            )
+        return levels
 
     def measure_single_task(self, memory_mb: float, run: str, seed: int) -> Measurement:
         """Measure the configuration where each operator has a single task; its rates feed BIDS2."""

@@ -65,9 +65,7 @@ class _Explorer:
                 f"at most {most} may be used; raise the most task slots"
             )
         self._slots_per_worker = testbed.limits.slots_per_worker
-        self._space = SearchSpace(
-            min_slots=fewest, max_slots=most, memory_levels_mb=tuple(testbed.limits.memory_levels_mb)
-        )
+        self._space = SearchSpace(min_slots=fewest, max_slots=most, memory_levels_mb=self._optimizer.memory_levels_mb)
 
     def explore(self) -> ExplorationRecord:
         run, request = self._run, self._run.request

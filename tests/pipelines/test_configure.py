@@ -3,7 +3,7 @@
 import pytest
 
 from models.capacity.observation import Budget, OperatorRates
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from pipelines.catalogue import load_cluster, load_job
 from pipelines.configure import Optimizer
 from testbeds.simulator import Simulator
@@ -44,6 +44,15 @@ def test_a_budget_gets_its_best_configuration(optimizer: Optimizer) -> None:
 
 def test_sources_can_emit_twice_what_is_expected(optimizer: Optimizer) -> None:
     assert optimizer.source_tasks(350_000) == {"source": 4}
+
+
+def test_the_job_says_which_memory_is_worth_measuring() -> None:
+    testbed = Simulator(load_cluster("testbed"))
+    assert Optimizer(load_job("wordcount"), testbed, {}, ()).memory_levels_mb == (8192, 16384, 32768, 65536)
+    q5 = load_job("nexmark-q5")
+    assert Optimizer(q5, testbed, {}, ()).memory_levels_mb == (32768, 65536)
+    with pytest.raises(InvalidInput, match="asks for 1000"):
+        Optimizer(q5.model_copy(update={"memory_levels_mb": (1000.0,)}), testbed, {}, ()).memory_levels_mb  # noqa: B018
 
 
 def test_more_slots_than_the_testbed_has_are_infeasible(optimizer: Optimizer) -> None:
