@@ -57,7 +57,7 @@ class Physics(Format):
     cold_slowdown: NonNegative = Field(1.0, description="Extra time per record of freshly loaded code.")
     cold_decay_s: Positive = Field(20.0, description="Over which just-in-time compilation takes that away, seconds.")
     full_load_slowdown: Ratio = Field(
-        0.3, description="Share of its speed that a core loses when all cores of its worker are busy."
+        0.1, description="Share of its speed that a core loses when all cores of its worker are busy."
     )
     source_burst_s: NonNegative = Field(
         1.0, description="Time whose records a rate-limited source may catch up, seconds."
