@@ -35,14 +35,25 @@ def run_name(dag_run_id: str) -> str:
 
 
 def run_stage(name: str, request_uri: str) -> str:
-    """Run one stage for the request kept at `request_uri`, and return the URI of what it leaves."""
+    """Run one stage for the request kept at `request_uri`, and return the URI of what it leaves.
+
+    Raises:
+        InvalidInput: the job's or the cluster's file has changed since the run began.
+    """
     with reported(name):
+        from models.errors import InvalidInput
         from pipelines.run import PipelineRun
         from pipelines.stages import run_stage as run_one
         from pipelines.workspace import Workspace
 
         root, _, key = request_uri.rpartition("/runs/")
-        return run_one(name, PipelineRun.open(Workspace(root), f"runs/{key}", task_progress()))
+        run = PipelineRun.open(Workspace(root), f"runs/{key}", task_progress())
+        if run.key("request.json") != f"runs/{key}":
+            raise InvalidInput(
+                f"all stages of a run must see the same job and cluster, but the file of {run.request.job!r} or of "
+                f"{run.request.cluster!r} has changed since the run began; run the DAG again"
+            )
+        return run_one(name, run)
 
 
 def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:

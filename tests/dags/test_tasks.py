@@ -59,6 +59,16 @@ def test_a_request_that_contradicts_itself_is_refused_with_the_field(workspace: 
         tasks.keep_request({"job": "nexmark-q1", "rate": 1000.0, "testbed": "recorded", "run": None}, None)
 
 
+def test_a_job_that_changes_during_a_run_stops_the_run(workspace: Workspace, root: Path, tmp_path: Path) -> None:
+    job = tmp_path / "mine.yaml"
+    text = (root / "jobs" / "nexmark-q1.yaml").read_text().replace("sql: nexmark-q1.sql\n", "")
+    job.write_text(text)
+    uri = tasks.keep_request({"job": str(job), "rate": 1000.0, "run": None}, None)
+    job.write_text(text.replace("description: ", "description: Changed. ", 1))
+    with pytest.raises(InvalidInput, match=r"has changed since the run began; run the DAG again"):
+        tasks.run_stage("profile", uri)
+
+
 def test_of_several_changes_the_latest_of_each_job_counts() -> None:
     events = [{"job": "a", "rate": 1}, {"job": "b/c", "rate": 2.5}, {"job": "a", "rate": 3}]
     assert tasks.rate_changes(NOTHING, events) == [
