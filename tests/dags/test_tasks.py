@@ -64,7 +64,7 @@ def test_a_job_that_changes_during_a_run_stops_the_run(workspace: Workspace, roo
     text = (root / "jobs" / "nexmark-q1.yaml").read_text().replace("sql: nexmark-q1.sql\n", "")
     job.write_text(text)
     uri = tasks.keep_request({"job": str(job), "rate": 1000.0, "run": None}, None)
-    job.write_text(text.replace("description: ", "description: Changed. ", 1))
+    job.write_text(text.replace("currency conversion", "conversion", 1))
     with pytest.raises(InvalidInput, match=r"has changed since the run began; run the DAG again"):
         tasks.run_stage("profile", uri)
 
