@@ -63,7 +63,7 @@ def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> n
 
 @compiled
 def from_sources(p: Plant, s: State, rate: float) -> None:
-    """Emit, process and deliver operator by operator (Eq. 9)."""
+    """Emit, process and deliver operator by operator."""
     for operator in p.operators:
         if operator.source_share > 0.0:
             offer(p, s, operator, rate * operator.source_share)

@@ -22,7 +22,7 @@ from testbeds.simulator.flow import hot_gate
 
 @compiled
 def pass_time(p: Plant, s: State) -> None:
-    """End the panes that end now: state expires by the clock, windows when their watermark has been reached (Eq. 10)."""
+    """End the panes that end now: state expires by the clock, windows when their watermark has been reached (Eq. 9)."""
     clock = s.clock[0]
     for operator in p.operators:
         if operator.panes == 0:
@@ -74,7 +74,7 @@ def reach_marks(s: State, operator: Row, t: int) -> None:
 
 @compiled
 def turn_pane(s: State, operator: Row, t: int) -> None:
-    """End the youngest pane of task t: its window fires, and the oldest pane's records are forgotten."""
+    """End the youngest pane of task t: its window fires, and the oldest pane's records are forgotten (Eq. 10)."""
     task, n = s.tasks[t], operator.panes
     task.turned += 1
     oldest = operator.ring_first + (t - operator.first) * n + task.turned % n
