@@ -32,7 +32,7 @@ def test_names_sort_as_people_count() -> None:
     ("name", "workers", "slots", "cores", "memory_mb"),
     [
         ("testbed", 3, 48, 16, 65536),  # StreamBed section 8.1
-        ("production", 85, 1360, 16, 65536),
+        ("production", 128, 2048, 16, 65536),
         ("capsys-4x4", 4, 16, 4, 32768),  # CAPSys section 3.1
         ("capsys-4x8", 4, 32, 8, 32768),  # CAPSys section 6.2.1
         ("capsys-18x8", 18, 144, 8, 32768),  # CAPSys section 6.2.2: "the same 144-slot cluster"

@@ -57,7 +57,7 @@ def test_the_report_lies_beside_the_plan(planned_workspace: Workspace) -> None:
 
 def test_a_rate_the_cluster_cannot_hold_is_infeasible(planned_workspace: Workspace) -> None:
     before = PlanStore(planned_workspace).versions("nexmark-q5")
-    with pytest.raises(Infeasible, match="has 1360"):
+    with pytest.raises(Infeasible, match="has 2048"):
         replan(planned_workspace, "nexmark-q5", 3_000_000)
     assert PlanStore(planned_workspace).versions("nexmark-q5") == before
 

@@ -50,7 +50,7 @@ def test_clusters_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> No
     assert run(["clusters", "testbed"]) == 0
     assert "3: tm-1 ... tm-3" in capsys.readouterr().out
     assert run(["clusters", "--json"]) == 0
-    assert [c["slots"] for c in json.loads(capsys.readouterr().out) if c["name"] == "production"] == [1360]
+    assert [c["slots"] for c in json.loads(capsys.readouterr().out) if c["name"] == "production"] == [2048]
     assert run(["clusters", "capsys-4x4", "--json"]) == 0
     assert Cluster.model_validate_json(capsys.readouterr().out) == load_cluster("capsys-4x4")
 

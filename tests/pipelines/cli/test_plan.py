@@ -85,4 +85,4 @@ def test_a_rate_beyond_the_cluster_is_infeasible(
 ) -> None:
     command = ["replan", "nexmark-q5", "--rate", "3000000", "--workspace", path_of(planned_workspace)]
     assert run(command) == 3
-    assert "1360" in capsys.readouterr().err
+    assert "2048" in capsys.readouterr().err
