@@ -34,8 +34,8 @@ def test_a_job_is_shown_with_its_figures(capsys: pytest.CaptureFixture[str]) -> 
     assert run(["jobs", "nexmark-q5"]) == 0
     printed = capsys.readouterr().out
     window = next(line for line in printed.splitlines() if line.strip().startswith("count-window"))
-    assert "bids (hash)" in window and "24.31" in window and "0.3868" in window and "504" in window
-    assert "count-window: StreamBed BIDS2 instance q5" in printed
+    assert "bids (hash)" in window and " 22 " in window and "0.3868" in window and "504" in window
+    assert "count-window: StreamBed's published grid of q5" in printed
 
 
 def test_a_job_as_json_is_a_job_file_again(capsys: pytest.CaptureFixture[str]) -> None:
