@@ -6,9 +6,14 @@ Expected Improvement picks the next point. The cost of a point is the lowest LOO
 once it was measured (Eq. 9); the corners all get the cost after the last of them, since no model can be judged before.
 
 After at least 3 such measurements the search stops when the cost has grown by more than 10 % since the one before, or
-after 20. A budget may be suggested again: measurements vary, and a second one of the same point tells how much.
+after 20. If the observations cannot tell then how the candidates extrapolate (Expected Improvement likes the ends of the
+range, and any curve passes through two of them), the widest gap is measured until they can, or until there are 20: the
+geometric middle of the two neighbouring numbers of slots whose ratio is the largest.
+
+A budget may be suggested again: measurements vary, and a second one of the same point tells how much.
 """
 
+import itertools
 import math
 import warnings
 from collections.abc import Sequence
@@ -20,7 +25,7 @@ from pydantic import Field, model_validator
 from threadpoolctl import threadpool_limits
 
 from models.capacity.observation import Budget
-from models.capacity.surrogates import SURROGATES, Dataset, loocv_rmse
+from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from models.errors import InvalidInput, SluiceError
 from models.schema import Format, NonNegative, Positive, PositiveInt
 from models.wording import amount
@@ -61,8 +66,9 @@ class SearchSpace(Format):
         )
 
 
-Suggester = Literal["corner", "bayesian", "recorded"]
-"""Who chose a budget: the corners of the space, Bayesian optimisation, or whoever made the recorded measurements."""
+Suggester = Literal["corner", "bayesian", "gap", "recorded"]
+"""Who chose a budget: the corners of the space, Bayesian optimisation, the widest gap, or whoever made the recorded
+measurements."""
 
 
 class ExplorationStep(Format):
@@ -106,6 +112,9 @@ class Exploration:
         self._steps: list[ExplorationStep] = []
         self._suggester = _Suggester(space, seed)
         self._reason: str | None = None
+        self._stop: str | None = None
+        """Why Bayesian optimisation ended; gaps may be measured after it."""
+        self._next_by: Suggester = "corner"
         self._pending: Budget | None = space.corners[0]
 
     def next(self) -> Budget | None:
@@ -132,8 +141,11 @@ class Exploration:
         return self._reason or f"still exploring, {len(self._steps)} measured"
 
     def _record(self, budget: Budget, mst: float) -> None:
-        by: Suggester = "corner" if len(self._steps) < len(self.space.corners) else "bayesian"
-        self._steps.append(_step([*((s.budget, s.mst) for s in self._steps), (budget, mst)], by))
+        self._steps.append(_step([*self._measured, (budget, mst)], self._next_by))
+
+    @property
+    def _measured(self) -> list[tuple[Budget, float]]:
+        return [(s.budget, s.mst) for s in self._steps]
 
     def _decide(self) -> Budget | None:
         """What to measure after the last step, or why not to go on."""
@@ -141,15 +153,30 @@ class Exploration:
         done = len(self._steps) - len(corners)
         if done < 0:
             return corners[len(self._steps)]
-        self._reason = self._stop_after(done)
-        if self._reason is not None:
+        self._suggester.tell([s.budget for s in self._steps[-1:]] if done else list(corners), self._steps[-1].error)
+        self._stop = self._stop or self._stop_after(done)
+        if self._stop is None:
+            self._next_by = "bayesian"
+            return self._suggester.ask()
+        gap = None if done >= self._max or extrapolation_tells(_dataset(self._measured)) else self._widest_gap()
+        if gap is None:
+            self._reason = self._stop
+        self._next_by = "gap"
+        return gap
+
+    def _widest_gap(self) -> Budget | None:
+        """The middle of the largest ratio of neighbouring numbers of slots, with most and least memory by turns.
+
+        None where no number of slots lies between any two that were measured.
+        """
+        slots = sorted({s.budget.task_slots for s in self._steps})
+        gaps = [(high / low, low, high) for low, high in itertools.pairwise(slots) if high - low > 1]
+        if not gaps:
             return None
-        error = self._steps[-1].error
-        if done == 0:
-            self._suggester.tell(list(corners), error)
-        else:
-            self._suggester.tell([self._steps[-1].budget], error)
-        return self._suggester.ask()
+        _, low, high = max(gaps)
+        middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
+        turn = sum(s.suggested_by == "gap" for s in self._steps)
+        return Budget(task_slots=middle, memory_mb=self.space.memory_levels_mb[-1 if turn % 2 == 0 else 0])
 
     def _stop_after(self, done: int) -> str | None:
         """Why to stop after `done` measurements beyond the corners; None to go on."""
@@ -182,13 +209,17 @@ def recorded_steps(measured: Sequence[tuple[Budget, float]]) -> tuple[Exploratio
 def _step(measured: Sequence[tuple[Budget, float]], by: Suggester) -> ExplorationStep:
     """The last measurement, and the errors of the candidates with it and all before it."""
     budget, mst = measured[-1]
-    data = Dataset(
+    data = _dataset(measured)
+    loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
+    return ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by)
+
+
+def _dataset(measured: Sequence[tuple[Budget, float]]) -> Dataset:
+    return Dataset(
         np.array([b.memory_mb for b, _ in measured]),
         np.array([b.task_slots for b, _ in measured]),
         np.array([m for _, m in measured]),
     )
-    loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
-    return ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by)
 
 
 class _Suggester:

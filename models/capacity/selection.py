@@ -2,9 +2,9 @@
 
 The rule: of the usable candidates, the one with the smallest extrapolation error, that is the RMSE in the upper half of
 the observations (by task slots) of the model trained with the lower half. LOOCV guides the search for budgets; it
-decides here only where the extrapolation errors are equal (to a billionth of the highest MST), or where there are none
-because the lower half has fewer than 3 observations or a single number of slots. What is still equal goes to the
-first of linear, log, sqrt. Usable is a candidate whose MST grows with the slots (b > 0): no other can be solved for a
+decides here only where the extrapolation errors are equal (to a billionth of the highest MST), or where they tell
+nothing, because the lower half does not span a factor of 2 in slots (`extrapolation_tells`). What is still equal goes to
+the first of linear, log, sqrt. Usable is a candidate whose MST grows with the slots (b > 0): no other can be solved for a
 number of slots. The chosen model is trained with all observations.
 
 A forced choice skips the rule, but keeps all candidates' errors.
@@ -20,6 +20,7 @@ from models.capacity.surrogates import (
     Surrogate,
     SurrogateName,
     extrapolation_rmse,
+    extrapolation_tells,
     fit,
     loocv_rmse,
 )
@@ -62,7 +63,8 @@ def select(data: Dataset, forced: str | None = None) -> Selection:
             raise InvalidInput(f"a model must be one of {', '.join(SURROGATES)}, but got {forced!r}")
         model, reason = candidates[forced].name, _forced_reason(candidates[forced], loocv, extrapolation)
     else:
-        model, reason = _choose(candidates, loocv, extrapolation, rounding=_EQUAL * float(data.mst.max()))
+        telling = extrapolation if extrapolation_tells(data) else {}
+        model, reason = _choose(candidates, loocv, telling, rounding=_EQUAL * float(data.mst.max()))
     return Selection(
         model=model,
         surrogate=candidates[model],

@@ -15,6 +15,7 @@ other's digits, and with minimum norm: what the observations do not show gets th
 of them have the same). Errors are root mean squared errors (RMSE), records/s.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, get_args
@@ -36,6 +37,8 @@ SurrogateName = Literal["linear", "log", "sqrt"]
 SURROGATES: Final[tuple[SurrogateName, ...]] = get_args(SurrogateName)
 
 _PHI: Final[dict[str, Callable[[Array], Array]]] = {"linear": np.positive, "log": np.log1p, "sqrt": np.sqrt}
+LEAST_SPAN: Final = 2.0
+"""Most over fewest task slots that the lower half of the observations must have to extrapolate from."""
 _RANK_TOLERANCE: Final = 1e-10
 """A direction of the scaled columns counts as unseen below this share of the largest singular value."""
 
@@ -184,6 +187,21 @@ def extrapolation_split(data: Dataset) -> tuple[Dataset, Dataset] | None:
     if half < 3 or np.ptp(data.task_slots[lower]) == 0:
         return None
     return data.rows(lower), data.rows(upper)
+
+
+def extrapolation_tells(data: Dataset) -> bool:
+    """Whether the extrapolation split can tell the models apart: its lower half spans enough task slots.
+
+    Enough is a factor of 2, or the square root of the factor that all observations span, if that is less. Within a
+    smaller range every curve is a straight line, and what noise makes of its slope decides.
+    """
+    split = extrapolation_split(data)
+    return split is not None and _span(split[0]) >= min(LEAST_SPAN, math.sqrt(_span(data)))
+
+
+def _span(data: Dataset) -> float:
+    """Most over fewest task slots."""
+    return float(data.task_slots.max() / data.task_slots.min())
 
 
 def extrapolation_rmse(name: str, data: Dataset) -> float | None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from models.capacity.exploration import Exploration, SearchSpace
 from models.capacity.observation import Budget
-from models.capacity.surrogates import SURROGATES, Dataset, loocv_rmse
+from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from models.errors import InvalidInput, SluiceError
 
 SPACE = SearchSpace(min_slots=9, max_slots=48, memory_levels_mb=(8192, 16384, 32768, 65536))
@@ -55,7 +55,7 @@ def test_a_single_level_takes_no_part(slots, levels, corners):
 def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
     exploration = Exploration(SPACE, seed=seed)
     drive(exploration, log_job(0.05, seed))
-    errors = [step.error or 0.0 for step in exploration.steps[4:]]
+    errors = [step.error or 0.0 for step in exploration.steps[4:] if step.suggested_by == "bayesian"]
     growth = [now / before for before, now in itertools.pairwise(errors)]
     # growth[0] is that of the 2nd measurement: the first that may end the search is the 3rd.
     assert all(g <= 1.1 for g in growth[1:-1])
@@ -64,6 +64,21 @@ def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
         assert f"the error grew by {growth[-1] - 1:.0%}" in exploration.reason
     else:
         assert exploration.reason == "the limit of 20 measurements after the corners was reached"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gaps_are_filled_until_the_models_can_be_told_apart(seed):
+    exploration = Exploration(SPACE, seed=seed)
+    drive(exploration, log_job(0.3, seed))
+    steps = exploration.steps
+    measured = Dataset.of(_Measured(s.budget, s.mst) for s in steps)
+    assert extrapolation_tells(measured) or len(steps) == 24
+    for i, step in enumerate(steps):
+        if step.suggested_by == "gap":
+            slots = sorted({s.budget.task_slots for s in steps[:i]})
+            _, low, high = max((b / a, a, b) for a, b in itertools.pairwise(slots))
+            assert step.budget.task_slots == pytest.approx((low * high) ** 0.5, abs=1)
+            assert low < step.budget.task_slots < high
 
 
 def test_a_perfect_fit_does_not_end_by_rounding():
