@@ -3,6 +3,7 @@
 The decision cores say what to inject next; a testbed only does it and reports what happened, as samples.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
@@ -11,8 +12,9 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from models.cluster import Cluster
+from models.errors import InvalidInput
 from models.job import Job
-from models.metrics import SAMPLE_COLUMNS, ColumnType
+from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, ColumnType
 from models.plan import Placement
 
 _ARROW_TYPES = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
@@ -60,6 +62,22 @@ class Window:
     """Records due but not emitted at the end of the window, all sources."""
     samples: pa.Table
     """Samples of the window's reporting intervals, with SAMPLE_SCHEMA."""
+
+
+def sample_intervals(rate: float, seconds: float) -> int:
+    """Reporting intervals that an injection lasts.
+
+    Raises:
+        InvalidInput: the rate is not above 0, or `seconds` is not a multiple of the reporting interval.
+    """
+    if not (rate > 0 and math.isfinite(rate)):
+        raise InvalidInput(f"the injected rate must be above 0 and finite, but got {rate:g} records/s")
+    intervals = seconds / SAMPLE_INTERVAL_S
+    if not (intervals >= 1 and math.isclose(intervals, round(intervals), abs_tol=1e-9)):
+        raise InvalidInput(
+            f"an injection must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, but got {seconds:g} s"
+        )
+    return round(intervals)
 
 
 class Run(Protocol):

@@ -10,8 +10,7 @@ from models.capacity.observation import Observation
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, Kind
-from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, Window
+from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, Window, sample_intervals
 
 MOST_SHOWN: Final = 5
 SEPARATOR: Final = "|"
@@ -137,13 +136,7 @@ class RecordedRun:
         """
         if self._closed:
             raise SluiceError("a closed run cannot be injected into; deploy the job again")
-        if not (rate > 0 and math.isfinite(rate)):
-            raise InvalidInput(f"the injected rate must be above 0 and finite, but got {rate:g} records/s")
-        if not (seconds > 0 and seconds % SAMPLE_INTERVAL_S == 0):
-            raise InvalidInput(
-                f"an injection must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, "
-                f"but got {seconds:g} s"
-            )
+        sample_intervals(rate, seconds)
         achieved = min(rate, self.observation.mst)
         self._pending = (self._pending if rate == self._rate else 0.0) + (rate - achieved) * seconds
         self._rate = rate

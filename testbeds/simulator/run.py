@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from models.errors import InvalidInput, SluiceError
+from models.errors import SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.protocol import Window
+from testbeds.protocol import Window, sample_intervals
 from testbeds.simulator import arrays
 from testbeds.simulator.arrays import Plant, fresh_state
 from testbeds.simulator.kernel import advance
@@ -45,14 +45,7 @@ class SimulatedRun:
         """
         if self._closed:
             raise SluiceError("a closed run cannot be injected into; deploy the job again")
-        if not (rate > 0 and np.isfinite(rate)):
-            raise InvalidInput(f"the injected rate must be above 0 and finite, but got {rate:g} records/s")
-        intervals = round(seconds / SAMPLE_INTERVAL_S)
-        if intervals < 1 or abs(seconds - intervals * SAMPLE_INTERVAL_S) > 1e-6:
-            raise InvalidInput(
-                f"an injection must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, "
-                f"but got {seconds:g} s"
-            )
+        intervals = sample_intervals(rate, seconds)
         if rate != self._rate:
             self.state.tasks["permits"] = 0.0
             self.state.tasks["due"] = 0.0
