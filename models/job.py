@@ -173,6 +173,11 @@ class Job(Format):
         """All but the sources, in topological order: what StreamBed's task slots are given to (sinks included)."""
         return tuple(self.operator(name) for name in self.order if self.operator(name).kind is not Kind.SOURCE)
 
+    @property
+    def max_parallelism(self) -> dict[str, int]:
+        """Most tasks of the operators that are limited, sources aside."""
+        return {o.name: o.max_parallelism for o in self.scaled_operators if o.max_parallelism is not None}
+
     def operator(self, name: str) -> Operator:
         for o in self.operators:
             if o.name == name:

@@ -68,7 +68,7 @@ class Optimizer:
         Raises:
             Infeasible: the budget has fewer slots than the job has operators, or more than the testbed has.
         """
-        best = bids2(single_task, budget.task_slots)
+        best = bids2(single_task, budget.task_slots, self.job.max_parallelism)
         return self._measure(best.parallelism, budget.memory_mb, best.source_rate, best.source_rate, run, seed)
 
     def _measure(

@@ -1,6 +1,7 @@
 """From a rate to tasks: budget from the champion model, parallelism from BIDS2 (or DS2 when replanning), and loads."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field
@@ -55,44 +56,70 @@ def scale(
     Raises:
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
-    levels = (
-        [memory_mb]
-        if memory_mb is not None
-        else _fitting(knowledge.memory_levels_mb, knowledge.slots_per_worker, cluster)
-    )
-    job, fewest = knowledge.job, len(knowledge.job.scaled_operators)
-    choice = choose_budget(knowledge.champion, levels, rate, headroom, fewest)
-    budget, reasons = choice.budget, [choice.reason]
-    linear = ds2(knowledge.ds2_rates(headroom * rate)).parallelism if policy == "ds2" else {}
-    scaled = {o.name: linear[o.name] for o in job.scaled_operators} if linear else {}
-    if linear and sum(scaled.values()) >= budget.task_slots:
-        reasons.append(f"DS2 asks for {sum(scaled.values())} task slots, no fewer than the model, so DS2 decides")
-        budget = Budget(task_slots=sum(scaled.values()), memory_mb=budget.memory_mb)
-    else:
-        if linear:
-            reasons.append(
-                f"DS2, which assumes linear scaling, asks for {sum(scaled.values())} task slots; the model knows better, "
-                "so BIDS2 gives out the model's budget"
-            )
-        scaled, policy = bids2(knowledge.operator_rates, budget.task_slots).parallelism, "bids2"
-    parallelism = {**knowledge.source_tasks(headroom * rate), **scaled}
+    levels = knowledge.memory_levels_mb if memory_mb is None else [memory_mb]
+    fitting = _fitting(levels, knowledge.slots_per_worker, cluster)
+    choice = choose_budget(knowledge.champion, fitting, rate, headroom, len(knowledge.job.scaled_operators))
+    decided = _decide(knowledge, choice.budget, headroom * rate, policy)
+    predicted = _predicted_mst(knowledge, decided.budget)
+    parallelism = {**knowledge.source_tasks(headroom * rate), **decided.tasks}
     records_in = {name: ratio * rate for name, ratio in knowledge.records_in_per_source_record.items()}
+    memory_per_task_mb = decided.budget.memory_mb / knowledge.slots_per_worker
     return Scaling(
         target_rate=rate,
         headroom=headroom,
-        budget=budget,
+        budget=decided.budget,
         task_slots_by_memory_mb=choice.task_slots_by_memory_mb,
-        parallelism={name: parallelism[name] for name in job.order},
-        managed_memory_mb=_managed_memory(knowledge, budget.memory_mb),
-        policy=policy,
+        parallelism={name: parallelism[name] for name in knowledge.job.order},
+        managed_memory_mb=_managed_memory(knowledge, decided.budget.memory_mb),
+        policy=decided.policy,
         records_in_per_s=records_in,
         true_rate_per_task=dict(knowledge.true_rate_per_task),
-        predicted_mst=_predicted_mst(knowledge, budget),
-        dataflow=expand(
-            job, parallelism, records_in, knowledge.unit_costs, budget.memory_mb / knowledge.slots_per_worker
-        ),
-        operator_reasons=_operator_reasons(knowledge, parallelism, records_in, policy),
-        reasons=tuple(reasons),
+        predicted_mst=predicted,
+        dataflow=expand(knowledge.job, parallelism, records_in, knowledge.unit_costs, memory_per_task_mb),
+        operator_reasons=_operator_reasons(knowledge, parallelism, records_in, decided.policy),
+        reasons=(choice.reason, *decided.reasons, _evenness(knowledge, decided.tasks, predicted)),
+    )
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """Tasks of the operators other than sources, and what decided them."""
+
+    tasks: dict[str, int]
+    budget: Budget
+    policy: Policy
+    reasons: tuple[str, ...]
+
+
+def _decide(knowledge: Knowledge, budget: Budget, rate: float, policy: Policy) -> _Decided:
+    if policy == "bids2":
+        return _Decided(_bids2(knowledge, budget), budget, "bids2", ())
+    wanted = ds2(knowledge.ds2_rates(rate)).parallelism
+    tasks = {o.name: wanted[o.name] for o in knowledge.job.scaled_operators}
+    slots = sum(tasks.values())
+    if slots < budget.task_slots:
+        reason = (
+            f"DS2 asks for {slots} task slots, but it assumes linear scaling, so BIDS2 gives out the model's budget"
+        )
+        return _Decided(_bids2(knowledge, budget), budget, "bids2", (reason,))
+    reason = f"DS2 asks for {slots} task slots, no fewer than the model, so DS2 decides"
+    return _Decided(tasks, Budget(task_slots=slots, memory_mb=budget.memory_mb), "ds2", (reason,))
+
+
+def _bids2(knowledge: Knowledge, budget: Budget) -> dict[str, int]:
+    return bids2(knowledge.operator_rates, budget.task_slots, knowledge.job.max_parallelism).parallelism
+
+
+def _evenness(knowledge: Knowledge, tasks: Mapping[str, int], predicted: Interval) -> str:
+    """How far skew and bursts keep the tasks from what they could do together."""
+    even = min(
+        tasks[o.name] * o.true_rate_per_task / o.records_in_per_source_record
+        for o in knowledge.operator_rates
+        if o.records_in_per_source_record > 0
+    )
+    return (
+        f"if load were even, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
+        f"({predicted.value / even:.0%}): the rest is what skew, bursts and contention cost"
     )
 
 
@@ -133,19 +160,19 @@ def _operator_reasons(
 ) -> dict[str, str]:
     """One sentence for each operator; the tightest one is named."""
     capacity = {name: tasks * knowledge.true_rate_per_task[name] for name, tasks in parallelism.items()}
-    scaled = [o.name for o in knowledge.job.scaled_operators if records_in[o.name] > 0]
-    tightest = min(scaled, key=lambda name: capacity[name] / records_in[name])
+    scaled = [o.name for o in knowledge.job.scaled_operators]
+    tightest = min((n for n in scaled if records_in[n] > 0), key=lambda name: capacity[name] / records_in[name])
     reasons = {}
     for name, tasks in parallelism.items():
-        load = f"{records_in[name]:,.0f} records/s in, {knowledge.true_rate_per_task[name]:,.0f} per task"
-        if name not in {o.name for o in knowledge.job.scaled_operators}:
-            reasons[name] = f"source: {load}, with headroom"
+        takes = f"one task takes {knowledge.true_rate_per_task[name]:,.0f} records/s"
+        if name not in scaled:
+            reasons[name] = f"{takes}; with headroom"
         elif policy == "ds2":
-            reasons[name] = f"DS2: {load}, with headroom"
+            reasons[name] = f"DS2: {takes}; with headroom"
         elif name == tightest:
-            reasons[name] = f"the tightest operator: {load}"
+            reasons[name] = f"the tightest: {takes}"
         elif tasks == 1:
-            reasons[name] = f"one task is enough: {load}"
+            reasons[name] = f"enough: {takes}"
         else:
-            reasons[name] = f"kept level with {tightest}: {load}"
+            reasons[name] = f"level with {tightest}: {takes}"
     return reasons
