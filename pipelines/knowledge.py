@@ -1,4 +1,4 @@
-"""What is known of a job when a plan is made: the champion model, the measured rates, and the unit costs."""
+"""What is known of a job when a plan is made: its capacity model, the measured rates, and the unit costs."""
 
 import math
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from models.expansion import UnitCost, catalogue_unit_costs
 from models.job import Job, records_in_per_source_record
 from models.scaling.rates import OperatorMetrics, Rates
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.planning_model import planning_model
 from pipelines.profile import ProfileRecord
-from pipelines.registry import load_champion
 from pipelines.run import PipelineRun
 
 
@@ -23,8 +23,9 @@ class Knowledge:
 
     job: Job
     dataset: Dataset
-    champion: Surrogate
+    surrogate: Surrogate
     model_uri: str
+    model_reason: str
     memory_levels_mb: tuple[float, ...]
     slots_per_worker: int
     """Slots that the memory of one TaskManager was shared by when it was measured."""
@@ -90,12 +91,13 @@ def known(run: PipelineRun) -> Knowledge:
     """
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
     measured = _from_catalogue(run.job) if run.request.testbed == "recorded" else _from_features(run, exploration)
-    champion = load_champion(run.workspace, run.job.name)
+    model = planning_model(run)
     return Knowledge(
         job=run.job,
         dataset=Dataset.of(exploration.observations),
-        champion=champion.surrogate,
-        model_uri=champion.uri,
+        surrogate=model.surrogate,
+        model_uri=model.uri,
+        model_reason=model.reason,
         memory_levels_mb=tuple(sorted({o.memory_mb for o in exploration.observations})),
         slots_per_worker=exploration.slots_per_worker,
         true_rate_per_task=measured.true_rate_per_task,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from models.plan import Plan, PlanContent
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.plan_store import PlanStore
-from pipelines.registry import load_champion
+from pipelines.planning_model import planning_model
 from pipelines.report import Subject, render
 from pipelines.run import PipelineRun
 from pipelines.tracking import mlflow_errors, open_tracking
@@ -21,20 +21,20 @@ def publish(run: PipelineRun) -> str:
 def store_version(run: PipelineRun, content: PlanContent, tuned: TunedScaling) -> Plan:
     """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow."""
     plan = PlanStore(run.workspace).publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
-    champion = load_champion(run.workspace, run.job.name)
+    model = planning_model(run)
     subject = Subject(
         plan=plan,
         job=run.job,
         cluster=run.cluster,
         scaling=tuned.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
-        champion=champion.surrogate,
+        surrogate=model.surrogate,
     )
     report = render(subject)
     run.workspace.write_bytes(report_key(plan.job, plan.version), report.encode())
     tracking = open_tracking(run.workspace)
     with mlflow_errors(tracking):
-        tracking.client.log_text(champion.selection.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
+        tracking.client.log_text(model.loaded.selection.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
     run.progress.say(f"publish: plan {plan.job}@{plan.version}")
     return plan
 

@@ -1,4 +1,4 @@
-"""From a rate to tasks: budget from the champion model, parallelism from BIDS2 (or DS2 when replanning), and loads."""
+"""From a rate to tasks: budget from the capacity model, parallelism from BIDS2 (or DS2 when replanning), and loads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,16 +49,16 @@ def scale(
 ) -> Scaling:
     """Decide parallelism and memory for a rate.
 
-    With `bids2` the budget of the champion is given out (StreamBed section 6, model usage). With `ds2` the parallelism
-    is DS2's (Eq. 7, 8) at `headroom` x `rate`, but never fewer slots than the champion asks for, since DS2 assumes
-    linear scaling; where the champion asks for more, BIDS2 gives out its budget.
+    With `bids2` the budget of the model is given out (StreamBed section 6, model usage). With `ds2` the parallelism
+    is DS2's (Eq. 7, 8) at `headroom` x `rate`, but never fewer slots than the model asks for, since DS2 assumes
+    linear scaling; where the model asks for more, BIDS2 gives out its budget.
 
     Raises:
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
     levels = knowledge.memory_levels_mb if memory_mb is None else [memory_mb]
     fitting = _fitting(levels, knowledge.slots_per_worker, cluster)
-    choice = choose_budget(knowledge.champion, fitting, rate, headroom, len(knowledge.job.scaled_operators))
+    choice = choose_budget(knowledge.surrogate, fitting, rate, headroom, len(knowledge.job.scaled_operators))
     decided = _decide(knowledge, choice.budget, headroom * rate, policy)
     predicted = _predicted_mst(knowledge, decided.budget)
     parallelism = {**knowledge.source_tasks(headroom * rate), **decided.tasks}
@@ -77,7 +77,12 @@ def scale(
         predicted_mst=predicted,
         dataflow=expand(knowledge.job, parallelism, records_in, knowledge.unit_costs, memory_per_task_mb),
         operator_reasons=_operator_reasons(knowledge, parallelism, records_in, decided.policy),
-        reasons=(choice.reason, *decided.reasons, _evenness(knowledge, decided.tasks, predicted)),
+        reasons=(
+            knowledge.model_reason,
+            choice.reason,
+            *decided.reasons,
+            _evenness(knowledge, decided.tasks, predicted),
+        ),
     )
 
 
@@ -124,10 +129,10 @@ def _evenness(knowledge: Knowledge, tasks: Mapping[str, int], predicted: Interva
 
 
 def _predicted_mst(knowledge: Knowledge, budget: Budget) -> Interval:
-    """The champion's prediction, with the width of the interval that the present observations give its kind of model."""
-    value = float(knowledge.champion.predict(budget.memory_mb, budget.task_slots))
+    """The model's prediction, with the width of the interval that the present observations give its kind of model."""
+    value = float(knowledge.surrogate.predict(budget.memory_mb, budget.task_slots))
     _, low, high = prediction_band(
-        knowledge.champion.name, knowledge.dataset, budget.memory_mb, budget.task_slots, PROBABILITY
+        knowledge.surrogate.name, knowledge.dataset, budget.memory_mb, budget.task_slots, PROBABILITY
     )
     half = float(high - low) / 2
     return Interval(value=max(0.0, value), low=max(0.0, value - half), high=value + half, probability=PROBABILITY)

@@ -173,6 +173,7 @@ def _record(subject: Subject, parent: str, version: int, model_digest: str) -> S
     return SelectionRecord(
         job=run.job.name,
         run=run.run_id,
+        testbed=run.request.testbed,
         model=selection.model,
         forced=run.request.model != "auto",
         coefficients=Coefficients(memory=surrogate.memory, slots=surrogate.slots, intercept=surrogate.intercept),

@@ -24,6 +24,7 @@ class SelectionRecord(Format):
     schema_version: Literal[1] = SCHEMA_VERSION
     job: str
     run: str = Field(description="Pipeline run that selected it.")
+    testbed: str = Field(description="Where its observations were made.")
     model: SurrogateName
     forced: bool = Field(description="Whether the request named the surrogate.")
     coefficients: Coefficients

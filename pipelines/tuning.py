@@ -12,7 +12,7 @@ from models.schema import Format
 from pipelines.digests import digest
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.knowledge import Knowledge, known
-from pipelines.registry import load_champion
+from pipelines.planning_model import planning_model
 from pipelines.run import PipelineRun
 from pipelines.scaling import Scaling, scale
 
@@ -32,7 +32,7 @@ def tune(run: PipelineRun) -> str:
     key = run.key("thresholds.json")
     inputs = {
         "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord)),
-        "champion": load_champion(run.workspace, run.job.name).uri,
+        "model": planning_model(run).uri,
         "request": digest(run.request),
         "cluster": digest(run.cluster),
     }
@@ -64,7 +64,7 @@ def tuned_scaling(knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> T
         )
     return TunedScaling(
         scaling=scaling,
-        model=knowledge.champion.name,
+        model=knowledge.surrogate.name,
         model_uri=knowledge.model_uri,
         origin=knowledge.origin,
         tuning=tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic),

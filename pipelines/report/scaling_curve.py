@@ -42,7 +42,7 @@ class CurveInfo:
 
 def curve_info(subject: Subject) -> CurveInfo:
     """The curve at the planned memory, from the fewest slots measured to a fifth beyond the plan."""
-    plan, dataset, model = subject.plan, subject.dataset, subject.champion
+    plan, dataset, model = subject.plan, subject.dataset, subject.surrogate
     fewest = min(o.task_slots for o in subject.exploration.observations)
     most = max(plan.task_slots, *(o.task_slots for o in subject.exploration.observations))
     slots = sorted({round(float(s)) for s in np.linspace(fewest, 1.2 * most, CURVE_POINTS)})

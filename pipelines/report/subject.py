@@ -19,7 +19,7 @@ class Subject:
     cluster: Cluster
     scaling: Scaling
     exploration: ExplorationRecord
-    champion: Surrogate
+    surrogate: Surrogate
 
     @property
     def dataset(self) -> Dataset:

@@ -71,7 +71,7 @@ def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace
     """Makes, for a workspace, what makes runs in it whose exploration took the first of q5's observations."""
 
     def in_workspace(workspace: Workspace) -> ExploredRun:
-        def make(name: str = "first", observations: int = 14, model: str = "auto") -> PipelineRun:
+        def make(name: str = "first", observations: int = 14, **fields: str) -> PipelineRun:
             record = ExplorationRecord(
                 job="nexmark-q5",
                 testbed="recorded",
@@ -80,7 +80,7 @@ def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace
                 steps=(),
                 stopped_because="all published measurements were taken",
             )
-            run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, model=model), workspace)
+            run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, **fields), workspace)
             workspace.once(run.key(EXPLORATION_FILE), {}, ExplorationRecord, lambda: record)
             return run
 

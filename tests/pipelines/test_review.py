@@ -52,6 +52,7 @@ def aliases(run: PipelineRun) -> dict[int, tuple[str, ...]]:
 def selection_of(surrogate: Surrogate, version: int) -> SelectionRecord:
     return SelectionRecord(
         job=JOB,
+        testbed="simulator",
         run=f"run-{version}",
         model=surrogate.name,
         forced=False,

@@ -119,5 +119,5 @@ def subject(job: Job, exploration: ExplorationRecord) -> Subject:
         cluster=Cluster.model_validate({"count": 2, "slots": 4}),
         scaling=scaling,
         exploration=exploration,
-        champion=fit("linear", Dataset.of(exploration.observations)),
+        surrogate=fit("linear", Dataset.of(exploration.observations)),
     )
