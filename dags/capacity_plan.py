@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, task
+from airflow.sdk import Asset, Param, dag, task
 
 from sluice_airflow.assets import FEATURES, MODEL, PLAN, SAMPLES
-from sluice_airflow.reporting import say_retry
+from sluice_airflow.retries import RETRYING
 
 PARAMS = {
     "job": Param("nexmark-q5", type="string", minLength=1, description="Job of the catalogue, or path of a job file."),
@@ -68,14 +68,7 @@ STAGES = (
     max_active_runs=1,
     params=PARAMS,
     tags=["sluice", "capacity", "planning"],
-    default_args={
-        "retries": 2,
-        "retry_delay": timedelta(seconds=15),
-        "on_retry_callback": say_retry,
-        "retry_policy": ExceptionRetryPolicy(
-            rules=[RetryRule(exception="models.errors.SluiceError", action=RetryAction.FAIL)]
-        ),
-    },
+    default_args=RETRYING,
     doc_md="""
 ### From a job and a target rate to a plan
 

@@ -6,11 +6,11 @@ Run it by hand, in an embedded Airflow: `python dags/replan.py job=nexmark-q5 ra
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, task
+from airflow.sdk import Param, dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.assets import PLAN, RATE_CHANGE
-from sluice_airflow.reporting import say_retry
+from sluice_airflow.retries import RETRYING
 
 PARAMS = {
     "job": Param(None, type=["null", "string"], minLength=1, description="Job to plan for, when run by hand."),
@@ -26,14 +26,7 @@ PARAMS = {
     max_active_runs=4,
     params=PARAMS,
     tags=["sluice", "capacity", "replanning"],
-    default_args={
-        "retries": 2,
-        "retry_delay": timedelta(seconds=15),
-        "on_retry_callback": say_retry,
-        "retry_policy": ExceptionRetryPolicy(
-            rules=[RetryRule(exception="models.errors.SluiceError", action=RetryAction.FAIL)]
-        ),
-    },
+    default_args=RETRYING,
     doc_md="""
 ### A new plan for a new rate
 
