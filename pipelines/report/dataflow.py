@@ -91,7 +91,7 @@ def dataflow_figure(info: DataflowInfo) -> go.Figure:
         )
     depth = max((abs(n.place) for n in info.nodes), default=0.0)
     figure.update_xaxes(visible=False, range=[-0.5, max(n.layer for n in info.nodes) + 0.5])
-    figure.update_yaxes(visible=False, range=[-depth - 0.8, depth + 0.8])
+    figure.update_yaxes(visible=False, range=[-depth - 0.7, depth + 0.7])
     return layout(
-        figure, "Dataflow: tasks of each operator, coloured by predicted busyness", height=220 + int(160 * depth)
+        figure, "Dataflow: tasks of each operator, coloured by predicted busyness", height=300 + int(240 * depth)
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pipelines.report.style import MODEL_COLOURS, NEUTRAL, layout
+from pipelines.report.style import MODEL_COLOURS, layout, memory_colour
 from pipelines.report.subject import Subject
 
 
@@ -43,22 +43,23 @@ def exploration_figure(info: tuple[StepInfo, ...]) -> go.Figure:
         vertical_spacing=0.12,
         subplot_titles=("Measured MST, records/s", "LOOCV error of each candidate, records/s"),
     )
-    figure.add_trace(
-        go.Scatter(
-            x=[s.index for s in info],
-            y=[s.mst for s in info],
-            mode="markers+text",
-            text=[str(s.task_slots) for s in info],
-            textposition="top center",
-            marker={"size": 10, "color": [s.memory_mb for s in info], "colorscale": "Viridis", "line": {"width": 1}},
-            customdata=[[s.memory_mb, s.suggested_by] for s in info],
-            hovertemplate="%{text} slots, %{customdata[0]:,.0f} MiB (%{customdata[1]})<br>%{y:,.0f} records/s<extra></extra>",
-            name="measurement, labelled with its task slots",
-            marker_line_color=NEUTRAL,
-        ),
-        row=1,
-        col=1,
-    )
+    for order, memory in enumerate(sorted({s.memory_mb for s in info})):
+        own = [s for s in info if s.memory_mb == memory]
+        figure.add_trace(
+            go.Scatter(
+                x=[s.index for s in own],
+                y=[s.mst for s in own],
+                mode="markers+text",
+                text=[str(s.task_slots) for s in own],
+                textposition="top center",
+                marker={"size": 10, "color": memory_colour(order), "line": {"width": 1, "color": "white"}},
+                customdata=[s.suggested_by for s in own],
+                hovertemplate="%{text} slots (%{customdata})<br>%{y:,.0f} records/s<extra></extra>",
+                name=f"{memory:,.0f} MiB, labelled with its task slots",
+            ),
+            row=1,
+            col=1,
+        )
     for name in sorted({name for s in info for name in s.loocv}):
         known = [s for s in info if name in s.loocv]
         figure.add_trace(

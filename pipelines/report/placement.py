@@ -82,7 +82,7 @@ def placement_figure(info: PlacementInfo) -> go.Figure:
             row=1, col=2,
         )  # fmt: skip
     figure.update_xaxes(range=[0, 1.05], tickformat=".0%", row=1, col=2)
-    figure.update_yaxes(autorange="reversed", tickfont={"size": 9})
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickfont={"size": 9})
     return layout(figure, "Placement", height=max(340, 180 + 14 * len(info.workers)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from models.capacity.surrogates import prediction_interval
-from pipelines.report.style import MODEL_COLOURS, NEUTRAL, PALETTE, TARGET, layout
+from pipelines.report.style import MODEL_COLOURS, NEUTRAL, TARGET, layout, memory_colour
 from pipelines.report.subject import Subject
 
 CURVE_POINTS = 60
@@ -85,7 +85,7 @@ def curve_figure(info: CurveInfo) -> go.Figure:
                 mode="markers",
                 marker={
                     "size": 9,
-                    "color": PALETTE[(index + 3) % len(PALETTE)],
+                    "color": memory_colour(index),
                     "line": {"width": 1, "color": "white"},
                 },
                 name=f"measured, {memory:,.0f} MiB",
