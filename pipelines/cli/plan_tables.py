@@ -8,10 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from models.plan import Difference, Plan, placement_changes
+from models.plan import Difference, PlacementChange, Plan, placement_changes
 from pipelines.export import natural_order
 
 MOST_WORKERS_NAMED = 4
+MOST_MOVES_LISTED = 30
 
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -41,8 +42,9 @@ def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
     parts.append(_figures(before, after))
     if change.parallelism or change.managed_memory:
         parts.append(_operator_changes(change))
-    if change.tasks_moved or change.tasks_stopped:
-        parts.append(_moves(before, after))
+    moves = placement_changes(before, after)
+    if moves:
+        parts.append(_moves(moves) if len(moves) <= MOST_MOVES_LISTED else _moves_by_operator(moves))
     parts.append(Text(summary(change)))
     return Group(*parts)
 
@@ -156,10 +158,20 @@ def _operator_changes(change: Difference) -> Table:
     return table
 
 
-def _moves(before: Plan, after: Plan) -> Table:
+def _moves(moves: Sequence[PlacementChange]) -> Table:
     table = _table("operator", "worker", "tasks", text=("operator", "worker"))
-    for move in placement_changes(before, after):
+    for move in moves:
         table.add_row(Text(move.operator), Text(move.worker), f"{move.before} -> {move.after}")
+    return table
+
+
+def _moves_by_operator(moves: Sequence[PlacementChange]) -> Table:
+    """Where there are too many to read: how many start and stop; `--json` holds each."""
+    table = _table("operator", "tasks that start", "on workers", "tasks that stop", "on workers")
+    for operator in dict.fromkeys(move.operator for move in moves):
+        steps = [move.after - move.before for move in moves if move.operator == operator]
+        starts, stops = [n for n in steps if n > 0], [-n for n in steps if n < 0]
+        table.add_row(Text(operator), str(sum(starts)), str(len(starts)), str(sum(stops)), str(len(stops)))
     return table
 
 
