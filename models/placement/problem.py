@@ -173,7 +173,7 @@ def _edges(dataflow: Dataflow) -> Edges:
     rows = []
     for o in dataflow.operators:
         outgoing = [e for e in dataflow.edges if e.upstream == o.name]
-        weights = _edge_weights(outgoing, parallelism)
+        weights = edge_weights(outgoing, parallelism)
         rows += [(e, o.net * weight) for e, weight in zip(outgoing, weights, strict=True)]
     return Edges(
         upstream=np.array([index[e.upstream] for e, _ in rows], dtype=np.int64),
@@ -183,7 +183,7 @@ def _edges(dataflow: Dataflow) -> Edges:
     )
 
 
-def _edge_weights(outgoing: Sequence[Edge], parallelism: dict[str, int]) -> list[float]:
+def edge_weights(outgoing: Sequence[Edge], parallelism: dict[str, int]) -> list[float]:
     """How an operator's output divides over its edges; sums to 1.
 
     By the edges' shares where any is below 1; otherwise nothing is said, and Eq. 8 divides it equally over the
