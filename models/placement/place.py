@@ -5,10 +5,12 @@ from typing import Final
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput, SluiceError
-from models.placement.baselines import fill, spread
+from models.placement.baselines import fill, scatter, spread
 from models.placement.budget import Budget, Clock
 from models.placement.cost import as_array, cost_vector
 from models.placement.feasible import first_feasible
+from models.placement.odrp import odrp
+from models.placement.odrp_instance import OdrpInstance
 from models.placement.problem import Ints, Problem
 from models.placement.results import PlacementResult, Policy, Status
 from models.placement.search import NO_THRESHOLDS, Verdict, count_within
@@ -34,7 +36,8 @@ def place(
 
     Args:
         policy: `caps` searches within the thresholds, and tunes them first if there are none; `default` and `evenly`
-            are Flink's, which look at no load and take no thresholds.
+            are Flink's and `random` deals tasks to slots, which look at no load; `odrp` minimises its own objectives for
+            a query with one source. None of these takes thresholds.
         thresholds: alpha, the largest cost wanted in each dimension (Eq. 9); 1 excludes nothing.
         seed: of the random order of tasks in Flink's policies, and of ties in the search.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
@@ -45,7 +48,7 @@ def place(
 
     Raises:
         Infeasible: fewer slots than tasks, memory that fits nowhere, or proved that no plan meets the thresholds.
-        InvalidInput: thresholds for a policy that takes none.
+        InvalidInput: thresholds for a policy that takes none; several sources with `odrp`.
     """
     budget = Budget(clock, time_limit_s)
     if policy == "caps" and thresholds is None:
@@ -56,7 +59,9 @@ def place(
         return _result(problem, counts, policy, thresholds, status, 0.0 if status == "feasible" else None, budget)
     if thresholds is not None:
         raise InvalidInput(f"thresholds go with the policy 'caps', but the policy is {policy!r}; leave them out")
-    counts = fill(problem, seed) if policy == "default" else spread(problem, seed)
+    if policy == "odrp":
+        return _by_odrp(problem, dataflow, cluster, budget)
+    counts = {"default": fill, "evenly": spread, "random": scatter}[policy](problem, seed)
     return _result(problem, counts, policy, ANYTHING, "feasible", None, budget)
 
 
@@ -104,6 +109,14 @@ def _tuned(
         seconds=tuning.seconds,
         subtasks=tuning.subtasks,
     )
+
+
+def _by_odrp(problem: Problem, dataflow: Dataflow, cluster: Cluster, budget: Budget) -> PlacementResult:
+    """ODRP's placement of the given tasks; gap and proof are those of its own objective."""
+    instance = OdrpInstance.of_dataflow(dataflow, cluster)
+    found = odrp(instance, cluster, clock=budget.clock, time_limit_s=budget.time_limit_s)
+    budget.nodes += found.nodes
+    return _result(problem, problem.counts(found.placement), "odrp", ANYTHING, found.status, found.gap, budget)
 
 
 def _within(problem: Problem, thresholds: CostVector, budget: Budget, seed: int) -> tuple[Ints, Status]:

@@ -10,7 +10,7 @@ from models.schema import Format, NonNegative, Positive, Ratio
 Status = Literal["optimal", "feasible", "unknown"]
 """optimal: proved that no plan is better; feasible: a plan within the thresholds; unknown: a plan that exceeds them,
 while it is not known whether another one would not."""
-Policy = Literal["caps", "default", "evenly"]
+Policy = Literal["caps", "default", "evenly", "random", "odrp"]
 Subtasks = dict[str, dict[str, tuple[int, ...]]]
 """Worker -> operator -> indices of its subtasks there, from 0."""
 

@@ -25,6 +25,8 @@ class PolicyChoice(StrEnum):
     CAPS = "caps"
     DEFAULT = "default"
     EVENLY = "evenly"
+    RANDOM = "random"
+    ODRP = "odrp"
 
 
 GraphArgument = Annotated[Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks.")]
@@ -37,7 +39,7 @@ TimeLimitOption = Annotated[float, typer.Option("--time-limit", metavar="S", hel
 def place_command(
     graph: GraphArgument,
     cluster: ClusterArgument,
-    policy: Annotated[PolicyChoice, typer.Option(help="caps balances the loads; the others are Flink's.")] = (
+    policy: Annotated[PolicyChoice, typer.Option(help="caps balances the loads; the others are baselines.")] = (
         PolicyChoice.CAPS
     ),
     thresholds: Annotated[
