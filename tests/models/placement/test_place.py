@@ -20,7 +20,7 @@ def placed(result) -> dict[str, int]:
     return totals
 
 
-@pytest.mark.parametrize("policy", ["caps", "default", "evenly"])
+@pytest.mark.parametrize("policy", ["caps", "default", "evenly", "random", "odrp"])
 def test_every_task_is_placed_once(chain, equal_workers, policy):
     result = place(chain(2, 5, 8, 1), equal_workers(5, 4), policy, seed=7)
     assert placed(result) == {"a": 2, "b": 5, "c": 8, "d": 1}

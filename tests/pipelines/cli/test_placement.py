@@ -55,7 +55,7 @@ def test_count(sluice: Sluice):
     assert sluice("place", "--count")[1] == "80 distinct plans\n"
 
 
-@pytest.mark.parametrize("policy", ["caps", "default", "evenly"])
+@pytest.mark.parametrize("policy", ["caps", "default", "evenly", "random", "odrp"])
 def test_place(sluice: Sluice, policy: str):
     code, out, err = sluice("place", "--policy", policy, "--json")
     answer = json.loads(out)
@@ -198,7 +198,7 @@ def test_wrong_files_are_refused(sluice: Sluice, command: str, changes: dict[str
         (["--thresholds", "net=1.5"], "0 <= threshold <= 1"),
         (["--thresholds", "io=nan"], "0 <= threshold <= 1"),
         (["--policy", "evenly", "--thresholds", "cpu=0.1"], "go with the policy 'caps'"),
-        (["--policy", "odrp"], "odrp"),
+        (["--policy", "best"], "best"),
         (["--time-limit", "0"], "--time-limit"),
         (["--time-limit", "nan"], "--time-limit"),
         (["--seed", "-1"], "--seed"),
