@@ -63,7 +63,7 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.placement.budget import Budget, Clock
 from models.placement.odrp_instance import OdrpInstance
-from models.placement.odrp_objectives import OdrpWeights, Scales, constant, measure, objective, scales_of
+from models.placement.odrp_objectives import OdrpWeights, Scales, measure, objective, scales_of
 from models.placement.odrp_program import OdrpProgram
 from models.placement.problem import Ints
 from models.plan import Placement
@@ -142,7 +142,7 @@ def odrp(
     counts = built.counts(answer.x)
     measured = measure(instance, cluster, counts, link_latency_s, logs)
     value = objective(weights, scales, measured)
-    bound = min(value, float(answer.mip_dual_bound) - constant(weights, scales))
+    bound = min(value, float(answer.mip_dual_bound))
     variables, constraints = built.program.size
     return OdrpResult(
         status="optimal" if answer.status == OPTIMAL else "feasible",
@@ -173,7 +173,7 @@ def _program(
 ) -> OdrpProgram:
     built = OdrpProgram(instance.choices, instance.work, instance.memory_mb, instance.streams, instance.order, cluster)
     built.break_symmetry(logs)
-    built.weigh_response(scales.slope(weights.response, *scales.response), link_latency_s, scales.response[1])
+    built.weigh_response(scales.slope(weights.response, *scales.response), link_latency_s, *scales.response)
     built.weigh_cost(scales.slope(weights.cost, *scales.cost))
     built.weigh_traffic(scales.slope(weights.traffic, 0.0, scales.traffic))
     built.weigh_availability(scales.slope(weights.availability, 0.0, scales.unavailability), logs)

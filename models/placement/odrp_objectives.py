@@ -108,11 +108,3 @@ def _longest(instance: OdrpInstance, tasks: Sequence[int], link_latency_s: float
     for j in instance.order:
         done[j] += max((done[s.upstream] + link_latency_s for s in instance.streams if s.downstream == j), default=0.0)
     return max(done)
-
-
-def constant(weights: OdrpWeights, scales: Scales) -> float:
-    """What a sum of weighted objectives has beyond F: each starts at its least value."""
-    return (
-        scales.slope(weights.response, *scales.response) * scales.response[0]
-        + scales.slope(weights.cost, *scales.cost) * scales.cost[0]
-    )

@@ -142,23 +142,24 @@ class OdrpProgram:
         """1 where operator i has a task on worker w."""
         return [(a, 1.0) for (_, c), a in self.states[i][w].items() if c]
 
-    def weigh_response(self, slope: float, link_latency_s: float, most: float) -> None:
-        """Eq. 5: the longest path from the source to a sink."""
+    def weigh_response(self, slope: float, link_latency_s: float, least: float, most: float) -> None:
+        """Eq. 5: the longest path from the source to a sink, beyond `least`. Without that constant, which may be far
+        larger than what the plans differ by, the solver's relative gap is that of F."""
         if slope <= 0:
             return
         done = [self.program.variable(upper=most) for _ in range(self._n)]
-        longest = self.program.variable(upper=most)
+        excess = self.program.variable(upper=most - least)
         into: dict[int, list[Stream]] = {i: [] for i in range(self._n)}
         for stream in self._streams:
             into[stream.downstream].append(stream)
         for j in self._order:
             here = [(z, -self._work[j] / k) for k, z in self.tasks[j].items()]
-            self.program.constrain([(longest, 1.0), (done[j], -1.0)], 0.0, np.inf)
+            self.program.constrain([(excess, 1.0), (done[j], -1.0)], -least, np.inf)
             self.program.constrain([(done[j], 1.0), *here], 0.0, np.inf)
             for stream in into[j]:
                 delay = [(self._apart(stream), -link_latency_s)] if link_latency_s > 0 else []
                 self.program.constrain([(done[j], 1.0), (done[stream.upstream], -1.0), *here, *delay], 0.0, np.inf)
-        self.program.minimise([(longest, 1.0)], slope)
+        self.program.minimise([(excess, 1.0)], slope)
 
     def _apart(self, stream: Stream) -> int:
         """b_ij of Eq. 5: 1 as soon as a task of i and one of j are on different workers."""
@@ -171,8 +172,9 @@ class OdrpProgram:
         return apart
 
     def weigh_cost(self, slope: float) -> None:
-        """Eq. 6: slots in use."""
-        self.program.minimise([(z, float(k)) for tasks in self.tasks for k, z in tasks.items()], slope)
+        """Eq. 6: slots in use, beyond the fewest."""
+        extra = [(z, float(k - min(tasks))) for tasks in self.tasks for k, z in tasks.items()]
+        self.program.minimise(extra, slope)
 
     def weigh_traffic(self, slope: float) -> None:
         """Eq. 7: what crosses workers, and the bandwidth of each worker's link where it states one."""
