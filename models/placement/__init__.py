@@ -1,8 +1,9 @@
 """Placement: on which worker each task runs (CAPSys)."""
 
+from models.placement.front import Front, pareto_front
 from models.placement.minimum import Effort
 from models.placement.place import count_plans, place
 from models.placement.results import PlacementResult, Policy, Tuning
 from models.placement.tuning import tune
 
-__all__ = ["Effort", "PlacementResult", "Policy", "Tuning", "count_plans", "place", "tune"]
+__all__ = ["Effort", "Front", "PlacementResult", "Policy", "Tuning", "count_plans", "pareto_front", "place", "tune"]

@@ -14,6 +14,7 @@ from models.dataflow import Dataflow
 from models.errors import InvalidInput, SluiceError
 from models.placement import PlacementResult, Tuning, count_plans, place, tune
 from models.placement.cost import worker_loads
+from models.placement.front import Front, pareto_front
 from models.placement.problem import DIMENSIONS, Problem
 from models.plan import CostVector, Placement
 from pipelines.cli import app
@@ -80,12 +81,29 @@ def place_command(
 def tune_command(
     graph: GraphArgument,
     cluster: ClusterArgument,
+    front: Annotated[
+        bool, typer.Option("--front", help="All costs worth choosing from instead: the Pareto front.")
+    ] = False,
+    step: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="With --front: difference in cost that does not matter; 0 up to 128 tasks."),
+    ] = None,
     seed: SeedOption = 0,
     time_limit: TimeLimitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest thresholds that a placement of GRAPH on CLUSTER can meet (CAPSys section 5.2)."""
     dataflow, workers = read_as(graph, Dataflow), read_as(cluster, Cluster)
+    if step is not None and not front:
+        raise InvalidInput("--step goes with --front; add it, or leave the step out")
+    if front:
+        seconds = _time_limit(time_limit)
+        points = pareto_front(dataflow, workers, step=step, seed=seed, clock=time.monotonic, time_limit_s=seconds)
+        if as_json:
+            print_json(points)
+        else:
+            _print_front(points)
+        return
     tuning = tune(dataflow, workers, seed=seed, clock=time.monotonic, time_limit_s=_time_limit(time_limit))
     if as_json:
         print_json(tuning)
@@ -142,6 +160,17 @@ def _print_tuning(tuning: Tuning, problem: Problem) -> None:
     console.print(table)
     console.print(f"common relaxation {tuning.relaxation:.4f} (grid of 1.1: {tuning.grid_relaxation:.4f})")
     _print_status(tuning)
+
+
+def _print_front(front: Front) -> None:
+    table = Table("point", *DIMENSIONS, "status")
+    for number, point in enumerate(front.points, start=1):
+        table.add_row(str(number), *_numbers(point.cost), point.status)
+    console.print(table)
+    left = f"; {len(front.open_corners)} boxes of costs not searched to their end" if front.open_corners else ""
+    console.print(
+        f"{front.status} within a step of {front.step:g}, {front.nodes} nodes, {front.seconds or 0:.3f} s{left}"
+    )
 
 
 def _print_status(answer: PlacementResult | Tuning) -> None:

@@ -87,6 +87,20 @@ def test_tune(sluice: Sluice):
     assert all(answer["cost"][d] <= answer["thresholds"][d] + 1e-9 for d in ("cpu", "io", "net"))
 
 
+def test_the_front(sluice: Sluice):
+    code, out, err = sluice("tune", "--front", "--json")
+    front = json.loads(out)
+    assert (code, err, front["status"], front["step"], front["open_corners"]) == (0, "", "optimal", 0, [])
+    costs = [tuple(point["cost"].values()) for point in front["points"]]
+    assert costs == sorted(costs)
+    assert all(sum(sum(tasks.values()) for tasks in point["placement"].values()) == 16 for point in front["points"])
+    coarse = json.loads(sluice("tune", "--front", "--step", "0.9", "--json")[1])
+    assert (coarse["step"], len(coarse["points"]) <= len(costs)) == (0.9, True)
+    table = sluice("tune", "--front")[1]
+    assert "optimal within a step of 0" in table and f"{costs[0][0]:.5f}" in table
+    assert sluice("tune", "--step", "0.1")[0] == 2
+
+
 def test_tables_for_people(sluice: Sluice):
     code, out, _ = sluice("place")
     assert code == 0
