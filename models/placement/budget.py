@@ -27,6 +27,12 @@ class Budget:
         return None if self.clock is None else self.clock() - self._started
 
     @property
+    def left(self) -> float | None:
+        """Seconds left, not below 0; None without a clock or a limit."""
+        seconds = self.seconds
+        return None if seconds is None or self.time_limit_s is None else max(0.0, self.time_limit_s - seconds)
+
+    @property
     def spent(self) -> bool:
         """Whether the time is over."""
         return self.seconds is not None and self.time_limit_s is not None and self.seconds >= self.time_limit_s

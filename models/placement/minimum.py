@@ -14,11 +14,20 @@ from typing import Final
 import numpy as np
 
 from models.placement.budget import Budget
+from models.placement.certificate import ConfigurationLp
 from models.placement.cost import SAME, TOLERANCE, costs, load_limits
+from models.placement.patterns import Patterns
 from models.placement.problem import Floats, Ints, Problem
 from models.placement.repair import Repair
+from models.placement.rounding import rounded, whole
 from models.placement.search import Verdict, search_first
 
+SHARES: Final = (0.0, 0.001, 0.01, 0.05, 0.25)
+"""Targets for the plan that the LP leads to, as shares of the way from the bound to the best plan so far."""
+WHOLE_SHARES: Final = (0.0, 0.01)
+"""Where the integer program is tried, too."""
+CLOSE: Final = 0.01
+"""Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
 """A t this close to its bound has reached it."""
 
@@ -51,11 +60,18 @@ class Ray:
 
     def limits(self, problem: Problem, t: float) -> Floats:
         """(3,): largest loads for a plan that is better than t by more than the tolerance."""
+        return self._limits(problem, t, 1 - 3 * TOLERANCE, 0.0)
+
+    def limits_at(self, problem: Problem, t: float) -> Floats:
+        """(3,): largest loads for a plan that is as good as t."""
+        return self._limits(problem, t, 1 - TOLERANCE, SAME)
+
+    def _limits(self, problem: Problem, t: float, share: float, spare: float) -> Floats:
         alpha = self.base + t * self.slope
         span = problem.most - problem.least
-        below = (problem.least + alpha * span) * (1 - 3 * TOLERANCE)
+        moved = (problem.least + alpha * span) * share + spare * problem.most
         moving = (self.slope > 0) & (span > SAME * problem.most)
-        return np.where(moving, below, load_limits(problem, np.where(self.slope > 0, 1.0, self.base)))
+        return np.where(moving, moved, load_limits(problem, np.where(self.slope > 0, 1.0, self.base)))
 
 
 @dataclass(frozen=True)
@@ -90,10 +106,62 @@ def minimise(
     """
     effort = effort or Effort()
     best = min(plans, key=lambda counts: ray.reach(costs(problem, counts)))
-    t = ray.reach(costs(problem, best))
+    start = Minimum(ray.reach(costs(problem, best)), best, bound)
+    if start.proved or budget.spent:
+        return start
+    patterns = Patterns.within(problem, ray.limits(problem, start.t), ray.base, ray.slope)
+    if patterns is None:
+        start = _repaired(problem, ray, start, budget, effort, seed)
+        patterns = Patterns.within(problem, ray.limits(problem, start.t), ray.base, ray.slope)
+    if patterns is not None:
+        start = _certified(problem, ray, start, patterns, budget, effort, seed)
+    return _search(problem, ray, start, budget, effort, seed)
+
+
+def _repaired(problem: Problem, ray: Ray, best: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
+    """Lower t by repairs alone, for targets half way to what was doubted last."""
+    t, counts, doubted = best.t, best.counts, best.bound
+    while t - doubted > CLOSE * t and not budget.spent:
+        target = (doubted + t) / 2
+        repair = Repair(problem, ray.limits(problem, target), seed, counts)
+        if repair.run(effort.repair_steps):
+            counts = repair.counts
+            t = ray.reach(costs(problem, counts))
+        else:
+            doubted = target
+    return Minimum(t, counts, best.bound)
+
+
+def _certified(
+    problem: Problem, ray: Ray, best: Minimum, patterns: Patterns, budget: Budget, effort: Effort, seed: int
+) -> Minimum:
+    """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
+    answer = ConfigurationLp(patterns).smallest(budget)
+    if answer.mixture is None:
+        return Minimum(best.t, best.counts, best.t) if answer.exact else best
+    bound = max(best.bound, answer.bound or 0.0)
+    start = rounded(problem, patterns, answer.mixture)
+    t, counts = best.t, best.counts
+    for share in SHARES:
+        target = bound + share * (t - bound)
+        repair = Repair(problem, ray.limits_at(problem, target), seed, start)
+        if repair.run(effort.repair_steps):
+            plan: Ints | None = repair.counts
+        elif share in WHOLE_SHARES and not budget.spent:
+            plan = whole(problem, patterns, answer.mixture, target, budget.left)
+        else:
+            plan = None
+        if plan is not None and ray.reach(costs(problem, plan)) < t:
+            return Minimum(ray.reach(costs(problem, plan)), plan, bound)
+    return Minimum(t, counts, bound)
+
+
+def _search(problem: Problem, ray: Ray, start: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
+    """Close what is open between t and the bound by repairs and the search tree, half way and then right below t."""
+    t, best, bound = start.t, start.counts, start.bound
     doubted = bound
     at_end = False
-    while t > bound + NEGLIGIBLE * max(1.0, t) and not budget.spent:
+    while not Minimum(t, best, bound).proved and not budget.spent:
         low = doubted if bound < doubted < t else bound
         target = t if at_end else (low + t) / 2
         limits = ray.limits(problem, target)

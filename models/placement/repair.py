@@ -18,7 +18,7 @@ class Repair:
     """A plan that is led within limits, which may be tightened as it goes."""
 
     def __init__(self, problem: Problem, limits: Floats, seed: int, counts: Ints | None = None) -> None:
-        """Start from the plan `counts` (W, n) or, without one, from longest processing time first.
+        """Start from the plan `counts` (W, n); the tasks that it does not place go longest processing time first.
 
         Args:
             limits: (3,) largest load of a worker, as a share of its capacity; infinite where there is no limit.
@@ -45,13 +45,13 @@ class Repair:
             steps=np.zeros(1, dtype=np.int64),
             random=np.array([1 + seed % (2**31 - 3)], dtype=np.int64),
         )
-        if counts is None:
-            self._set_limits(limits)
-            longest_first(self._shape, self._plan, self._longest_order())
-        else:
+        if counts is not None:
             self._plan.counts[:] = counts
             self._plan.free[:] -= counts.sum(axis=1)
         self.tighten(limits)
+        if self._plan.counts.sum() < problem.tasks:
+            longest_first(self._shape, self._plan, self._longest_order())
+            self.tighten(limits)
 
     @property
     def counts(self) -> Ints:

@@ -99,10 +99,10 @@ def refresh(shape: Shape, plan: Plan, w: int) -> None:
 
 @compiled
 def longest_first(shape: Shape, plan: Plan, order: Ints) -> None:
-    """Place all tasks, operators in `order`, each on the free slot that exceeds the limits least, then fills least."""
+    """Place the tasks left, operators in `order`, each on the free slot that exceeds the limits least, then fills least."""
     workers = len(plan.free)
     for i in order:
-        for _ in range(shape.tasks[i]):
+        for _ in range(shape.tasks[i] - plan.counts[:, i].sum()):
             chosen, least_over, least_full = -1, np.inf, np.inf
             for w in range(workers):
                 if plan.free[w] == 0:

@@ -1,0 +1,132 @@
+"""The configuration LP: the smallest t at which the patterns of the workers could average out to all tasks.
+
+With x_k the patterns, K(t) those that keep the limits at t, and W_j workers of type j, a plan exists at t only if
+
+    sum_k y_k x_k = p,   sum_{k of type j} y_k = W_j,   y >= 0,   k in K(t)                                (primal)
+
+has a solution. Where it has none, prices c say so: all tasks together are dearer than what the workers could hold,
+
+    c p > sum_j W_j max_{k in K(t), of type j} c x_k,                                                      (proof)
+
+which is checked for every pattern, whatever the solver's tolerances. K changes only at the t of a pattern, so the
+smallest t is found by bisection over these: exactly. The same prices prove every t up to the first pattern that would
+make up the difference, so a step of the bisection often goes further than half way.
+
+The primal is solved over a pool of patterns, which grows by those that are dearest at the prices of the last solution.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.optimize import linprog
+
+from models.placement.budget import Budget
+from models.placement.pattern_kernel import best_of_blocks, covered_from
+from models.placement.patterns import Patterns
+from models.placement.problem import Floats, Ints
+
+MARGIN: Final = 1e-9
+"""The proof must hold by this share of the price of all tasks."""
+MET: Final = 1e-8
+"""Tasks missing in the primal up to this share are none."""
+BLOCKS: Final = 32
+"""Patterns that join the pool in a round, at most."""
+MOST_ROUNDS: Final = 200
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A solution of the primal: patterns, and how many workers (fractions too) hold each."""
+
+    rows: Ints
+    """(K,)"""
+    workers: Floats
+    """(K,)"""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the configuration LP says."""
+
+    bound: float | None
+    """Proved: no plan keeps the limits below this t; None where none of the patterns at hand make up a plan."""
+    exact: bool
+    """The primal has a solution at the bound, so the LP proves no more."""
+    mixture: Mixture | None
+    """The solution of the primal at the smallest t that one was found for."""
+
+
+class ConfigurationLp:
+    """The LP over the patterns of one problem; keeps its pool from one t to the next."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self._patterns = patterns
+        self._kinds = len(patterns.workers)
+        self._asked = np.concatenate([patterns.parallelism, patterns.workers]).astype(np.float64)
+        first = [np.flatnonzero(patterns.kind == j)[:1] for j in range(self._kinds)]
+        self._pool: Ints = np.unique(np.concatenate(first)).astype(np.int64)
+
+    def smallest(self, budget: Budget) -> Certificate:
+        """The smallest t at which the primal has a solution."""
+        reach = self._patterns.reach
+        low, high, mixture = 0, len(reach), None  # proved for the first `low` rows; solved with the first `high`
+        rows = high
+        while low < high and (mixture is None or reach[low] < reach[high - 1]) and not budget.spent:
+            found, proved = self.solve(rows, budget)
+            if found is not None:
+                mixture, high = found, int(found.rows.max()) + 1
+            elif proved is not None:
+                low = proved
+            else:
+                break
+            rows = self._next(low, high)
+        if low >= high:
+            return Certificate(None, mixture is None, mixture)
+        return Certificate(float(reach[low]), mixture is not None and reach[low] == reach[high - 1], mixture)
+
+    def solve(self, rows: int, budget: Budget) -> tuple[Mixture | None, int | None]:
+        """Solve the primal over the first `rows` patterns.
+
+        Returns:
+            a solution, or the number of first rows (at least `rows`) that are proved to have none; neither where the
+            solver's tolerances or the budget allow no answer.
+        """
+        patterns = self._patterns.counts[:rows]
+        kind, workers = self._patterns.kind[:rows], self._patterns.workers.astype(np.float64)
+        parallelism = self._patterns.parallelism
+        for _ in range(MOST_ROUNDS):
+            pool = self._pool[self._pool < rows]
+            missing, shares, prices = self._primal(pool)
+            if missing <= MET:
+                used = shares > 1e-12
+                return Mixture(pool[used], shares[used]), None
+            price, offset = prices[: len(parallelism)], prices[len(parallelism) :]
+            asked = float(price @ parallelism)
+            margin = MARGIN * float(np.abs(price) @ parallelism)
+            until = covered_from(self._patterns.counts, self._patterns.kind, price, workers, asked - margin)
+            if until > rows:
+                return None, until - 1
+            index, value = best_of_blocks(patterns, kind, price, offset, min(BLOCKS, rows))
+            dearer = np.setdiff1d(index[value > MARGIN], pool)
+            if not len(dearer) or budget.spent:
+                return None, None
+            self._pool = np.union1d(self._pool, dearer)
+        return None, None
+
+    def _primal(self, pool: Ints) -> tuple[float, Floats, Floats]:
+        """Minimise what is missing or too much, as shares of what is asked: that, the y of the pool, and the prices."""
+        patterns, rows = self._patterns, len(self._asked)
+        columns = np.zeros((rows, len(pool)))
+        columns[: -self._kinds] = patterns.counts[pool].T
+        columns[len(patterns.parallelism) + patterns.kind[pool], np.arange(len(pool))] = 1.0
+        scaled = np.hstack([columns / self._asked[:, None], np.eye(rows), -np.eye(rows)])
+        cost = np.concatenate([np.zeros(len(pool)), np.ones(2 * rows)])
+        solved = linprog(cost, A_eq=scaled, b_eq=np.ones(rows), method="highs-ds")
+        return float(solved.fun), solved.x[: len(pool)], solved.eqlin.marginals / self._asked
+
+    def _next(self, low: int, high: int) -> int:
+        """Rows to try next: about half of those in question, all with the same t together."""
+        reach = self._patterns.reach
+        middle = int(np.searchsorted(reach, reach[min((low + high) // 2, high - 1)], side="right"))
+        return middle if middle < high else int(np.searchsorted(reach, reach[high - 1], side="left"))
