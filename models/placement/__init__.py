@@ -4,6 +4,19 @@ from models.placement.front import Front, pareto_front
 from models.placement.minimum import Effort
 from models.placement.place import count_plans, place
 from models.placement.results import PlacementResult, Policy, Tuning
+from models.placement.stable import StablePlacement, fewest_moves
 from models.placement.tuning import tune
 
-__all__ = ["Effort", "Front", "PlacementResult", "Policy", "Tuning", "count_plans", "pareto_front", "place", "tune"]
+__all__ = [
+    "Effort",
+    "Front",
+    "PlacementResult",
+    "Policy",
+    "StablePlacement",
+    "Tuning",
+    "count_plans",
+    "fewest_moves",
+    "pareto_front",
+    "place",
+    "tune",
+]
