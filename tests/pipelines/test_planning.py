@@ -74,6 +74,12 @@ def test_a_replan_is_the_next_version_unless_nothing_changes(planned_workspace: 
     # The log model of Table 4: 2.2 M events/s need 416 slots with 4 GB each.
     assert plan.task_slots == 416
     assert any("DS2" in reason for reason in plan.reasons)
+    # Every operator gets fewer tasks, so those that go on need not move, unless balance asks for it.
+    moved = plan.difference.tasks_moved
+    assert any(reason.startswith(f"{moved} tasks start where version {before.version}") for reason in plan.reasons)
+    assert any(reason.startswith("leaving everything where it runs would move 0 and cost") for reason in plan.reasons)
+    assert moved < plan.total_slots / 10
+    assert all(getattr(plan.cost, d) <= getattr(plan.thresholds, d) + 1e-9 for d in ("cpu", "io", "net"))
 
     second = replan(planned_workspace, "nexmark-q5", 2_000_000)
     assert not second.is_new
