@@ -23,11 +23,9 @@ from scipy.optimize import linprog
 
 from models.placement.budget import Budget
 from models.placement.pattern_kernel import best_of_blocks, covered_from
-from models.placement.patterns import Patterns
+from models.placement.patterns import MARGIN, Patterns
 from models.placement.problem import Floats, Ints
 
-MARGIN: Final = 1e-9
-"""The proof must hold by this share of the price of all tasks."""
 MET: Final = 1e-8
 """Tasks missing in the primal up to this share are none."""
 BLOCKS: Final = 32
@@ -46,6 +44,16 @@ class Mixture:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """Prices that the first patterns cannot meet."""
+
+    rows: int
+    """The number of patterns that this is proved for, at least as many as were asked."""
+    price: Floats
+    """(n,): c, of a task of each operator."""
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What the configuration LP says."""
 
@@ -55,6 +63,11 @@ class Certificate:
     """The primal has a solution at the bound, so the LP proves no more."""
     mixture: Mixture | None
     """The solution of the primal at the smallest t that one was found for."""
+
+    @property
+    def impossible(self) -> bool:
+        """Proved: there is no plan within the limits of all patterns."""
+        return self.exact and self.mixture is None
 
 
 class ConfigurationLp:
@@ -71,26 +84,42 @@ class ConfigurationLp:
         """The smallest t at which the primal has a solution."""
         reach = self._patterns.reach
         low, high, mixture = 0, len(reach), None  # proved for the first `low` rows; solved with the first `high`
-        rows = high
+        rows, price = high, np.zeros(len(self._patterns.parallelism))
         while low < high and (mixture is None or reach[low] < reach[high - 1]) and not budget.spent:
-            found, proved = self.solve(rows, budget)
-            if found is not None:
-                mixture, high = found, int(found.rows.max()) + 1
-            elif proved is not None:
-                low = proved
+            answer = self.solve(rows, budget)
+            if isinstance(answer, Mixture):
+                mixture, high = answer, int(answer.rows.max()) + 1
+            elif answer is not None:
+                low, price = answer.rows, answer.price
             else:
                 break
             rows = self._next(low, high)
-        if low >= high:
-            return Certificate(None, mixture is None, mixture)
-        return Certificate(float(reach[low]), mixture is not None and reach[low] == reach[high - 1], mixture)
+        if low < high:
+            bound = self._checked(price, float(reach[low]))
+            return Certificate(bound, mixture is not None and bound == reach[high - 1], mixture)
+        return Certificate(None, mixture is None and self._impossible(price), mixture)
 
-    def solve(self, rows: int, budget: Budget) -> tuple[Mixture | None, int | None]:
+    def at_all(self, budget: Budget) -> Certificate:
+        """Whether the primal has a solution at the largest t, without a bound below that."""
+        answer = self.solve(len(self._patterns), budget)
+        if isinstance(answer, Mixture):
+            return Certificate(0.0, False, answer)
+        return Certificate(None, answer is not None and self._impossible(answer.price), None)
+
+    def _impossible(self, price: Floats) -> bool:
+        """Whether these prices, which no stored patterns meet, are met by none at all."""
+        return self._checked(price, self._patterns.top) >= self._patterns.top
+
+    def _checked(self, price: Floats, t: float) -> float:
+        """The t that these prices prove, up to the one that they prove for the patterns stored."""
+        return t if self._patterns.complete else self._patterns.check(price, t)
+
+    def solve(self, rows: int, budget: Budget) -> "Mixture | Proof | None":
         """Solve the primal over the first `rows` patterns.
 
         Returns:
-            a solution, or the number of first rows (at least `rows`) that are proved to have none; neither where the
-            solver's tolerances or the budget allow no answer.
+            a solution, or a proof that there is none; neither where the solver's tolerances or the budget allow no
+            answer.
         """
         patterns = self._patterns.counts[:rows]
         kind, workers = self._patterns.kind[:rows], self._patterns.workers.astype(np.float64)
@@ -100,19 +129,19 @@ class ConfigurationLp:
             missing, shares, prices = self._primal(pool)
             if missing <= MET:
                 used = shares > 1e-12
-                return Mixture(pool[used], shares[used]), None
+                return Mixture(pool[used], shares[used])
             price, offset = prices[: len(parallelism)], prices[len(parallelism) :]
             asked = float(price @ parallelism)
             margin = MARGIN * float(np.abs(price) @ parallelism)
             until = covered_from(self._patterns.counts, self._patterns.kind, price, workers, asked - margin)
             if until > rows:
-                return None, until - 1
+                return Proof(until - 1, price)
             index, value = best_of_blocks(patterns, kind, price, offset, min(BLOCKS, rows))
             dearer = np.setdiff1d(index[value > MARGIN], pool)
             if not len(dearer) or budget.spent:
-                return None, None
+                return None
             self._pool = np.union1d(self._pool, dearer)
-        return None, None
+        return None
 
     def _primal(self, pool: Ints) -> tuple[float, Floats, Floats]:
         """Minimise what is missing or too much, as shares of what is asked: that, the y of the pool, and the prices."""

@@ -51,14 +51,16 @@ def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: i
 def _by_certificate(problem: Problem, thresholds: Floats, limits: Floats, budget: Budget, seed: int) -> Found:
     """Solve the configuration LP at the thresholds: a proof that there is no plan, or a start for one."""
     unknown = Found(Verdict.UNKNOWN, None)
-    patterns = None if budget.spent else Patterns.within(problem, limits, thresholds, np.zeros(3))
+    slope = np.where((thresholds > 0) & (thresholds < 1), thresholds, 0.0)
+    base = np.where(slope > 0, 0.0, thresholds)
+    patterns = None if budget.spent else Patterns.within(problem, limits, base, slope, 1.0)
     if patterns is None:
         return unknown
-    answer = ConfigurationLp(patterns).smallest(budget)
+    answer = ConfigurationLp(patterns).at_all(budget)
     if answer.mixture is None:
-        return Found(Verdict.INFEASIBLE, None) if answer.exact else unknown
+        return Found(Verdict.INFEASIBLE, None) if answer.impossible else unknown
     repair = Repair(problem, limits, seed, rounded(problem, patterns, answer.mixture))
     if repair.run(FIRST_STEPS):
         return Found(Verdict.FEASIBLE, repair.counts)
-    plan = whole(problem, patterns, answer.mixture, 0.0, budget.left)
+    plan = whole(problem, patterns, answer.mixture, np.inf, budget.left)
     return unknown if plan is None else Found(Verdict.FEASIBLE, plan)

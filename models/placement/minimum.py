@@ -16,7 +16,7 @@ import numpy as np
 from models.placement.budget import Budget
 from models.placement.certificate import ConfigurationLp
 from models.placement.cost import SAME, TOLERANCE, costs, load_limits
-from models.placement.patterns import Patterns
+from models.placement.patterns import WINDOWS, Patterns
 from models.placement.problem import Floats, Ints, Problem
 from models.placement.repair import Repair
 from models.placement.rounding import rounded, whole
@@ -109,13 +109,18 @@ def minimise(
     start = Minimum(ray.reach(costs(problem, best)), best, bound)
     if start.proved or budget.spent:
         return start
-    patterns = Patterns.within(problem, ray.limits(problem, start.t), ray.base, ray.slope)
+    patterns = _patterns(problem, ray, start, ())
     if patterns is None:
         start = _repaired(problem, ray, start, budget, effort, seed)
-        patterns = Patterns.within(problem, ray.limits(problem, start.t), ray.base, ray.slope)
-    if patterns is not None:
+        patterns = _patterns(problem, ray, start, WINDOWS)
+    if patterns is not None and not budget.spent:
         start = _certified(problem, ray, start, patterns, budget, effort, seed)
     return _search(problem, ray, start, budget, effort, seed)
+
+
+def _patterns(problem: Problem, ray: Ray, best: Minimum, windows: Sequence[float]) -> Patterns | None:
+    """Patterns that are better than t."""
+    return Patterns.within(problem, ray.limits(problem, best.t), ray.base, ray.slope, best.t, windows=windows)
 
 
 def _repaired(problem: Problem, ray: Ray, best: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
@@ -138,7 +143,7 @@ def _certified(
     """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
     answer = ConfigurationLp(patterns).smallest(budget)
     if answer.mixture is None:
-        return Minimum(best.t, best.counts, best.t) if answer.exact else best
+        return Minimum(best.t, best.counts, best.t) if answer.impossible else best
     bound = max(best.bound, answer.bound or 0.0)
     start = rounded(problem, patterns, answer.mixture)
     t, counts = best.t, best.counts

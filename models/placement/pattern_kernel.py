@@ -101,13 +101,28 @@ def _range(k: int, placed: int, load: Floats, room: Room, rest: Floats, rest_tas
 
 
 @compiled
-def enumerate_patterns(room: Room, scale: Scale, patterns: Counts, reach: Floats, tries: int) -> tuple[int, bool]:
-    """Write every pattern and its t; (number written, whether these are all).
+def enumerate_patterns(
+    room: Room,
+    scale: Scale,
+    from_t: float,
+    patterns: Counts,
+    reach: Floats,
+    price: Floats,
+    below_t: float,
+    best: Floats,
+    tries: int,
+) -> tuple[int, bool]:
+    """Write every pattern with a t of at least `from_t`, or only price those with a t below `below_t`.
 
     Args:
-        patterns: (N, n) buffer.
-        reach: (N,) buffer.
+        patterns: (N, n) buffer; N = 0 prices only.
+        reach: (N,) buffer for their t.
+        price: (n,) of a task.
+        best: (B,) price of the dearest pattern in each of B equal ranges of t from 0 to `below_t`, raised in place.
         tries: give up after so many.
+
+    Returns:
+        how many were written, and whether these, or the prices, are all.
     """
     n = len(room.tasks)
     tasks, loads, least, slots = room.tasks, room.loads, room.least, room.slots
@@ -153,12 +168,21 @@ def enumerate_patterns(room: Room, scale: Scale, patterns: Counts, reach: Floats
             if sent > net_most:
                 continue
         if k == n - 1:
-            if kept == len(patterns):
-                return kept, False
-            for i in range(n):
-                patterns[kept, i] = row[i]
-            reach[kept] = _reach(load[n], sent, scale)
-            kept += 1
+            t = _reach(load[n], sent, scale)
+            if len(patterns) == 0:
+                if t < below_t:
+                    value = 0.0
+                    for i in range(n):
+                        value += price[i] * row[i]
+                    b = int(t / below_t * len(best))
+                    best[b] = max(best[b], value)
+            elif t >= from_t:
+                if kept == len(patterns):
+                    return kept, False
+                for i in range(n):
+                    patterns[kept, i] = row[i]
+                reach[kept] = t
+                kept += 1
         else:
             k += 1
             row[k], last[k] = _range(k, placed[k], load[k], room, rest, rest_tasks)

@@ -5,8 +5,9 @@ below: a worker holds at least what the others, all full, have no room for. Patt
 left out, which is what keeps their number small where the limits are tight.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -14,15 +15,31 @@ from models.placement.cost import SAME, TOLERANCE
 from models.placement.pattern_kernel import Counts, Room, Scale, enumerate_patterns
 from models.placement.problem import Floats, Ints, Problem
 
+MARGIN: Final = 1e-9
+"""A proof by prices must hold by this share of the price of all tasks."""
 MOST_PATTERNS: Final = 2_000_000
 """Patterns that are stored at most."""
-MOST_TRIES: Final = 40_000_000
-"""Tries to find them, some 5 ns each."""
+MOST_TRIES: Final = 60_000_000
+"""Tries to find them, some 10 ns each."""
+WINDOWS: Final = (0.1, 0.03, 0.01)
+"""Where there are too many, those are stored whose t lies this share below the largest."""
+RANGES: Final = 1024
+"""Ranges of t in which the dearest of the patterns that are not stored are told apart."""
+
+
+class Space(NamedTuple):
+    """What describes the patterns of one type of worker."""
+
+    room: Room
+    """With the operators in `order`."""
+    scale: Scale
+    order: Ints
+    """(n,)"""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """All patterns of all types of workers, by rising t."""
+    """The patterns of all types of workers, by rising t."""
 
     counts: Counts
     """(N, n): tasks of each operator."""
@@ -34,52 +51,98 @@ class Patterns:
     """(T,): workers of each type."""
     parallelism: Ints
     """(n,): tasks that a plan places."""
+    complete: bool
+    """All patterns are stored; otherwise those with the largest t only, and what they seem to prove needs `check`."""
+    top: float
+    """Above the t of every pattern."""
+    spaces: tuple[Space, ...]
+    """(T,)"""
 
     def __len__(self) -> int:
         return len(self.reach)
 
     @classmethod
     def within(
-        cls, problem: Problem, limits: Floats, base: Floats, slope: Floats, most: int = MOST_PATTERNS
+        cls,
+        problem: Problem,
+        limits: Floats,
+        base: Floats,
+        slope: Floats,
+        t: float,
+        *,
+        most: int = MOST_PATTERNS,
+        windows: Sequence[float] = WINDOWS,
     ) -> Self | None:
-        """All patterns with loads up to `limits` (3,), for the ray base + t slope; None where there are too many."""
-        first = np.unique(problem.worker_type, return_index=True)[1]
-        workers = np.bincount(problem.worker_type)
-        scales, rooms, order = _scales(problem, base, slope), _rooms(problem, limits), None
-        counts = np.empty((most, len(problem.operators)), dtype=np.int16)
-        reach = np.empty(most)
-        kinds, kept = [], 0
-        for kind, w in enumerate(first):
-            order = np.argsort(rooms[w].highest - rooms[w].lowest, kind="stable")
-            found, complete = enumerate_patterns(
-                _reordered(rooms[w], order), scales[w], counts[kept:], reach[kept:], MOST_TRIES
+        """The patterns with loads up to `limits` (3,), which hold up to t on the ray base + t slope.
+
+        Args:
+            windows: shares of t, falling.
+
+        Returns:
+            all of them or, where they are more than `most`, those whose t lies within a window below the largest; None
+            where even these are too many.
+        """
+        spaces, top = _spaces(problem, limits, base, slope), t * (1 + 1e-6) + 1e-9
+        for from_t in (0.0, *((1 - window) * t for window in windows)):
+            stored = _stored(spaces, from_t, most)
+            if stored is not None:
+                workers = np.bincount(problem.worker_type)
+                return cls(*stored, workers, problem.parallelism, from_t == 0.0, top, spaces)
+        return None
+
+    def check(self, price: Floats, t: float) -> float:
+        """The largest t, up to the one given, below which workers cannot hold what all tasks cost at this price (n,).
+
+        Every pattern is looked at, stored or not.
+        """
+        asked = float(price @ self.parallelism) - MARGIN * float(np.abs(price) @ self.parallelism)
+        total = np.zeros(RANGES)
+        nothing = np.empty((0, len(price)), dtype=np.int16), np.empty(0)
+        for space, workers in zip(self.spaces, self.workers, strict=True):
+            best = np.full(RANGES, -np.inf)
+            _, complete = enumerate_patterns(
+                space.room, space.scale, 0.0, *nothing, price[space.order], t, best, MOST_TRIES
             )
             if not complete:
-                return None
-            counts[kept : kept + found, order] = counts[kept : kept + found].copy()
-            kinds.append(np.full(found, kind))
-            kept += found
-        rising = np.argsort(reach[:kept])
-        return cls(
-            counts=counts[rising],
-            kind=np.concatenate(kinds)[rising],
-            reach=reach[rising],
-            workers=workers,
-            parallelism=problem.parallelism,
+                return 0.0
+            total += workers * np.maximum.accumulate(best)
+        met = np.flatnonzero(total >= asked)
+        return t if not len(met) else t * float(met[0]) / RANGES
+
+
+def _stored(spaces: Sequence[Space], from_t: float, most: int) -> tuple[Counts, Ints, Floats] | None:
+    """Counts, types and t of the patterns from `from_t` on, by rising t; None where there are too many."""
+    n = len(spaces[0].order)
+    counts, reach = np.empty((most, n), dtype=np.int16), np.empty(most)
+    kinds, kept = [], 0
+    for kind, space in enumerate(spaces):
+        found, complete = enumerate_patterns(
+            space.room, space.scale, from_t, counts[kept:], reach[kept:], np.zeros(n), 0.0, np.empty(0), MOST_TRIES
         )
+        if not complete:
+            return None
+        counts[kept : kept + found, space.order] = counts[kept : kept + found].copy()
+        kinds.append(np.full(found, kind))
+        kept += found
+    rising = np.argsort(reach[:kept])
+    return counts[rising], np.concatenate(kinds)[rising], reach[rising]
 
 
-def _scales(problem: Problem, base: Floats, slope: Floats) -> list[Scale]:
+def _spaces(problem: Problem, limits: Floats, base: Floats, slope: Floats) -> tuple[Space, ...]:
+    first = np.unique(problem.worker_type, return_index=True)[1]
     span = problem.most - problem.least
     equivalent = span <= SAME * problem.most
     balanced, per_t = problem.least + base * span, np.where(equivalent, 0.0, slope * span)
-    return [
-        Scale(problem.capacity[:, w].copy(), balanced, SAME * problem.most, per_t) for w in range(len(problem.workers))
-    ]
+    spaces = []
+    for w, room in zip(first, _rooms(problem, limits, first), strict=True):
+        scale = Scale(problem.capacity[:, w].copy(), balanced, SAME * problem.most, per_t)
+        order = np.argsort(room.highest - room.lowest, kind="stable")
+        spaces.append(Space(_reordered(room, order), scale, order))
+    return tuple(spaces)
 
 
-def _rooms(problem: Problem, limits: Floats) -> list[Room]:
-    """What each worker may hold, operators in the problem's order."""
+def _rooms(problem: Problem, limits: Floats, chosen: Ints) -> list[Room]:
+    """What each of the workers `chosen` may hold, operators in the problem's order."""
     loads = np.vstack([problem.loads[:2], problem.memory_mb])
     tasks, slots = problem.parallelism, problem.slots
     most = np.full((3, len(slots)), np.inf)
@@ -104,7 +167,7 @@ def _rooms(problem: Problem, limits: Floats) -> list[Room]:
             loads=loads, least=least[:, w].copy(), most=most[:, w].copy(), net_most=float(net_most[w]),
             upstream=edges.upstream, downstream=edges.downstream, edge_load=edges.load, forward=edges.forward,
         )
-        for w in range(len(slots))
+        for w in chosen
     ]  # fmt: skip
 
 

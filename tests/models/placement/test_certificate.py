@@ -77,7 +77,7 @@ def instances(draw: st.DrawFn) -> Problem:
 
 
 def all_patterns(p: Problem, base: np.ndarray, slope: np.ndarray) -> Patterns:
-    patterns = Patterns.within(p, load_limits(p, np.ones(3)), base, slope)
+    patterns = Patterns.within(p, load_limits(p, np.ones(3)), base, slope, 10.0)
     assert patterns is not None
     return patterns
 
@@ -106,7 +106,21 @@ def test_what_the_others_cannot_hold_bounds_a_pattern_from_below(problem_of):
 
 def test_more_patterns_than_may_be_stored_are_none(q2_scaled):
     p = Problem.of(*q2_scaled(8, 8))
-    assert Patterns.within(p, load_limits(p, np.ones(3)), *JOINT, most=100) is None
+    assert Patterns.within(p, load_limits(p, np.ones(3)), *JOINT, 1.0, most=100, windows=()) is None
+
+
+def test_a_bound_from_the_dearest_patterns_alone_is_checked_against_all(q2_scaled):
+    """256 tasks, network: 12,559 patterns up to 0.2855; 7,000 do not hold them all, and prove the same."""
+    p = Problem.of(*q2_scaled(16, 16))
+    ray = Ray(np.array([1.0, 1, 0]), np.array([0, 0, 1.0]))
+    limits = ray.limits(p, 0.2855)
+    full = Patterns.within(p, limits, ray.base, ray.slope, 0.2855)
+    few = Patterns.within(p, limits, ray.base, ray.slope, 0.2855, most=7000)
+    assert full is not None and few is not None
+    assert (full.complete, few.complete) == (True, False)
+    assert len(few) <= 7000 < len(full)
+    bounds = [ConfigurationLp(patterns).smallest(Budget()).bound for patterns in (full, few)]
+    assert bounds == pytest.approx([0.2826724, 0.2826724], abs=1e-6)
 
 
 @settings(max_examples=300, deadline=None)
@@ -128,6 +142,10 @@ def test_every_plan_is_made_of_patterns_and_costs_no_less_than_the_bound(p: Prob
         assert answer.exact
         assert answer.bound is not None
         assert answer.bound <= min(reached) + 1e-9
+        few = Patterns.within(p, load_limits(p, np.ones(3)), base, slope, patterns.reach[-1], most=len(patterns) - 1)
+        if few is not None:
+            assert not few.complete
+            assert (ConfigurationLp(few).smallest(Budget()).bound or 0.0) <= min(reached) + 1e-9
 
 
 @pytest.mark.slow
@@ -165,13 +183,13 @@ def test_thresholds_are_called_infeasible_only_when_no_plan_meets_them(p: Proble
     plans = every_plan(p)
     met = bool(len(plans)) and bool((costs(p, plans) <= np.array(alpha) + 1e-12).all(axis=1).any())
     limits = load_limits(p, np.array(alpha))
-    patterns = Patterns.within(p, limits, np.array(alpha), np.zeros(3))
+    patterns = Patterns.within(p, limits, np.array(alpha), np.zeros(3), 1.0)
     assert patterns is not None
     answer = ConfigurationLp(patterns).smallest(Budget())
     if met:
         assert answer.mixture is not None
     if answer.mixture is None:
-        assert answer.exact
+        assert answer.impossible
         assert first_feasible(p, np.array(alpha), Budget()).verdict is Verdict.INFEASIBLE
 
 
