@@ -20,7 +20,8 @@ def publish(run: PipelineRun) -> str:
 
 def store_version(run: PipelineRun, content: PlanContent, tuned: TunedScaling) -> Plan:
     """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow."""
-    plan = PlanStore(run.workspace).publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
+    store = PlanStore(run.workspace)
+    plan = store.publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
     model = planning_model(run)
     subject = Subject(
         plan=plan,
@@ -29,6 +30,7 @@ def store_version(run: PipelineRun, content: PlanContent, tuned: TunedScaling) -
         scaling=tuned.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
         surrogate=model.surrogate,
+        previous=None if plan.difference is None else store.get(plan.job, plan.difference.from_version),
     )
     report = render(subject)
     run.workspace.write_bytes(report_key(plan.job, plan.version), report.encode())

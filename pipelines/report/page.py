@@ -7,6 +7,7 @@ from plotly.offline import get_plotlyjs
 from pipelines.report.capacity import capacity_figure, capacity_info
 from pipelines.report.dataflow import dataflow_figure, dataflow_info
 from pipelines.report.exploration import exploration_figure, exploration_info
+from pipelines.report.front import front_figure, front_info
 from pipelines.report.placement import placement_figure, placement_info
 from pipelines.report.scaling_curve import curve_figure, curve_info
 from pipelines.report.subject import Subject
@@ -23,6 +24,7 @@ def figures(subject: Subject) -> dict[str, Figure]:
         "capacity": capacity_figure(capacity_info(subject)),
         "scaling-curve": curve_figure(curve_info(subject)),
         "placement": placement_figure(placement_info(subject)),
+        "front": front_figure(front_info(subject)),
         "exploration": exploration_figure(exploration_info(subject)),
     }
 

@@ -1,20 +1,33 @@
-"""Where every task runs, and what each worker carries."""
+"""Where every task runs, and what each worker carries, before and after."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pipelines.report.style import LOAD_COLOURS, PALETTE, layout
+from models.placement.cost import as_array, load_limits, worker_loads
+from models.placement.problem import DIMENSIONS, Floats, Problem
+from models.placement.stable import running_counts
+from models.plan import Placement, Plan
+from pipelines.report.style import LOAD_COLOURS, NEUTRAL, PALETTE, layout
 from pipelines.report.subject import Subject
+
+SYMBOLS: Final = {"cpu": "circle", "io": "square", "net": "diamond"}
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """One worker: its slots in order (None where free), and its loads as shares of the busiest worker's."""
+    """One worker: its slots in order (None where free), which of these tasks started here, and its loads.
+
+    A load is a share of the limit that the threshold gives (Eq. 10) or, where nothing is limited, of the worst load
+    that any placement could have; network counts what leaves the worker.
+    """
 
     name: str
     slots: tuple[str | None, ...]
+    started: tuple[bool, ...]
     cpu: float
     io: float
     net: float
@@ -24,66 +37,129 @@ class WorkerInfo:
 class PlacementInfo:
     operators: tuple[str, ...]
     workers: tuple[WorkerInfo, ...]
+    limited: dict[str, bool]
+    """Whether a dimension's loads are shares of a limit."""
+    version: int
+    before: tuple[WorkerInfo, ...] = ()
+    """The previous version's tasks at the new rate, on the same workers; empty without one."""
+    before_version: int | None = None
 
 
 def placement_info(subject: Subject) -> PlacementInfo:
-    """Loads are the sums over a worker's tasks; network counts all that its tasks emit, local or not."""
-    loads = {o.name: o for o in subject.scaling.dataflow.operators}
-    order = {name: i for i, name in enumerate(subject.job.order)}
-    totals = {}
-    for worker in subject.cluster.workers:
-        tasks = subject.plan.placement.get(worker.name, {})
-        totals[worker.name] = tuple(
-            sum(count * getattr(loads[name], dimension) for name, count in tasks.items())
-            for dimension in ("cpu", "io", "net")
-        )
-    most = [max(total[d] for total in totals.values()) or 1.0 for d in range(3)]
+    """Workers in the order of the cluster; loads as the cost model counts them, at the plan's target rate."""
+    plan, previous = subject.plan, subject.previous
+    problem = Problem.of(subject.scaling.dataflow, subject.cluster)
+    limits = load_limits(problem, as_array(plan.thresholds))
+    scale = np.where(np.isfinite(limits) & (limits > 0), limits, problem.most)
+    ran = None if previous is None else previous.placement
+    return PlacementInfo(
+        operators=tuple(dict.fromkeys([*subject.job.order, *(previous.parallelism if previous else ())])),
+        workers=_workers(subject, problem, plan.placement, scale, ran),
+        limited={d: bool(np.isfinite(limits[k]) and limits[k] > 0) for k, d in enumerate(DIMENSIONS)},
+        version=plan.version,
+        before=() if previous is None else _before(subject, problem, previous, scale),
+        before_version=None if previous is None else previous.version,
+    )
+
+
+def _before(subject: Subject, problem: Problem, previous: Plan, scale: Floats) -> tuple[WorkerInfo, ...]:
+    """The previous version's tasks, among which what all tasks of an operator carry now is divided."""
+    tasks = np.array([max(1, previous.parallelism.get(name, 0)) for name in problem.operators], dtype=np.int64)
+    part, edges = problem.parallelism / tasks, problem.edges
+    old = replace(
+        problem,
+        parallelism=tasks,
+        loads=problem.loads * part,
+        edges=replace(
+            edges,
+            load=edges.load * part[edges.upstream],
+            forward=edges.forward & (tasks[edges.upstream] == tasks[edges.downstream]),
+        ),
+    )
+    return _workers(subject, old, previous.placement, scale, None)
+
+
+def _workers(
+    subject: Subject, problem: Problem, placement: Placement, scale: Floats, ran: Placement | None
+) -> tuple[WorkerInfo, ...]:
+    """The workers of the cluster with the tasks of a placement; those that `ran` lacks are marked as started."""
+    loads = worker_loads(problem, running_counts(problem, placement)) / np.where(scale > 0, scale, 1.0)[:, None]
     workers = []
-    for worker in subject.cluster.workers:
-        tasks = subject.plan.placement.get(worker.name, {})
-        used = [name for name in sorted(tasks, key=order.__getitem__) for _ in range(tasks[name])]
-        slots: list[str | None] = [*used, *[None] * (worker.slots - len(used))]
-        cpu, io, net = (total / top for total, top in zip(totals[worker.name], most, strict=True))
-        workers.append(WorkerInfo(worker.name, tuple(slots), cpu, io, net))
-    return PlacementInfo(subject.job.order, tuple(workers))
+    for w, worker in enumerate(subject.cluster.workers):
+        tasks, kept = placement.get(worker.name, {}), {} if ran is None else ran.get(worker.name, {})
+        names = [n for n in (*subject.job.order, *(t for t in tasks if t not in subject.job.order)) if n in tasks]
+        used = [(n, ran is not None and k >= kept.get(n, 0)) for n in names for k in range(tasks[n])]
+        free = max(0, worker.slots - len(used))
+        workers.append(
+            WorkerInfo(
+                name=worker.name,
+                slots=(*(n for n, _ in used), *[None] * free),
+                started=(*(new for _, new in used), *[False] * free),
+                **{d: float(loads[k, w]) for k, d in enumerate(DIMENSIONS)},
+            )
+        )
+    return tuple(workers)
 
 
 def placement_figure(info: PlacementInfo) -> go.Figure:
-    index = {name: i for i, name in enumerate(info.operators)}
-    slots = max(len(w.slots) for w in info.workers)
-    names = [w.name for w in info.workers]
-    grid = [[None if s is None else index[s] for s in w.slots] + [None] * (slots - len(w.slots)) for w in info.workers]
-    labels = [[s or "free" for s in w.slots] + [""] * (slots - len(w.slots)) for w in info.workers]
-    colours = _discrete(len(info.operators))
+    """Slots of every worker, before and after, with their loads beside; a dot marks a task that started there."""
+    sides = [(f"version {info.before_version}, at the new rate", info.before)] if info.before else []
+    sides.append((f"version {info.version}", info.workers))
+    titles = [title for name, _ in sides for title in (f"tasks in slots: {name}", "load against its limit")]
     figure = make_subplots(
-        rows=1, cols=2, column_widths=[0.68, 0.32], shared_yaxes=True, horizontal_spacing=0.03,
-        subplot_titles=("tasks in slots", "load, as share of the most loaded worker's"),
+        rows=1, cols=2 * len(sides), shared_yaxes=True, horizontal_spacing=0.025, subplot_titles=titles,
+        column_widths=[0.66, 0.34] * len(sides),
     )  # fmt: skip
+    slots = max(len(w.slots) for _, workers in sides for w in workers)
+    most = max([1.0, *(getattr(w, d) for _, workers in sides for w in workers for d in DIMENSIONS)])
+    for side, (_, workers) in enumerate(sides):
+        _draw_slots(figure, info.operators, workers, slots, 2 * side + 1)
+        _draw_loads(figure, info, workers, 1.05 * most, 2 * side + 2)
+    for position, name in enumerate(info.operators):
+        marker = {"color": PALETTE[position % len(PALETTE)], "symbol": "square", "size": 11}
+        figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=name, marker=marker), row=1, col=1)
+    figure.update_yaxes(range=[len(info.workers) - 0.5, -0.5], tickfont={"size": 9})
+    title = "Placement (a dot marks a task that starts where it did not run)" if info.before else "Placement"
+    return layout(figure, title, height=max(340, 180 + 14 * len(info.workers)))
+
+
+def _draw_slots(
+    figure: go.Figure, operators: tuple[str, ...], workers: tuple[WorkerInfo, ...], slots: int, column: int
+) -> None:
+    index = {name: i for i, name in enumerate(operators)}
+    padded = [[*w.slots, *[None] * (slots - len(w.slots))] for w in workers]
+    labels = [[s or ("free" if k < len(w.slots) else "") for k, s in enumerate(row)]
+              for w, row in zip(workers, padded, strict=True)]  # fmt: skip
+    marks = [["\u25cf" if k < len(w.started) and w.started[k] else "" for k in range(slots)] for w in workers]
     figure.add_trace(
         go.Heatmap(
-            z=grid, x=[str(i + 1) for i in range(slots)], y=names, customdata=labels, colorscale=colours,
-            zmin=-0.5, zmax=len(info.operators) - 0.5, xgap=1, ygap=1, showscale=False,
-            hovertemplate="%{y}, slot %{x}: %{customdata}<extra></extra>",
+            z=[[None if s is None else index[s] for s in row] for row in padded],
+            x=[str(k + 1) for k in range(slots)], y=[w.name for w in workers], customdata=labels,
+            text=marks, texttemplate="%{text}", textfont={"color": "white", "size": 9},
+            colorscale=_discrete(len(operators)), zmin=-0.5, zmax=len(operators) - 0.5, xgap=1, ygap=1,
+            showscale=False, hovertemplate="%{y}, slot %{x}: %{customdata} %{text}<extra></extra>",
         ),
-        row=1, col=1,
+        row=1, col=column,
     )  # fmt: skip
-    for name, position in index.items():
-        figure.add_trace(
-            go.Scatter(x=[None], y=[None], mode="markers", name=name,
-                       marker={"color": PALETTE[position % len(PALETTE)], "symbol": "square", "size": 11}),
-            row=1, col=1,
-        )  # fmt: skip
-    for dimension, symbol in (("cpu", "circle"), ("io", "square"), ("net", "diamond")):
+
+
+def _draw_loads(
+    figure: go.Figure, info: PlacementInfo, workers: tuple[WorkerInfo, ...], most: float, column: int
+) -> None:
+    for dimension, symbol in SYMBOLS.items():
+        of = "share of its limit" if info.limited[dimension] else "share of the worst there can be; not limited"
         figure.add_trace(
             go.Scatter(
-                x=[getattr(w, dimension) for w in info.workers], y=names, mode="markers", name=f"{dimension} load",
-                marker={"symbol": symbol, "size": 7, "color": LOAD_COLOURS[dimension], "line": {"width": 1, "color": "white"}},
+                x=[getattr(w, dimension) for w in workers], y=[w.name for w in workers], mode="markers",
+                name=f"{dimension} load", legendgroup=dimension, showlegend=column == 2,
+                hovertemplate=f"%{{y}}: {dimension} %{{x:.1%}}<br>{of}<extra></extra>",
+                marker={"symbol": symbol, "size": 7, "color": LOAD_COLOURS[dimension],
+                        "line": {"width": 1, "color": "white"}},
             ),
-            row=1, col=2,
+            row=1, col=column,
         )  # fmt: skip
-    figure.update_xaxes(range=[0, 1.05], tickformat=".0%", row=1, col=2)
-    figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickfont={"size": 9})
-    return layout(figure, "Placement", height=max(340, 180 + 14 * len(info.workers)))
+    figure.add_vline(x=1, line={"color": NEUTRAL, "dash": "dash", "width": 1}, row=1, col=column)
+    figure.update_xaxes(range=[0, most], tickformat=".0%", row=1, col=column)
 
 
 def _discrete(count: int) -> list[list[float | str]]:

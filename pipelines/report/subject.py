@@ -20,6 +20,8 @@ class Subject:
     scaling: Scaling
     exploration: ExplorationRecord
     surrogate: Surrogate
+    previous: Plan | None = None
+    """The version that the plan takes the place of."""
 
     @property
     def dataset(self) -> Dataset:

@@ -121,3 +121,16 @@ def subject(job: Job, exploration: ExplorationRecord) -> Subject:
         exploration=exploration,
         surrogate=fit("linear", Dataset.of(exploration.observations)),
     )
+
+
+@pytest.fixture
+def previous(subject: Subject) -> Plan:
+    """The version before: two tasks of the map, one on either worker."""
+    tasks = {"source": 1, "map": 2, "sink": 1}
+    fields = {
+        "task_slots": 3,
+        "total_slots": 4,
+        "operators": tuple(o.model_copy(update={"parallelism": tasks[o.name]}) for o in subject.plan.operators),
+        "placement": {"tm-1": {"source": 1, "map": 1}, "tm-2": {"map": 1, "sink": 1}},
+    }
+    return subject.plan.model_copy(update=fields)

@@ -1,11 +1,15 @@
 """What the figures say, before anything is drawn."""
 
+from dataclasses import replace
+
 import pytest
 
+from models.plan import Plan
 from pipelines.report import Subject
 from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info
 from pipelines.report.exploration import exploration_info
+from pipelines.report.front import front_info
 from pipelines.report.placement import placement_info
 from pipelines.report.scaling_curve import curve_info
 
@@ -41,14 +45,61 @@ def test_the_curve_reaches_beyond_the_plan_and_holds_every_measurement(subject: 
     assert all(p.low < p.mst < p.high for p in info.curve)
 
 
-def test_every_slot_shows_its_task_and_loads_are_relative_to_the_busiest_worker(subject: Subject) -> None:
-    first, second = placement_info(subject).workers
+def test_every_slot_shows_its_task_and_loads_are_shares_of_their_limits(subject: Subject) -> None:
+    info = placement_info(subject)
+    first, second = info.workers
     assert first.slots == ("source", "map", "map", None)
     assert second.slots == ("map", "sink", None, None)
-    # CPU: the source's task takes 2 cores, each map's 2/3, the sink's 2.
-    assert first.cpu == pytest.approx(1.0)
-    assert second.cpu == pytest.approx((2 / 3 + 2) / (2 + 4 / 3))
+    # CPU: the source's task takes 2 cores, each map's 2/3, the sink's 2; the mean is 3, four slots hold at most 16/3.
+    limit = 3 + 0.2 * (16 / 3 - 3)
+    assert first.cpu == pytest.approx((2 + 4 / 3) / limit)
+    assert second.cpu == pytest.approx((2 / 3 + 2) / limit)
     assert (first.io, second.io) == (0, 0)
+    # Network: at most 40 kB/s, of which 0.4 is allowed. A third of the source's 20 leaves tm-1, and all of its maps'.
+    assert first.net == pytest.approx((20 / 3 + 40 / 3) / 16)
+    assert second.net == pytest.approx(0)
+    assert info.limited == {"cpu": True, "io": False, "net": True}
+    assert (info.before, info.before_version) == ((), None)
+    assert not any(first.started)
+
+
+def test_before_and_after_show_what_started(subject: Subject, previous: Plan) -> None:
+    info = placement_info(replace(subject, previous=previous))
+    assert info.before_version == 1
+    assert [w.slots for w in info.before] == [("source", "map", None, None), ("map", "sink", None, None)]
+    assert [w.started for w in info.workers] == [(False, False, True, False), (False,) * 4]
+    # Two tasks of the map would carry 1 core each at the new rate, three carry 2/3.
+    limit = 3 + 0.2 * (16 / 3 - 3)
+    assert [w.cpu for w in info.before] == pytest.approx([3 / limit, 3 / limit])
+
+
+def test_tasks_of_workers_and_operators_that_are_gone_do_not_break_the_picture(
+    subject: Subject, previous: Plan
+) -> None:
+    placement = {"gone": {"source": 1}, "tm-1": {"map": 1}, "tm-2": {"map": 1, "old": 1}}
+    operators = (*previous.operators[:2], previous.operators[2].model_copy(update={"name": "old"}))
+    before = previous.model_copy(update={"placement": placement, "operators": operators})
+    info = placement_info(replace(subject, previous=before))
+    assert info.operators == ("source", "map", "sink", "old")
+    assert info.before[1].slots == ("map", "old", None, None)
+    assert info.workers[0].started == (True, False, True, False)
+
+
+def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subject: Subject) -> None:
+    info = front_info(subject)
+    assert info.chosen == subject.plan.cost
+    assert (info.exact, info.note) == (True, "exact")
+    assert [(b.policy, b.seed) for b in info.baselines] == [(p, s) for p in ("default", "evenly") for s in range(10)]
+    for b in info.baselines:
+        assert any(all(getattr(c, d) <= getattr(b.cost, d) + 1e-9 for d in ("cpu", "io", "net")) for c in info.front)
+    # Best in CPU: source and a map against sink and two maps, 10/3 of at most 16/3 where 3 is even.
+    assert info.front[0].cpu == pytest.approx((10 / 3 - 3) / (16 / 3 - 3))
+
+
+def test_a_front_that_was_cut_short_says_so(subject: Subject) -> None:
+    info = front_info(subject, search_s=1e-9)
+    assert not info.exact
+    assert "there may be better" in info.note
 
 
 def test_the_history_follows_the_steps(subject: Subject) -> None:

@@ -1,10 +1,12 @@
 """The page as a browser gets it."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from models.plan import Plan
 from pipelines.report import Subject, render
 from pipelines.report.page import figures
 
@@ -36,6 +38,16 @@ def test_every_figure_is_on_the_page(subject: Subject, html: str) -> None:
     parser = _Links()
     parser.feed(html)
     assert parser.ids >= figures(subject).keys()
+
+
+def test_the_placement_stands_beside_the_one_before(subject: Subject, previous: Plan) -> None:
+    alone = figures(subject)["placement"]
+    both = figures(replace(subject, previous=previous))["placement"]
+    assert [sum(trace.type == "heatmap" for trace in figure.data) for figure in (alone, both)] == [1, 2]
+    assert [note.text for note in both.layout.annotations if "slots" in note.text] == [
+        "tasks in slots: version 1, at the new rate",
+        "tasks in slots: version 1",
+    ]
 
 
 def test_words_from_elsewhere_are_escaped(html: str) -> None:
