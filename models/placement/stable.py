@@ -7,8 +7,8 @@ on which nothing runs stands for any other of its type. With r_wi the tasks that
 
 and must cost at most (1 + tolerance) x threshold in each dimension. Three candidates are compared: the best plan with
 its workers matched to what they run (an assignment problem), and two tabu searches, from there and from the plan that
-lets everything run on. Where few enough patterns (rows of x within the limits) exist, a mixed-integer program over
-them gives the fewest moves, or a bound.
+lets everything run on. Then a mixed-integer program over patterns (rows of x within the limits) looks for fewer moves:
+over all patterns where there are few enough, which proves the number or a bound; else over those near what runs.
 """
 
 from typing import Final
@@ -87,10 +87,10 @@ def fewest_moves(
     if (costs(problem, matched) > allowed + TOLERANCE).any():
         raise InvalidInput(f"the best placement must be within the thresholds, but it costs {costs(problem, matched)}")
     least = fewest_possible(problem, now)
-    stay = let_run(problem, now)
+    stay = let_run(problem, now, load_limits(problem, allowed))
     counts = _search(problem, now, matched, stay, allowed, least, seed)
     if moves_of(counts, now) > least and not budget.spent:
-        other, bound = solve(problem, now, allowed, budget)
+        other, bound = solve(problem, now, allowed, counts, budget)
         if other is not None and moves_of(other, now) < moves_of(counts, now):
             counts = other
         least = min(max(least, bound), moves_of(counts, now))
@@ -149,19 +149,23 @@ def match_workers(problem: Problem, counts: Ints, running: Ints) -> Ints:
     return matched
 
 
-def let_run(problem: Problem, running: Ints) -> Ints | None:
+def let_run(problem: Problem, running: Ints, limits: Floats) -> Ints | None:
     """All that can runs on, (W, n): too many tasks stop on the most loaded workers, new ones start on the least loaded.
+
+    Args:
+        limits: (3,) loads that a worker should keep to, which may be infinite; what is loaded is judged by them.
 
     Returns:
         None where memory leaves no place for a task.
     """
     counts = running.copy()
-    for i in np.flatnonzero(counts.sum(axis=0) > problem.parallelism):
+    heavy_first = np.argsort(-(problem.loads / np.maximum(problem.most, 1e-300)[:, None]).max(axis=0), kind="stable")
+    for i in heavy_first:
         for _ in range(int(counts[:, i].sum() - problem.parallelism[i])):
-            counts[_most_loaded(problem, counts, counts[:, i] > 0), i] -= 1
+            pressure = np.where(counts[:, i] > 0, _pressure(problem, counts, limits), -np.inf)
+            counts[int(np.argmax(pressure)), i] -= 1
     while len(over := np.flatnonzero(~_fits(problem, counts))):
         counts[over[0], np.argmax(np.where(counts[over[0]] > 0, problem.memory_mb, -1.0))] -= 1
-    heavy_first = np.argsort(-(problem.loads / np.maximum(problem.most, 1e-300)[:, None]).max(axis=0), kind="stable")
     for i in heavy_first:
         for _ in range(int(problem.parallelism[i] - counts[:, i].sum())):
             more = counts.copy()
@@ -169,7 +173,7 @@ def let_run(problem: Problem, running: Ints) -> Ints | None:
             open_ = _fits(problem, more)
             if not open_.any():
                 return None
-            counts[int(np.argmin(np.where(open_, _pressure(problem, more), np.inf))), i] += 1
+            counts[int(np.argmin(np.where(open_, _pressure(problem, more, limits), np.inf))), i] += 1
     return counts
 
 
@@ -179,15 +183,12 @@ def _fits(problem: Problem, counts: Ints) -> Bools:
     return np.asarray((counts.sum(axis=1) <= problem.slots) & memory)
 
 
-def _pressure(problem: Problem, counts: Ints) -> Floats:
-    """(W,): the highest of a worker's loads, each on the scale of its cost."""
+def _pressure(problem: Problem, counts: Ints, limits: Floats) -> Floats:
+    """(W,): how far the loads of a worker lie above (or, below 0, within) the limits, in units of cost; the highest."""
     span = problem.most - problem.least
-    scale = np.where(span > 0, span, np.inf)
-    return np.asarray(((worker_loads(problem, counts) - problem.least[:, None]) / scale[:, None]).max(axis=0))
-
-
-def _most_loaded(problem: Problem, counts: Ints, among: Bools) -> int:
-    return int(np.argmax(np.where(among, _pressure(problem, counts), -np.inf)))
+    limited = np.isfinite(limits) & (span > 0)
+    goal = np.where(limited, limits, problem.least)[:, None]
+    return np.asarray(((worker_loads(problem, counts) - goal) / np.where(span > 0, span, np.inf)[:, None]).max(axis=0))
 
 
 def _search(

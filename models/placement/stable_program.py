@@ -8,6 +8,7 @@ The network load is not linear in the tasks of a worker, but it is a number for 
 """
 
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -20,38 +21,72 @@ from models.placement.problem import Floats, Ints, Problem
 
 MOST_PATTERNS: Final = 25_000
 """Patterns for which the program is set up, all groups together."""
+MOST_NEARBY: Final = 60_000
+"""The same for the program over patterns near what runs."""
+RADIUS: Final = 2
+"""Tasks that such a pattern may lose, and gain."""
 NODES: Final = 2000
 """Nodes of its branch and bound, at most."""
 
 
-def solve(problem: Problem, running: Ints, allowed: Floats, budget: Budget) -> tuple[Ints | None, int]:
+def solve(problem: Problem, running: Ints, allowed: Floats, known: Ints, budget: Budget) -> tuple[Ints | None, int]:
     """The plan (W, n) with the fewest moves that the program found, and the moves that it proved necessary.
+
+    Where there are too many patterns, those near what runs and those of the known plan are used, and nothing is proved.
 
     Args:
         running: (W, n) tasks that run now.
         allowed: (3,) largest costs.
+        known: (W, n) a plan within them.
 
     Returns:
-        None and 0 where there are too many patterns, or nothing was found or proved within the budget.
+        None and 0 where nothing was found or proved within the budget.
     """
     kinds = np.column_stack([problem.worker_type, running])
     _, first, group = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
     limits = load_limits(problem, allowed)
-    patterns: list[Ints] = []
-    for w in first:
-        rows = _patterns(problem, int(w), limits, MOST_PATTERNS - sum(map(len, patterns)))
-        if rows is None:
+    patterns = _all_patterns(problem, first, limits)
+    complete = patterns is not None
+    if patterns is None:
+        patterns = [_nearby(problem, int(w), limits, running[w], known) for w in first]
+        if sum(map(len, patterns)) > MOST_NEARBY:
             return None, 0
-        patterns.append(rows)
     owner = np.repeat(np.arange(len(first)), [len(rows) for rows in patterns])
     rows = np.concatenate(patterns)
     times, bound = _solve(problem, rows, owner, np.bincount(group.ravel()), running[first], budget)
+    bound = bound if complete else 0
     if times is None:
         return None, bound
     counts = np.zeros_like(running)
     for g in range(len(first)):
         counts[group.ravel() == g] = np.repeat(rows[owner == g], times[owner == g], axis=0)
     return counts, bound
+
+
+def _all_patterns(problem: Problem, workers: Ints, limits: Floats) -> list[Ints] | None:
+    """Every pattern of each of these workers; None where there are too many."""
+    patterns: list[Ints] = []
+    for w in workers:
+        rows = _patterns(problem, int(w), limits, MOST_PATTERNS - sum(map(len, patterns)))
+        if rows is None:
+            return None
+        patterns.append(rows)
+    return patterns
+
+
+def _nearby(problem: Problem, w: int, limits: Floats, running: Ints, known: Ints) -> Ints:
+    """Patterns of worker w that differ from what runs on it by few tasks out and in, and the rows of a known plan."""
+    n = len(problem.operators)
+    changes = np.unique(
+        [np.bincount(np.array(c, dtype=np.int64), minlength=n + 1)[:n] for c in product(range(n + 1), repeat=RADIUS)],
+        axis=0,
+    )
+    less = np.unique(np.maximum(running - changes, 0), axis=0)
+    rows = np.unique(np.concatenate([(less[:, None] + changes).reshape(-1, n), known]), axis=0)
+    loads = worker_loads(replace(problem, capacity=problem.capacity[:, w : w + 1]), rows[:, None, :])[..., 0]
+    fits = (rows <= problem.parallelism).all(axis=1) & (rows.sum(axis=1) <= problem.slots[w])
+    fits &= (loads <= limits * (1 + TOLERANCE)).all(axis=1)
+    return np.asarray(rows[fits & (rows @ problem.memory_mb <= problem.memory_limit_mb[w] * (1 + TOLERANCE))])
 
 
 def _solve(

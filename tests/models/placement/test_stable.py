@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
-from models.placement import tune
+from models.placement import stable_program, tune
+from models.placement.budget import Budget
 from models.placement.cost import as_array, costs
 from models.placement.problem import Problem
 from models.placement.search import enumerate_plans
@@ -84,10 +85,10 @@ def test_workers_are_matched_within_their_type():
 
 def test_memory_can_keep_tasks_from_running_on(chain, equal_workers):
     p = Problem.of(chain(4, memory_mb=[300.0]), equal_workers(2, 4, memory_mb=700))
-    assert let_run(p, np.array([[4], [0]])).tolist() == [[2], [2]]  # type: ignore[union-attr]
+    assert let_run(p, np.array([[4], [0]]), np.ones(3)).tolist() == [[2], [2]]  # type: ignore[union-attr]
     # The task of 600 fits only if both of 300 share a worker, but each runs on its own.
     p = Problem.of(chain(2, 1, memory_mb=[300.0, 600.0]), equal_workers(2, 4, memory_mb=700))
-    assert let_run(p, np.array([[1, 0], [1, 0]])) is None
+    assert let_run(p, np.array([[1, 0], [1, 0]]), np.ones(3)) is None
     placed = {"tm-1": {"a": 2}, "tm-2": {"b": 1}}
     dataflow, cluster = chain(2, 1, memory_mb=[300.0, 600.0]), equal_workers(2, 4, memory_mb=700)
     stable = fewest_moves(dataflow, cluster, {"tm-1": {"a": 1}, "tm-2": {"a": 1}}, placed, ANYTHING)
@@ -147,6 +148,21 @@ def test_a_large_replan_moves_little(q2_scaled):
     assert stable.gap == pytest.approx(1 - stable.least_moves / stable.moves)
     assert (as_array(stable.cost) <= as_array(stable.allowed) + 1e-9).all()
     assert stable == after(dataflow, cluster, running)
+
+
+def test_with_too_many_patterns_those_near_what_runs_are_used(q2_scaled, monkeypatch):
+    (before, _), (dataflow, cluster) = q2_scaled(4, 4, 12), q2_scaled(4, 4)
+    running = tune(before, cluster).placement
+    exact = after(dataflow, cluster, running)
+    monkeypatch.setattr(stable_program, "MOST_PATTERNS", 10)
+    p = Problem.of(dataflow, cluster)
+    now, known = running_counts(p, running), p.counts(tune(dataflow, cluster).placement)
+    counts, bound = stable_program.solve(p, now, as_array(exact.allowed), known, Budget())
+    assert bound == 0  # nothing is proved
+    assert np.maximum(counts - now, 0).sum() == exact.moves == exact.least_moves
+    assert (costs(p, counts) <= as_array(exact.allowed) + 1e-9).all()
+    monkeypatch.setattr(stable_program, "MOST_NEARBY", 10)
+    assert stable_program.solve(p, now, as_array(exact.allowed), known, Budget()) == (None, 0)
 
 
 @pytest.mark.parametrize(
