@@ -31,6 +31,10 @@ MET: Final = 1e-8
 BLOCKS: Final = 32
 """Patterns that join the pool in a round, at most."""
 MOST_ROUNDS: Final = 200
+MORE_PATTERNS: Final = 200
+"""Patterns beside the pool that a random solution may use."""
+LEAST_SHARE: Final = 1e-12
+"""Of a worker; less is none."""
 
 
 @dataclass(frozen=True)
@@ -95,24 +99,24 @@ class ConfigurationLp:
                 break
             rows = self._next(low, high)
         if low < high:
-            bound = self._checked(price, float(reach[low]))
+            bound = self._checked(price, float(reach[low]), budget)
             return Certificate(bound, mixture is not None and bound == reach[high - 1], mixture)
-        return Certificate(None, mixture is None and self._impossible(price), mixture)
+        return Certificate(None, mixture is None and self._impossible(price, budget), mixture)
 
     def at_all(self, budget: Budget) -> Certificate:
         """Whether the primal has a solution at the largest t, without a bound below that."""
         answer = self.solve(len(self._patterns), budget)
         if isinstance(answer, Mixture):
             return Certificate(0.0, False, answer)
-        return Certificate(None, answer is not None and self._impossible(answer.price), None)
+        return Certificate(None, answer is not None and self._impossible(answer.price, budget), None)
 
-    def _impossible(self, price: Floats) -> bool:
+    def _impossible(self, price: Floats, budget: Budget) -> bool:
         """Whether these prices, which no stored patterns meet, are met by none at all."""
-        return self._checked(price, self._patterns.top) >= self._patterns.top
+        return self._checked(price, self._patterns.top, budget) >= self._patterns.top
 
-    def _checked(self, price: Floats, t: float) -> float:
+    def _checked(self, price: Floats, t: float, budget: Budget) -> float:
         """The t that these prices prove, up to the one that they prove for the patterns stored."""
-        return t if self._patterns.complete else self._patterns.check(price, t)
+        return t if self._patterns.complete else self._patterns.check(price, t, budget)
 
     def solve(self, rows: int, budget: Budget) -> "Mixture | Proof | None":
         """Solve the primal over the first `rows` patterns.
@@ -128,7 +132,7 @@ class ConfigurationLp:
             pool = self._pool[self._pool < rows]
             missing, shares, prices = self._primal(pool)
             if missing <= MET:
-                used = shares > 1e-12
+                used = shares > LEAST_SHARE
                 return Mixture(pool[used], shares[used])
             price, offset = prices[: len(parallelism)], prices[len(parallelism) :]
             asked = float(price @ parallelism)
@@ -143,16 +147,34 @@ class ConfigurationLp:
             self._pool = np.union1d(self._pool, dearer)
         return None
 
+    def another(self, t: float, seed: int) -> Mixture | None:
+        """Another solution of the primal at t, over the pool and some more patterns; a random one."""
+        rows = int(np.searchsorted(self._patterns.reach, t, side="right"))
+        random = np.random.default_rng(seed)
+        pool = np.union1d(self._pool[self._pool < rows], random.integers(0, rows, MORE_PATTERNS))
+        solved = linprog(
+            random.random(len(pool)), A_eq=self._columns(pool), b_eq=np.ones(len(self._asked)), method="highs-ds"
+        )
+        if solved.x is None:
+            return None
+        used = solved.x > LEAST_SHARE
+        return Mixture(pool[used], solved.x[used])
+
     def _primal(self, pool: Ints) -> tuple[float, Floats, Floats]:
         """Minimise what is missing or too much, as shares of what is asked: that, the y of the pool, and the prices."""
-        patterns, rows = self._patterns, len(self._asked)
-        columns = np.zeros((rows, len(pool)))
+        rows = len(self._asked)
+        columns = np.hstack([self._columns(pool), np.eye(rows), -np.eye(rows)])
+        cost = np.concatenate([np.zeros(len(pool)), np.ones(2 * rows)])
+        solved = linprog(cost, A_eq=columns, b_eq=np.ones(rows), method="highs-ds")
+        return float(solved.fun), solved.x[: len(pool)], solved.eqlin.marginals / self._asked
+
+    def _columns(self, pool: Ints) -> Floats:
+        """(n + T, K): what one worker with each pattern gives, as a share of what is asked."""
+        patterns = self._patterns
+        columns = np.zeros((len(self._asked), len(pool)))
         columns[: -self._kinds] = patterns.counts[pool].T
         columns[len(patterns.parallelism) + patterns.kind[pool], np.arange(len(pool))] = 1.0
-        scaled = np.hstack([columns / self._asked[:, None], np.eye(rows), -np.eye(rows)])
-        cost = np.concatenate([np.zeros(len(pool)), np.ones(2 * rows)])
-        solved = linprog(cost, A_eq=scaled, b_eq=np.ones(rows), method="highs-ds")
-        return float(solved.fun), solved.x[: len(pool)], solved.eqlin.marginals / self._asked
+        return np.asarray(columns / self._asked[:, None])
 
     def _next(self, low: int, high: int) -> int:
         """Rows to try next: about half of those in question, all with the same t together."""

@@ -53,7 +53,7 @@ def _by_certificate(problem: Problem, thresholds: Floats, limits: Floats, budget
     unknown = Found(Verdict.UNKNOWN, None)
     slope = np.where((thresholds > 0) & (thresholds < 1), thresholds, 0.0)
     base = np.where(slope > 0, 0.0, thresholds)
-    patterns = None if budget.spent else Patterns.within(problem, limits, base, slope, 1.0)
+    patterns = None if budget.spent else Patterns.within(problem, limits, base, slope, 1.0, budget=budget)
     if patterns is None:
         return unknown
     answer = ConfigurationLp(patterns).at_all(budget)

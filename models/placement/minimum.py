@@ -7,14 +7,14 @@ Every plan found lowers t to its own cost, and every exhausted search tree raise
 lies half way, or right below t once half way has failed. So the answer is the cost of a plan, not a point of a grid.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from models.placement.budget import Budget
-from models.placement.certificate import ConfigurationLp
+from models.placement.certificate import ConfigurationLp, Mixture
 from models.placement.cost import SAME, TOLERANCE, costs, load_limits
 from models.placement.patterns import WINDOWS, Patterns
 from models.placement.problem import Floats, Ints, Problem
@@ -22,10 +22,8 @@ from models.placement.repair import Repair
 from models.placement.rounding import rounded, whole
 from models.placement.search import Verdict, search_first
 
-SHARES: Final = (0.0, 0.001, 0.01, 0.05, 0.25)
+SHARES: Final = (0.0, 0.01, 0.1, 0.4)
 """Targets for the plan that the LP leads to, as shares of the way from the bound to the best plan so far."""
-WHOLE_SHARES: Final = (0.0, 0.01)
-"""Where the integer program is tried, too."""
 CLOSE: Final = 0.01
 """Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
@@ -40,6 +38,8 @@ class Effort:
     """Steps from the best plan so far, for a target half way."""
     repair_steps_at_end: int = 3000
     """Steps for the target right below the best plan, from that plan and again from longest processing time first."""
+    roundings: int = 12
+    """Solutions of the configuration LP that are rounded for each target."""
     tries: int = 300_000
     """Tries in the search tree for a target half way."""
     tries_at_end: int = 3_000_000
@@ -109,18 +109,19 @@ def minimise(
     start = Minimum(ray.reach(costs(problem, best)), best, bound)
     if start.proved or budget.spent:
         return start
-    patterns = _patterns(problem, ray, start, ())
+    patterns = _patterns(problem, ray, start, budget, ())
     if patterns is None:
         start = _repaired(problem, ray, start, budget, effort, seed)
-        patterns = _patterns(problem, ray, start, WINDOWS)
+        patterns = _patterns(problem, ray, start, budget, WINDOWS)
     if patterns is not None and not budget.spent:
         start = _certified(problem, ray, start, patterns, budget, effort, seed)
     return _search(problem, ray, start, budget, effort, seed)
 
 
-def _patterns(problem: Problem, ray: Ray, best: Minimum, windows: Sequence[float]) -> Patterns | None:
+def _patterns(problem: Problem, ray: Ray, best: Minimum, budget: Budget, windows: Sequence[float]) -> Patterns | None:
     """Patterns that are better than t."""
-    return Patterns.within(problem, ray.limits(problem, best.t), ray.base, ray.slope, best.t, windows=windows)
+    limits = ray.limits(problem, best.t)
+    return Patterns.within(problem, limits, ray.base, ray.slope, best.t, budget=budget, windows=windows)
 
 
 def _repaired(problem: Problem, ray: Ray, best: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
@@ -141,24 +142,45 @@ def _certified(
     problem: Problem, ray: Ray, best: Minimum, patterns: Patterns, budget: Budget, effort: Effort, seed: int
 ) -> Minimum:
     """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
-    answer = ConfigurationLp(patterns).smallest(budget)
+    lp = ConfigurationLp(patterns)
+    answer = lp.smallest(budget)
     if answer.mixture is None:
         return Minimum(best.t, best.counts, best.t) if answer.impossible else best
     bound = max(best.bound, answer.bound or 0.0)
-    start = rounded(problem, patterns, answer.mixture)
-    t, counts = best.t, best.counts
+    reached = float(patterns.reach[answer.mixture.rows].max())
     for share in SHARES:
-        target = bound + share * (t - bound)
-        repair = Repair(problem, ray.limits_at(problem, target), seed, start)
-        if repair.run(effort.repair_steps):
-            plan: Ints | None = repair.counts
-        elif share in WHOLE_SHARES and not budget.spent:
-            plan = whole(problem, patterns, answer.mixture, target, budget.left)
-        else:
-            plan = None
-        if plan is not None and ray.reach(costs(problem, plan)) < t:
-            return Minimum(ray.reach(costs(problem, plan)), plan, bound)
-    return Minimum(t, counts, bound)
+        target = reached + share * (best.t - reached)
+        for plan in _plans_at(problem, ray, patterns, lp, answer.mixture, target, budget, effort, seed):
+            t = ray.reach(costs(problem, plan))
+            if t < best.t:
+                return Minimum(t, plan, bound)
+    return Minimum(best.t, best.counts, bound)
+
+
+def _plans_at(
+    problem: Problem,
+    ray: Ray,
+    patterns: Patterns,
+    lp: ConfigurationLp,
+    mixture: Mixture,
+    t: float,
+    budget: Budget,
+    effort: Effort,
+    seed: int,
+) -> Iterator[Ints]:
+    """Plans up to t: solutions of the LP rounded and repaired, then one of whole patterns."""
+    limits = ray.limits_at(problem, t)
+    for attempt in range(effort.roundings):
+        if budget.spent:
+            return
+        other = mixture if attempt == 0 else lp.another(t, seed + attempt)
+        if other is not None:
+            repair = Repair(problem, limits, seed + attempt, rounded(problem, patterns, other))
+            if repair.run(effort.repair_steps):
+                yield repair.counts
+    plan = None if budget.spent else whole(problem, patterns, mixture, t, budget.left)
+    if plan is not None:
+        yield plan
 
 
 def _search(problem: Problem, ray: Ray, start: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:

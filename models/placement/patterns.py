@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
+from models.placement.budget import Budget
 from models.placement.cost import SAME, TOLERANCE
 from models.placement.pattern_kernel import Counts, Room, Scale, enumerate_patterns
 from models.placement.problem import Floats, Ints, Problem
@@ -21,6 +22,8 @@ MOST_PATTERNS: Final = 2_000_000
 """Patterns that are stored at most."""
 MOST_TRIES: Final = 60_000_000
 """Tries to find them, some 10 ns each."""
+TRIES_PER_SECOND: Final = 20_000_000
+"""On a slow machine; used only when the time runs out."""
 WINDOWS: Final = (0.1, 0.03, 0.01)
 """Where there are too many, those are stored whose t lies this share below the largest."""
 RANGES: Final = 1024
@@ -70,12 +73,14 @@ class Patterns:
         slope: Floats,
         t: float,
         *,
+        budget: Budget | None = None,
         most: int = MOST_PATTERNS,
         windows: Sequence[float] = WINDOWS,
     ) -> Self | None:
         """The patterns with loads up to `limits` (3,), which hold up to t on the ray base + t slope.
 
         Args:
+            budget: limits the tries to the time that is left.
             windows: shares of t, falling.
 
         Returns:
@@ -84,13 +89,13 @@ class Patterns:
         """
         spaces, top = _spaces(problem, limits, base, slope), t * (1 + 1e-6) + 1e-9
         for from_t in (0.0, *((1 - window) * t for window in windows)):
-            stored = _stored(spaces, from_t, most)
+            stored = _stored(spaces, from_t, most, _tries(budget))
             if stored is not None:
                 workers = np.bincount(problem.worker_type)
                 return cls(*stored, workers, problem.parallelism, from_t == 0.0, top, spaces)
         return None
 
-    def check(self, price: Floats, t: float) -> float:
+    def check(self, price: Floats, t: float, budget: Budget) -> float:
         """The largest t, up to the one given, below which workers cannot hold what all tasks cost at this price (n,).
 
         Every pattern is looked at, stored or not.
@@ -101,7 +106,7 @@ class Patterns:
         for space, workers in zip(self.spaces, self.workers, strict=True):
             best = np.full(RANGES, -np.inf)
             _, complete = enumerate_patterns(
-                space.room, space.scale, 0.0, *nothing, price[space.order], t, best, MOST_TRIES
+                space.room, space.scale, 0.0, *nothing, price[space.order], t, best, _tries(budget)
             )
             if not complete:
                 return 0.0
@@ -110,14 +115,20 @@ class Patterns:
         return t if not len(met) else t * float(met[0]) / RANGES
 
 
-def _stored(spaces: Sequence[Space], from_t: float, most: int) -> tuple[Counts, Ints, Floats] | None:
+def _tries(budget: Budget | None) -> int:
+    """Tries that the time left allows for."""
+    left = None if budget is None else budget.left
+    return MOST_TRIES if left is None else min(MOST_TRIES, int(left * TRIES_PER_SECOND))
+
+
+def _stored(spaces: Sequence[Space], from_t: float, most: int, tries: int) -> tuple[Counts, Ints, Floats] | None:
     """Counts, types and t of the patterns from `from_t` on, by rising t; None where there are too many."""
     n = len(spaces[0].order)
     counts, reach = np.empty((most, n), dtype=np.int16), np.empty(most)
     kinds, kept = [], 0
     for kind, space in enumerate(spaces):
         found, complete = enumerate_patterns(
-            space.room, space.scale, from_t, counts[kept:], reach[kept:], np.zeros(n), 0.0, np.empty(0), MOST_TRIES
+            space.room, space.scale, from_t, counts[kept:], reach[kept:], np.zeros(n), 0.0, np.empty(0), tries
         )
         if not complete:
             return None
