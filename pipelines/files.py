@@ -3,6 +3,7 @@
 import csv
 import io
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -54,6 +55,12 @@ def read_as(path: Path, model: type[Model]) -> Model:
     """
     document = _parse(path)
     return _validate(document.data, model, str(path), document.line_of)
+
+
+def read_as_one_of(path: Path, choose: Callable[[Any], type[Model]]) -> Model:
+    """Read a file and validate it as the model that `choose` names when it sees the parsed data; raises as `read_as`."""
+    document = _parse(path)
+    return _validate(document.data, choose(document.data), str(path), document.line_of)
 
 
 def validate_as(data: Any, model: type[Model], origin: str) -> Model:

@@ -43,7 +43,8 @@ def union(dataflows: Sequence[Dataflow]) -> Dataflow:
     if not dataflows:
         raise InvalidInput("a union needs at least one dataflow, but got none")
     names = [_joined(d.name, o.name) for d in dataflows for o in d.operators]
-    for name, count in Counter([d.name for d in dataflows]).items() | Counter(names).items():
+    for unique in ([d.name for d in dataflows], names):
+        name, count = Counter(unique).most_common(1)[0]
         if count > 1:
             raise InvalidInput(
                 f"names must be unique in a union of jobs, but {name!r} stands {count} times; rename one"

@@ -10,7 +10,6 @@ import typer
 from rich.table import Table
 
 from models.cluster import Cluster
-from models.dataflow import Dataflow
 from models.errors import InvalidInput, SluiceError
 from models.placement import PlacementResult, Tuning, count_plans, place, tune
 from models.placement.cost import worker_loads
@@ -20,6 +19,7 @@ from models.plan import CostVector, Placement
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json
 from pipelines.files import read_as
+from pipelines.graphs import read_graph
 
 
 class PolicyChoice(StrEnum):
@@ -30,7 +30,9 @@ class PolicyChoice(StrEnum):
     ODRP = "odrp"
 
 
-GraphArgument = Annotated[Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks.")]
+GraphArgument = Annotated[
+    Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks, or several.")
+]
 ClusterArgument = Annotated[Path, typer.Argument(metavar="CLUSTER", help="Workers and their slots.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Of random orders and ties; the same seed, the same answer.")]
 TimeLimitOption = Annotated[float, typer.Option("--time-limit", metavar="S", help="Stop searching after S seconds.")]
@@ -55,7 +57,8 @@ def place_command(
     as_json: JsonOption = False,
 ) -> None:
     """Choose a worker for every task of GRAPH on CLUSTER (CAPSys), or count the plans there are."""
-    dataflow, workers = read_as(graph, Dataflow), read_as(cluster, Cluster)
+    jobs, workers = read_graph(graph), read_as(cluster, Cluster)
+    dataflow = jobs.dataflow
     alpha = None if thresholds is None else parse_thresholds(thresholds)
     seconds = _time_limit(time_limit)
     if count:
@@ -67,7 +70,7 @@ def place_command(
         return
     result = place(dataflow, workers, policy.value, alpha, seed=seed, clock=time.monotonic, time_limit_s=seconds)
     if as_json:
-        print_json(result)
+        print_json(jobs.with_jobs(result))
     else:
         _print_result(result, Problem.of(dataflow, workers))
     if result.status == "unknown":
@@ -93,7 +96,8 @@ def tune_command(
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest thresholds that a placement of GRAPH on CLUSTER can meet (CAPSys section 5.2)."""
-    dataflow, workers = read_as(graph, Dataflow), read_as(cluster, Cluster)
+    jobs, workers = read_graph(graph), read_as(cluster, Cluster)
+    dataflow = jobs.dataflow
     if step is not None and not front:
         raise InvalidInput("--step goes with --front; add it, or leave the step out")
     if front:
@@ -106,7 +110,7 @@ def tune_command(
         return
     tuning = tune(dataflow, workers, seed=seed, clock=time.monotonic, time_limit_s=_time_limit(time_limit))
     if as_json:
-        print_json(tuning)
+        print_json(jobs.with_jobs(tuning))
     else:
         _print_tuning(tuning, Problem.of(dataflow, workers))
 

@@ -149,7 +149,7 @@ def test_memory_that_fits_in_one_way_only(sluice: Sluice):
 
 
 def test_out_of_time_is_a_failure_that_shows_the_closest_plan(sluice: Sluice):
-    """1,024 tasks and thresholds that nothing reaches, too tight to be excluded in a twentieth of a second."""
+    """1,024 tasks and thresholds that nothing reaches, too tight to be excluded in a microsecond."""
     published = json.loads((Path(__file__).parents[2] / "data" / "capsys" / "q2_scaled.json").read_text())
     parallelism = [48, 390, 48, 48, 292, 198]
     operators = [
@@ -157,11 +157,52 @@ def test_out_of_time_is_a_failure_that_shows_the_closest_plan(sluice: Sluice):
         for o, p in zip(published["operators"], parallelism, strict=True)
     ]
     graph = {"operators": operators, "edges": published["edges"]}
-    options = ["--thresholds", "cpu=0.0001,io=0.0158,net=0.2", "--time-limit", "0.05", "--json"]
+    options = ["--thresholds", "cpu=0.0001,io=0.0158,net=0.2", "--time-limit", "0.000001", "--json"]
     code, out, err = sluice("place", *options, graph=graph, cluster={"count": 16, "slots": 64})
     assert code == 1
     assert json.loads(out)["status"] == "unknown"
     assert err.startswith("failed: no placement within the thresholds was found")
+
+
+SECOND = {"name": "second", "operators": [{"name": "source", "parallelism": 2, "cpu": 1.0, "io": 0.0, "net": 0.0}]}
+TWO_JOBS = {"dataflows": [{**Q1_SLIDING, "name": "first"}, SECOND]}
+
+
+def test_several_jobs_are_placed_as_one_problem(sluice: Sluice):
+    code, out, _ = sluice("place", "--json", graph=TWO_JOBS, cluster={"count": 3, "slots": 6})
+    answer = json.loads(out)
+    assert code == 0
+    assert [sum(tasks.values()) for tasks in answer["placement"].values()] == [6, 6, 6]
+    assert {name.partition(".")[0] for tasks in answer["placement"].values() for name in tasks} == {"first", "second"}
+    assert {job: sum(sum(t.values()) for t in placed.values()) for job, placed in answer["jobs"].items()} == {
+        "first": 16,
+        "second": 2,
+    }
+    assert {name for tasks in answer["jobs"]["second"].values() for name in tasks} == {"source"}
+    assert "jobs" in json.loads(sluice("tune", "--json", graph=TWO_JOBS, cluster={"count": 3, "slots": 6})[1])
+
+
+def test_plans_of_two_jobs_are_counted_together(sluice: Sluice):
+    """Two tasks of each of two jobs, on two workers of two slots: {xy, xy} or {xx, yy}."""
+    both = {"dataflows": [{**SECOND, "name": "x"}, {**SECOND, "name": "y"}]}
+    assert json.loads(sluice("place", "--count", "--json", graph=both, cluster={"count": 2, "slots": 2})[1]) == {
+        "plans": 2
+    }
+
+
+@pytest.mark.parametrize(
+    ("graph", "told"),
+    [
+        ({"dataflows": []}, "dataflows"),
+        ({"dataflows": [SECOND, SECOND]}, "'second' stands 2 times; name each job"),
+        ({"dataflows": [{**SECOND, "operators": []}]}, "dataflows.0"),
+        ({"dataflows": [{**SECOND, "name": "n" * 119}]}, "has 126; shorten one"),
+    ],
+)
+def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, told: str):
+    code, out, err = sluice("place", "--json", graph=graph)
+    assert (code, out) == (2, "")
+    assert told in err and "Traceback" not in err
 
 
 CYCLE = {**Q1_SLIDING, "edges": [*Q1_SLIDING["edges"], {"from": "sink", "to": "source", "partitioning": "hash"}]}
