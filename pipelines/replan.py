@@ -49,7 +49,7 @@ def replan(workspace: Workspace, job: str, rate: float, progress: Progress | Non
     run = replace(origin, request=origin.request.model_copy(update={"rate": rate, "run": origin.run_id}))
     knowledge = known(run)
     scaling = scale(knowledge, run.cluster, rate, run.request.headroom, run.request.memory_mb, "ds2")
-    tuned = tuned_scaling(knowledge, scaling, run.cluster)
+    tuned = tuned_scaling(knowledge, scaling, run.cluster, workspace)
     content = keep_running(plan_content(run, tuned, trigger="replan"), scaling.dataflow, run.cluster, current)
     if same_deployment(content, current) and content.target_rate == current.target_rate:
         progress.say(f"replan: plan {job}@{current.version} already is the plan for {rate:,.0f} records/s")

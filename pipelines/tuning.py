@@ -1,6 +1,7 @@
 """Stage `tune`: what the target rate needs, and the least thresholds its placement can meet (CAPSys section 5.2)."""
 
 import time
+from typing import Final
 
 from pydantic import Field
 
@@ -15,6 +16,10 @@ from pipelines.knowledge import Knowledge, known
 from pipelines.planning_model import planning_model
 from pipelines.run import PipelineRun
 from pipelines.scaling import Scaling, scale
+from pipelines.threshold_store import stored_tuning
+from pipelines.workspace import Workspace
+
+FROM_TABLE: Final = "the threshold table"
 
 
 class TunedScaling(Format):
@@ -51,8 +56,13 @@ def _tune(run: PipelineRun) -> TunedScaling:
     return tuned_scaling(knowledge, scaling, run.cluster)
 
 
-def tuned_scaling(knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> TunedScaling:
-    """Tune the thresholds for the tasks of a scaling.
+def tuned_scaling(
+    knowledge: Knowledge, scaling: Scaling, cluster: Cluster, workspace: Workspace | None = None
+) -> TunedScaling:
+    """The thresholds for the tasks of a scaling: from the job's threshold table, else by tuning them now.
+
+    Args:
+        workspace: where the table is; without one nothing is looked up.
 
     Raises:
         Infeasible: the cluster has fewer slots than there are tasks.
@@ -62,10 +72,11 @@ def tuned_scaling(knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> T
             f"{scaling.target_rate:,.0f} records/s need {scaling.dataflow.tasks} slots, sources included, but cluster "
             f"{cluster.name!r} has {cluster.slots}; use a larger cluster, or a lower rate"
         )
+    stored = None if workspace is None else stored_tuning(workspace, knowledge, scaling, cluster)
     return TunedScaling(
         scaling=scaling,
         model=knowledge.surrogate.name,
         model_uri=knowledge.model_uri,
-        origin=knowledge.origin,
-        tuning=tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic),
+        origin=knowledge.origin if stored is None else f"{knowledge.origin}; the placement from {FROM_TABLE}",
+        tuning=stored or tune_thresholds(scaling.dataflow, cluster, clock=time.monotonic),
     )

@@ -1,7 +1,7 @@
 """One way to a Spark session, for stages, jobs, tests and benchmarks: quiet, on loopback where that is possible, UTC.
 
-The jobs here are DataFrame expressions: executors run no Python, so a stand-alone cluster needs Spark and nothing of
-Sluice. A job that brings Python to executors has to ship the wheel (`spark.submit.pyFiles`) itself.
+Features are DataFrame expressions: executors run no Python, so a stand-alone cluster needs Spark and nothing of Sluice.
+A job that brings Python to executors, as threshold tables do, sends them the code (`spark.code`).
 """
 
 import os

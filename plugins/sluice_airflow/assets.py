@@ -10,5 +10,7 @@ MODEL = Asset(name="sluice-model", uri="x-sluice://model", group="sluice")
 """A reviewed capacity model."""
 PLAN = Asset(name="sluice-plan", uri="x-sluice://plan", group="sluice")
 """A new version of a job's plan."""
+THRESHOLDS = Asset(name="sluice-thresholds", uri="x-sluice://thresholds", group="sluice")
+"""A job's threshold table, for the scalings that may come."""
 RATE_CHANGE = Asset(name="sluice-rate-change", uri="x-sluice://rate-change", group="sluice")
 """A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`."""

@@ -99,3 +99,45 @@ def replan(change_uri: str) -> str | None:
         workspace = Workspace()
         made = plan_anew(workspace, change["job"][0], float(change["rate"][0]), task_progress())
         return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None
+
+
+def jobs_with_new_plans(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The jobs whose threshold tables are due: those of the plans in the asset events, and the parameters'.
+
+    Raises:
+        InvalidInput: there is none, or an event carries no plan's URI.
+    """
+    from models.errors import InvalidInput
+
+    by_hand = [str(params["job"])] if params.get("job") else []
+    with reported("jobs"):
+        if not extras and not by_hand:
+            raise InvalidInput(
+                "a threshold table needs a job with a plan, but neither an asset event nor the parameters name one; "
+                'trigger the DAG with {"job": "nexmark-q5"}'
+            )
+        return list(dict.fromkeys([*(_job_of_plan(extra) for extra in extras), *by_hand]))
+
+
+def _job_of_plan(extra: Mapping[str, Any]) -> str:
+    from models.errors import InvalidInput
+
+    found = re.search(r"/plans/([^/]+)/v\d+\.json$", str(extra.get("uri")))
+    if found is None:
+        raise InvalidInput(
+            f"a plan's event must carry its URI, .../plans/JOB/v000001.json, but got {dict(extra)!r:.200}"
+        )
+    return found.group(1)
+
+
+def threshold_table(job: str, params: Mapping[str, Any]) -> str:
+    """Make the job's threshold table, or add what is missing, and return its URI."""
+    with reported("threshold_table"):
+        from pipelines.files import validate_as
+        from pipelines.threshold_table import ThresholdRequest
+        from pipelines.threshold_table import threshold_table as make
+        from pipelines.workspace import Workspace
+
+        asked = {name: value for name, value in params.items() if name != "job"}
+        request = validate_as(asked, ThresholdRequest, origin="the parameters of the DAG run")
+        return make(Workspace(), job, request, task_progress())

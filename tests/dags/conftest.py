@@ -28,7 +28,7 @@ def _load(root: Path) -> dict[str, DAG]:
 
 @pytest.fixture(scope="session")
 def dags(root: Path) -> dict[str, DAG]:
-    """Both DAGs, to look at."""
+    """All DAGs, to look at."""
     return _load(root)
 
 

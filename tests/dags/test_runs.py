@@ -1,4 +1,4 @@
-"""Both DAGs, run for real: simulator, Spark, Great Expectations, MLflow and plan store, in one Airflow process."""
+"""The DAGs, run for real: simulator, Spark, Great Expectations, MLflow and plan store, in one Airflow process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +130,26 @@ def test_replanning_without_a_job_and_a_rate_fails_at_once(run_dag: Callable[...
     failed = run_dag("replan")
     assert failed.state == DagRunState.FAILED
     assert _states(failed)["changes"] == TaskInstanceState.FAILED
+
+
+def test_a_threshold_table_is_made_by_hand_and_a_second_time_tunes_nothing(
+    planned: Any, run_dag: Callable[..., Any], workspace_folder: Path
+) -> None:
+    asked = {"job": JOB, "rate": SMALL["rate"], "lowest": 0.9, "highest": 1.1}
+    made = run_dag("threshold_table", **asked)
+    assert made.state == DagRunState.SUCCESS
+    (table,) = workspace_folder.glob(f"thresholds/{JOB}/*.parquet")
+    uri = f"file://{table}"
+    assert _asset_events(made) == {"sluice-thresholds": {"job": JOB, "uri": uri}}
+    before = table.stat().st_mtime_ns
+    assert run_dag("threshold_table", **asked).state == DagRunState.SUCCESS
+    assert table.stat().st_mtime_ns == before
+
+
+def test_a_threshold_table_without_a_job_fails_at_once(run_dag: Callable[..., Any]) -> None:
+    failed = run_dag("threshold_table")
+    assert failed.state == DagRunState.FAILED
+    assert _states(failed)["jobs"] == TaskInstanceState.FAILED
 
 
 def test_an_asset_event_makes_the_scheduler_replan(planned: Any, running_airflow: Any, store: PlanStore) -> None:

@@ -11,7 +11,9 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
 from pipelines.run import PlanRequest
+from pipelines.threshold_table import ThresholdRequest
 
+DAGS = ["capacity_plan", "replan", "threshold_table"]
 STAGE_IDS = [
     "profile",
     "explore",
@@ -45,7 +47,7 @@ def test_replanning_maps_one_plan_over_each_change(dags: dict[str, DAG]) -> None
     assert plan_again.upstream_task_ids == {"changes"}
 
 
-@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+@pytest.mark.parametrize("name", DAGS)
 def test_every_task_is_retried_has_a_timeout_and_says_what_it_does(dags: dict[str, DAG], name: str) -> None:
     for task in dags[name].tasks:
         assert task.retries == 2, task
@@ -55,7 +57,7 @@ def test_every_task_is_retried_has_a_timeout_and_says_what_it_does(dags: dict[st
 
 
 @pytest.mark.parametrize("error", [InvalidInput("x"), Infeasible("x")])
-@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+@pytest.mark.parametrize("name", DAGS)
 def test_what_a_person_must_mend_is_not_retried(dags: dict[str, DAG], name: str, error: Exception) -> None:
     for task in dags[name].tasks:
         policy = task.retry_policy if not task.is_mapped else task.partial_kwargs["retry_policy"]
@@ -63,7 +65,7 @@ def test_what_a_person_must_mend_is_not_retried(dags: dict[str, DAG], name: str,
         assert policy.evaluate(OSError("disk"), 1, 2).action is RetryAction.DEFAULT
 
 
-@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+@pytest.mark.parametrize("name", DAGS)
 def test_dags_are_documented_tagged_and_do_not_catch_up(dags: dict[str, DAG], name: str) -> None:
     assert "SLUICE_WORKSPACE" in dags[name].doc_md or "sluice-rate-change" in dags[name].doc_md
     assert {"sluice", "capacity"} <= set(dags[name].tags)
@@ -84,13 +86,32 @@ def test_asset_uris_have_a_private_scheme() -> None:
     from sluice_airflow import assets
 
     known = [value for value in vars(assets).values() if isinstance(value, Asset)]
-    assert len(known) == 5
+    assert len(known) == 6
     assert all(asset.uri.startswith("x-sluice://") for asset in known)
 
 
 def test_replanning_is_scheduled_on_rate_changes(dags: dict[str, DAG]) -> None:
     scheduled_on = dags["replan"].timetable.asset_condition.objects
     assert [asset.name for asset in scheduled_on] == ["sluice-rate-change"]
+
+
+def test_a_threshold_table_is_made_for_each_job_with_a_new_plan(dags: dict[str, DAG]) -> None:
+    dag = dags["threshold_table"]
+    assert [asset.name for asset in dag.timetable.asset_condition.objects] == ["sluice-plan"]
+    assert [task.task_id for task in dag.topological_sort()] == ["jobs", "tune_all"]
+    tune_all = dag.get_task("tune_all")
+    assert tune_all.is_mapped
+    assert tune_all.upstream_task_ids == {"jobs"}
+    assert [asset.name for asset in tune_all.partial_kwargs["outlets"]] == ["sluice-thresholds"]
+    assert dag.max_active_runs == 1
+
+
+def test_parameters_of_a_threshold_table_are_those_of_its_request_with_its_defaults(dags: dict[str, DAG]) -> None:
+    params = dags["threshold_table"].params
+    fields = {name: field for name, field in ThresholdRequest.model_fields.items() if name != "schema_version"}
+    assert set(params) == {"job", *fields}
+    for name, field in fields.items():
+        assert params[name] == field.default, name
 
 
 def test_planning_is_scheduled_one_run_at_a_time(dags: dict[str, DAG]) -> None:
@@ -138,7 +159,7 @@ def test_the_schema_refuses_what_a_request_refuses(dags: dict[str, DAG], wrong: 
         dags["capacity_plan"].params.get_param(name).resolve(value)
 
 
-@pytest.mark.parametrize("name", ["capacity_plan", "replan"])
+@pytest.mark.parametrize("name", DAGS)
 def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
     params = dags[name].params
     assert {"job", "rate"} <= set(params)

@@ -106,6 +106,32 @@ def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> N
         tasks.rate_changes(NOTHING, [extra])
 
 
+PLANS = "file:///w/plans"
+
+
+def test_threshold_tables_are_due_for_the_jobs_of_new_plans_once_each() -> None:
+    events = [{"uri": f"{PLANS}/{plan}"} for plan in ("a/v000001.json", "b.c/v000012.json", "a/v000002.json")]
+    assert tasks.jobs_with_new_plans({"job": None}, events) == ["a", "b.c"]
+    assert tasks.jobs_with_new_plans({"job": "d"}, []) == ["d"]
+    assert tasks.jobs_with_new_plans({"job": "a"}, events[:1]) == ["a"]
+
+
+def test_with_neither_events_nor_a_job_a_threshold_table_says_what_it_needs() -> None:
+    with pytest.raises(InvalidInput, match=r"needs a job with a plan.*trigger the DAG with"):
+        tasks.jobs_with_new_plans({"job": None}, [])
+
+
+@pytest.mark.parametrize("extra", [{}, {"uri": None}, {"uri": PLANS}, {"uri": f"{PLANS}/a/plan.json"}], ids=str)
+def test_a_plan_event_without_the_uri_of_a_plan_is_refused(extra: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"must carry its URI"):
+        tasks.jobs_with_new_plans({"job": None}, [extra])
+
+
+def test_a_grid_that_makes_no_sense_is_refused_before_anything_is_tuned(workspace: Workspace) -> None:
+    with pytest.raises(InvalidInput, match="at most 2000 rates"):
+        tasks.threshold_table("a", {"job": "a", "rate": None, "step": 1e-6})
+
+
 def test_a_task_reports_when_it_begins_and_how_it_ends() -> None:
     transcript = Transcript()
     with reporting.shown_on(transcript), reporting.reported("check"):

@@ -108,3 +108,38 @@ def test_the_job_says_what_is_wrong_with_its_input(root: Path, tmp_path: Path) -
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: the samples cannot be read") and done.stderr.count("\n") == 1
+
+
+WHERE = """
+import sys
+from models.cluster import Cluster
+from models.dataflow import Dataflow
+from spark.session import session
+from spark.threshold_table import tune_scalings
+
+def code_of(_):
+    import models.placement, spark.threshold_table
+    return [models.placement.__file__, spark.threshold_table.__file__]
+
+spark = session(sys.argv[1])
+operators = [{"name": "a", "parallelism": 3, "cpu": 1, "io": 0, "net": 0}]
+scalings = {str(p): Dataflow.model_validate({"operators": [{**operators[0], "parallelism": p}]}) for p in (3, 4)}
+cluster = Cluster.model_validate({"count": 2, "slots": 2})
+for _ in range(2):  # the second time the code is there already
+    table = tune_scalings(spark, cluster, scalings, seed=0, time_limit_s=60.0)
+print("TUNED", sorted(zip(table["key"].to_pylist(), table["status"].to_pylist())))
+print("CODE", spark.sparkContext.parallelize([0], 1).map(code_of).collect())
+spark.stop()
+"""
+
+
+def test_executors_of_a_cluster_tune_thresholds_with_the_code_they_are_sent(
+    master_url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", WHERE, master_url]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "TUNED [('3', 'optimal'), ('4', 'optimal')]" in done.stdout
+    code = next(line for line in done.stdout.splitlines() if line.startswith("CODE"))
+    assert re.search(r"sluice-[0-9a-f]{12}\.zip/models/placement/__init__\.py", code)
+    assert re.search(r"sluice-[0-9a-f]{12}\.zip/spark/threshold_table\.py", code)

@@ -1,0 +1,147 @@
+"""Where threshold tables lie, and how a scaling finds its row.
+
+Thresholds depend on the tasks and on the workers, but not on the rate: a higher rate multiplies every load, L_min and
+L_max by one factor, and the cost (CAPSys Eq. 4) stays. So a table holds, for one job with its unit costs on one cluster,
+a row for each combination of parallelism and memory, and serves every rate that comes down to it.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+from pydantic import Field, ValidationError
+
+from models.cluster import Cluster
+from models.placement import Tuning
+from models.plan import CostVector, Placement
+from models.schema import Format, NonNegative, Positive, PositiveInt
+from pipelines.digests import digest
+from pipelines.knowledge import Knowledge
+from pipelines.scaling import Scaling
+from pipelines.workspace import Damaged, Workspace
+
+FOLDER: Final = "thresholds"
+VERSION: Final = "1"
+"""Of the tuning: raise it when it finds better thresholds, so that tables are made anew."""
+_logger = logging.getLogger(__name__)
+
+
+class ThresholdRow(Format):
+    """The thresholds of one scaling."""
+
+    key: str = Field(description="Digest of parallelism and memory.")
+    rate: Positive = Field(description="A rate that needs this scaling, records/s.")
+    parallelism: dict[str, PositiveInt]
+    memory_mb: NonNegative = Field(description="Of one task, MiB.")
+    total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
+    status: str = Field(description="optimal, feasible, or why there are no thresholds: infeasible, failed.")
+    message: str | None = Field(None, description="What was wrong, where there are no thresholds.")
+    thresholds: CostVector | None = None
+    seconds: NonNegative = Field(description="What the tuning took.")
+    tuning: Tuning | None = Field(None, description="All that the tuning answered, the placement included.")
+
+    @property
+    def placement(self) -> Placement | None:
+        """The placement that meets the thresholds."""
+        return None if self.tuning is None else self.tuning.placement
+
+
+SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.string()),
+        ("rate", pa.float64()),
+        ("parallelism", pa.string()),
+        ("memory_mb", pa.float64()),
+        ("total_slots", pa.int64()),
+        ("status", pa.string()),
+        ("message", pa.string()),
+        ("cpu", pa.float64()),
+        ("io", pa.float64()),
+        ("net", pa.float64()),
+        ("placement", pa.string()),
+        ("seconds", pa.float64()),
+        ("tuning", pa.string()),
+        ("digest", pa.string()),
+    ]
+)
+"""Of the file; parallelism, placement and tuning are JSON, the digest is that of the rest of the row."""
+
+
+def table_key(knowledge: Knowledge, cluster: Cluster) -> str:
+    """Workspace key of the table: the job, and a digest of all that its rows depend on beside the scaling."""
+    made_from = {
+        "version": VERSION,
+        "job": knowledge.job,
+        "cluster": cluster,
+        "unit_costs": dict(knowledge.unit_costs),
+        "records_in_per_source_record": dict(knowledge.records_in_per_source_record),
+    }
+    return f"{FOLDER}/{knowledge.job.name}/{digest(made_from)[:16]}.parquet"
+
+
+def scaling_key(scaling: Scaling) -> str:
+    """What a scaling's thresholds depend on beside job and cluster: its tasks, and the memory of each."""
+    return digest({"parallelism": scaling.parallelism, "memory_mb": [o.memory_mb for o in scaling.dataflow.operators]})
+
+
+def read_rows(workspace: Workspace, key: str) -> dict[str, ThresholdRow]:
+    """The rows of a table by their keys; none where there is no table. A damaged row is told in the log, and left out."""
+    if not workspace.exists(key):
+        return {}
+    try:
+        rows = workspace.read_table(key).to_pylist()
+    except Damaged as error:
+        _logger.warning("%s; its thresholds are tuned again", error)
+        return {}
+    read = (_from_file(row, workspace.uri(key)) for row in rows)
+    return {row.key: row for row in read if row is not None}
+
+
+def write_rows(workspace: Workspace, key: str, rows: Iterable[ThresholdRow]) -> None:
+    """Write or replace a table, atomically; rows by rate."""
+    ordered = sorted(rows, key=lambda row: (row.rate, row.key))
+    workspace.write_table(key, pa.Table.from_pylist([_to_file(row) for row in ordered], schema=SCHEMA))
+
+
+def stored_tuning(workspace: Workspace, knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> Tuning | None:
+    """What the job's table says of a scaling; None where it has no row, or no thresholds for it."""
+    row = read_rows(workspace, table_key(knowledge, cluster)).get(scaling_key(scaling))
+    return None if row is None else row.tuning
+
+
+def _to_file(row: ThresholdRow) -> dict[str, Any]:
+    flat = {
+        "key": row.key,
+        "rate": row.rate,
+        "parallelism": json.dumps(row.parallelism),
+        "memory_mb": row.memory_mb,
+        "total_slots": row.total_slots,
+        "status": row.status,
+        "message": row.message,
+        **(dict.fromkeys(("cpu", "io", "net")) if row.thresholds is None else row.thresholds.model_dump()),
+        "placement": None if row.placement is None else json.dumps(row.placement),
+        "seconds": row.seconds,
+        "tuning": None if row.tuning is None else row.tuning.model_dump_json(by_alias=True),
+    }
+    return {**flat, "digest": digest(flat)}
+
+
+def _from_file(row: Mapping[str, Any], origin: str) -> ThresholdRow | None:
+    flat = {name: value for name, value in row.items() if name != "digest"}
+    try:
+        if digest(flat) != row.get("digest"):
+            raise ValueError("its digest does not match its content")
+        tuning = None if flat["tuning"] is None else Tuning.model_validate_json(flat["tuning"])
+        return ThresholdRow(
+            **{
+                name: flat[name] for name in ("key", "rate", "memory_mb", "total_slots", "status", "message", "seconds")
+            },
+            parallelism=json.loads(flat["parallelism"]),
+            thresholds=None if tuning is None else tuning.thresholds,
+            tuning=tuning,
+        )
+    except (ValidationError, ValueError, TypeError, KeyError) as error:
+        _logger.warning("a row of %s is damaged (%s); its thresholds are tuned again", origin, str(error)[:200])
+        return None

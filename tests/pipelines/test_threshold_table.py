@@ -1,0 +1,281 @@
+"""Threshold tables: which scalings they hold, what a replan finds in them, and what damage or a kill costs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pipelines.tuning
+from models.cluster import Cluster
+from models.dataflow import Dataflow
+from models.errors import InvalidInput
+from models.placement import tune
+from models.placement.cost import costs
+from models.placement.problem import Problem
+from pipelines.files import validate_as
+from pipelines.knowledge import Knowledge, known
+from pipelines.plan_store import PlanStore
+from pipelines.replan import replan
+from pipelines.run import PipelineRun, PlanRequest
+from pipelines.scaling import Scaling, scale
+from pipelines.stages import run_all
+from pipelines.threshold_store import ThresholdRow, read_rows, scaling_key, stored_tuning, table_key, write_rows
+from pipelines.threshold_table import ThresholdRequest, make_table, threshold_table
+from pipelines.tuning import FROM_TABLE, tuned_scaling
+from pipelines.workspace import Workspace
+
+RATE = 1_080_000.0
+
+
+class Asked:
+    """A small plan of q5 from published measurements, and what is known of the job."""
+
+    def __init__(self, workspace: Workspace, recorded: PlanRequest) -> None:
+        self.run = PipelineRun(recorded.model_copy(update={"rate": RATE}), workspace)
+        run_all(self.run)
+        self.workspace, self.cluster = workspace, self.run.cluster
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return known(self.run)
+
+    def scaling(self, rate: float) -> Scaling:
+        return scale(self.knowledge, self.cluster, rate, self.run.request.headroom, self.run.request.memory_mb, "ds2")
+
+    @property
+    def key(self) -> str:
+        return table_key(self.knowledge, self.cluster)
+
+    def row(self, rate: float) -> ThresholdRow:
+        """A row that is tuned here."""
+        scaling = self.scaling(rate)
+        tuning = tune(scaling.dataflow, self.cluster)
+        return ThresholdRow(
+            key=scaling_key(scaling),
+            rate=rate,
+            parallelism=scaling.parallelism,
+            memory_mb=scaling.dataflow.operators[0].memory_mb,
+            total_slots=scaling.dataflow.tasks,
+            status=tuning.status,
+            thresholds=tuning.thresholds,
+            seconds=0.5,
+            tuning=tuning,
+        )
+
+
+@pytest.fixture(scope="module")
+def asked(
+    tmp_path_factory: pytest.TempPathFactory,
+    make_tracked_workspace: Callable[[Path], Workspace],
+    recorded_request: PlanRequest,
+) -> Asked:
+    return Asked(make_tracked_workspace(tmp_path_factory.mktemp("asked")), recorded_request)
+
+
+@pytest.fixture
+def no_table(asked: Asked) -> None:
+    for key in asked.workspace.list("thresholds"):
+        asked.workspace.delete(key)
+
+
+def test_rates_lie_around_the_present_one_and_the_nearest_come_first() -> None:
+    assert ThresholdRequest(lowest=0.7, highest=1.25).factors() == [1.0, 0.9, 1.1, 0.8, 1.2, 0.7]
+    assert sorted(ThresholdRequest().factors()) == [round(0.5 + k / 10, 9) for k in range(16)]
+    assert ThresholdRequest(lowest=1, highest=1).factors() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"lowest": 1.1}, "lowest <= 1 <= highest"),
+        ({"highest": 0.9}, "lowest <= 1 <= highest"),
+        ({"lowest": 0}, "'lowest'"),
+        ({"step": 0}, "'step'"),
+        ({"step": 1e-6}, "at most 2000 rates"),
+        ({"time_limit_s": 0}, "'time_limit_s'"),
+        ({"seed": -1}, "'seed'"),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        validate_as(fields, ThresholdRequest, origin="the request")
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), *[st.floats(0.01, 100) for _ in range(3)]), min_size=1, max_size=3),
+    st.floats(1e-3, 1e3),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_a_higher_rate_multiplies_loads_and_changes_no_cost(
+    operators: list[tuple[int, float, float, float]], factor: float, count: int, random: Any
+) -> None:
+    named = [
+        {"name": f"o{i}", "parallelism": p, "cpu": cpu, "io": io, "net": net}
+        for i, (p, cpu, io, net) in enumerate(operators)
+    ]
+    edges = [{"from": f"o{i}", "to": f"o{i + 1}", "partitioning": "hash"} for i in range(len(operators) - 1)]
+    higher = [o | {d: o[d] * factor for d in ("cpu", "io", "net")} for o in named]
+    cluster = Cluster.model_validate({"count": count, "slots": sum(p for p, *_ in operators)})
+    before, after = (
+        Problem.of(Dataflow.model_validate({"operators": of, "edges": edges}), cluster) for of in (named, higher)
+    )
+    plan = np.zeros((count, len(operators)), dtype=np.int64)
+    for i, (p, *_) in enumerate(operators):
+        for _ in range(p):
+            plan[random.randrange(count), i] += 1
+    assert costs(after, plan) == pytest.approx(costs(before, plan), abs=1e-6)
+
+
+def test_rows_come_back_as_they_were_kept(asked: Asked, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    without = ThresholdRow(
+        key="x",
+        rate=2.0,
+        parallelism={"a": 3},
+        memory_mb=1.5,
+        total_slots=3,
+        status="infeasible",
+        message="no",
+        seconds=0,
+    )
+    rows = {row.key: row for row in (asked.row(RATE), without)}
+    write_rows(workspace, "thresholds/q5/t.parquet", rows.values())
+    assert read_rows(workspace, "thresholds/q5/t.parquet") == rows
+    assert read_rows(workspace, "thresholds/q5/none.parquet") == {}
+
+
+@pytest.mark.usefixtures("no_table")
+def test_a_scaling_that_is_in_the_table_is_not_searched_for(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = asked.row(RATE)
+    write_rows(asked.workspace, asked.key, [row])
+
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError("it searched")
+
+    monkeypatch.setattr(pipelines.tuning, "tune_thresholds", search)
+    # Half a record/s more needs the same tasks; its loads differ.
+    for rate in (RATE, RATE + 0.5):
+        found = tuned_scaling(asked.knowledge, asked.scaling(rate), asked.cluster, asked.workspace)
+        assert found.tuning == row.tuning
+        assert found.scaling.target_rate == rate
+        assert found.origin.endswith(f"the placement from {FROM_TABLE}")
+    with pytest.raises(AssertionError, match="it searched"):
+        tuned_scaling(asked.knowledge, asked.scaling(0.9 * RATE), asked.cluster, asked.workspace)
+    with pytest.raises(AssertionError, match="it searched"):
+        tuned_scaling(asked.knowledge, asked.scaling(RATE), asked.cluster)
+
+
+@pytest.mark.usefixtures("no_table")
+def test_a_replan_takes_its_placement_from_the_table(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = 0.9 * RATE
+    write_rows(asked.workspace, asked.key, [asked.row(rate)])
+    monkeypatch.setattr(pipelines.tuning, "tune_thresholds", None)  # to tune would fail
+    replanned = replan(asked.workspace, "nexmark-q5", rate)
+    assert (replanned.is_new, replanned.plan.target_rate) == (True, rate)
+    assert any(reason.endswith(f"the placement from {FROM_TABLE}") for reason in replanned.plan.reasons)
+
+
+@pytest.mark.usefixtures("no_table")
+def test_another_cluster_or_another_cost_has_a_table_of_its_own(asked: Asked) -> None:
+    write_rows(asked.workspace, asked.key, [asked.row(RATE)])
+    knowledge, scaling = asked.knowledge, asked.scaling(RATE)
+    assert stored_tuning(asked.workspace, knowledge, scaling, asked.cluster) is not None
+    smaller = asked.cluster.model_copy(update={"workers": asked.cluster.workers[:-1]})
+    assert stored_tuning(asked.workspace, knowledge, scaling, smaller) is None
+    dearer = {name: c.model_copy(update={"cpu_s": 2 * c.cpu_s}) for name, c in knowledge.unit_costs.items()}
+    assert stored_tuning(asked.workspace, replace(knowledge, unit_costs=dearer), scaling, asked.cluster) is None
+
+
+@pytest.mark.usefixtures("no_table")
+def test_damage_is_told_and_costs_the_row_only(asked: Asked, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [asked.row(RATE), asked.row(0.8 * RATE)]
+    write_rows(asked.workspace, asked.key, rows)
+    table = asked.workspace.read_table(asked.key)
+    changed = [row | {"cpu": 0.0} if row["key"] == rows[0].key else row for row in table.to_pylist()]
+    asked.workspace.write_table(asked.key, type(table).from_pylist(changed, schema=table.schema))
+    assert list(read_rows(asked.workspace, asked.key)) == [rows[1].key]
+    assert "does not match its content" in caplog.text
+    asked.workspace.write_bytes(asked.key, b"PAR1, but nothing else")
+    assert read_rows(asked.workspace, asked.key) == {}
+    assert "is damaged" in caplog.text
+
+
+def test_a_job_without_a_plan_has_no_table(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="run `sluice plan` first"):
+        threshold_table(Workspace(tmp_path), "nexmark-q5")
+
+
+NEAR = ThresholdRequest(rate=RATE, lowest=0.8, highest=1.1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_table")
+def test_the_table_holds_each_scaling_once_and_grows_by_what_is_missing(asked: Asked) -> None:
+    made = make_table(asked.workspace, "nexmark-q5", NEAR)
+    assert made.tuned == len(made.rows) == 4
+    assert [row.rate for row in made.rows] == pytest.approx([0.8 * RATE, 0.9 * RATE, RATE, 1.1 * RATE])
+    assert {row.status for row in made.rows} <= {"optimal", "feasible"}
+    for row in made.rows:
+        assert row.parallelism == asked.scaling(row.rate).parallelism
+        assert row.tuning is not None and row.placement is not None
+        assert sum(sum(tasks.values()) for tasks in row.placement.values()) == row.total_slots
+        assert row.seconds > 0
+    assert made.uri == asked.workspace.uri(asked.key)
+
+    before = asked.workspace.read_bytes(asked.key)
+    again = make_table(asked.workspace, "nexmark-q5", NEAR)
+    assert (again.tuned, again.rows) == (0, made.rows)
+    assert asked.workspace.read_bytes(asked.key) == before
+
+    wider = make_table(asked.workspace, "nexmark-q5", NEAR.model_copy(update={"lowest": 0.7}))
+    assert wider.tuned == 1
+    assert wider.rows[1:] == made.rows
+    assert len(read_rows(asked.workspace, asked.key)) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_table")
+def test_a_killed_run_goes_on_with_what_is_missing(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed:
+        """Stops the run after the first part, as Ctrl-C does."""
+
+        def say(self, message: str) -> None: ...
+
+        def track(self, items: Any, description: str, total: int | None = None) -> Any:
+            yield next(iter(items))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.threshold_table._parts", lambda names, size: ([n] for n in names))
+    with pytest.raises(KeyboardInterrupt):
+        make_table(asked.workspace, "nexmark-q5", NEAR, Killed())
+    kept = read_rows(asked.workspace, asked.key)
+    assert [row.rate for row in kept.values()] == [RATE]  # the likeliest first
+    made = make_table(asked.workspace, "nexmark-q5", NEAR)
+    assert made.tuned == 3
+    assert kept.items() <= read_rows(asked.workspace, asked.key).items()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_table")
+def test_rates_out_of_reach_are_told(asked: Asked) -> None:
+    made = make_table(asked.workspace, "nexmark-q5", ThresholdRequest(rate=2_700_000, lowest=1, highest=1.1))
+    assert [row.total_slots <= asked.cluster.slots for row in made.rows] == [True]
+    (out,) = made.unreachable
+    assert out.rate == pytest.approx(2_970_000)
+    assert "slots, but the cluster has 2048" in out.reason
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_table")
+def test_others_can_read_the_file(asked: Asked) -> None:
+    uri = threshold_table(asked.workspace, "nexmark-q5", ThresholdRequest(lowest=1, highest=1))
+    (row,) = pq.read_table(uri.removeprefix("file://")).to_pylist()
+    assert {"status", "cpu", "io", "net", "placement", "seconds"} <= row.keys()
+    assert row["total_slots"] == PlanStore(asked.workspace).current("nexmark-q5").total_slots
