@@ -30,6 +30,7 @@ from models.placement import tune
 from models.placement.budget import Budget
 from models.placement.cost import load_limits
 from models.placement.feasible import first_feasible
+from models.placement.front import pareto_front
 from models.placement.problem import DIMENSIONS, Problem
 from models.placement.search import NO_THRESHOLDS, Verdict, count_within, search_first
 
@@ -44,6 +45,10 @@ PAPER_THRESHOLDS: Final = ((0.08, 0.15, 0.6), (0.15, 0.25, 0.8), (0.25, 0.3, 0.9
 PAPER_FIRST_PLAN: Final = {16: "<= 100 ms", 64: "<= 100 ms", 256: "<= 100 ms"}
 PAPER_TUNING: Final = {(4, 16): 1.16, (16, 64): 125.08}
 RUNS: Final = 20
+
+
+KNOWN_FRONT: Final = ((0.099102, 0.2, 0.533718), (0.099176, 0.2, 0.308327), (0.298286, 0.2, 0.294306))
+"""Of 4 x 4."""
 
 
 def q2_scaled(workers: int, slots: int, tasks: int) -> tuple[Dataflow, Cluster]:
@@ -84,6 +89,18 @@ def known_values() -> Table:
         tuning = tune(*q2_scaled(workers, slots, workers * slots))
         found = (tuning.single.cpu, tuning.single.io, tuning.single.net, tuning.relaxation)
         table.add_row(f"{workers} x {slots}", ", ".join(f"{v:.5f}" for v in found), ", ".join(map(str, known)))
+    return table
+
+
+def known_front() -> Table:
+    """The Pareto front of 4 x 4, where all plans are known, and the times of larger ones."""
+    table = Table("workers x slots", "points", "status", "seconds", "cpu, io, net", title="Exact fronts")
+    for workers, slots in ((4, 4), (8, 8), (16, 8)):
+        front = pareto_front(*q2_scaled(workers, slots, workers * slots), clock=time.perf_counter)
+        shown = [f"({p.cost.cpu:.6f}, {p.cost.io:.6f}, {p.cost.net:.6f})" for p in front.points]
+        points = "\n".join(shown) if len(shown) <= len(KNOWN_FRONT) else ""
+        known = "\nknown: " + "; ".join(map(str, KNOWN_FRONT)) if (workers, slots) == (4, 4) else ""
+        table.add_row(f"{workers} x {slots}", str(len(shown)), front.status, f"{front.seconds:.2f}", points + known)
     return table
 
 
@@ -162,6 +179,7 @@ def main() -> None:
         f"first tuning of a process, with loading or compiling the kernels: {time.perf_counter() - started:.2f} s"
     )
     console.print(known_values())
+    console.print(known_front())
     console.print(first_plans())
     console.print(tunings(SIZES))
     if every:

@@ -17,6 +17,8 @@ FIRST_STEPS: Final = 300
 """Repair steps before anything is proved."""
 FIRST_TRIES: Final = 100_000
 """Tries in the tree before the configuration LP is solved."""
+ROUNDINGS: Final = 30
+"""Solutions of the LP that are rounded."""
 MORE_STEPS: Final = 5_000
 MOST_TRIES: Final = 50_000_000
 """Then the tree is searched until this, or the time, is used up."""
@@ -56,11 +58,15 @@ def _by_certificate(problem: Problem, thresholds: Floats, limits: Floats, budget
     patterns = None if budget.spent else Patterns.within(problem, limits, base, slope, 1.0, budget=budget)
     if patterns is None:
         return unknown
-    answer = ConfigurationLp(patterns).at_all(budget)
+    lp = ConfigurationLp(patterns)
+    answer = lp.at_all(budget)
     if answer.mixture is None:
         return Found(Verdict.INFEASIBLE, None) if answer.impossible else unknown
-    repair = Repair(problem, limits, seed, rounded(problem, patterns, answer.mixture))
-    if repair.run(FIRST_STEPS):
-        return Found(Verdict.FEASIBLE, repair.counts)
-    plan = whole(problem, patterns, answer.mixture, np.inf, budget.left)
+    for attempt in range(ROUNDINGS):
+        mixture = answer.mixture if attempt == 0 else lp.another(np.inf, seed + attempt)
+        if mixture is not None and not budget.spent:
+            repair = Repair(problem, limits, seed + attempt, rounded(problem, patterns, mixture))
+            if repair.run(FIRST_STEPS):
+                return Found(Verdict.FEASIBLE, repair.counts)
+    plan = None if budget.spent else whole(problem, patterns, answer.mixture, np.inf, budget.left)
     return unknown if plan is None else Found(Verdict.FEASIBLE, plan)
