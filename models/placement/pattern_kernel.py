@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.placement.compiled import compiled
+from models.placement.net_kernel import net_floor
 from models.placement.problem import Bools, Floats, Ints
 
 Counts = npt.NDArray[np.int16]
@@ -54,25 +55,6 @@ class Scale(NamedTuple):
     """A load that lies above `balanced` by no more costs nothing."""
     per_t: Floats
     """slope (L^max - L^min): load for each unit of t; 0 where t does not move the dimension."""
-
-
-@compiled
-def _net_floor(
-    k: int, row: Ints, free: int, tasks: Ints, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools
-) -> float:
-    """The least that can leave a worker that holds `row` (n,) of operators 0..k and has free slots."""
-    total = 0.0
-    for e in range(len(upstream)):
-        u, v = upstream[e], downstream[e]
-        here = row[u]
-        if u > k or here == 0:
-            continue
-        there = row[v] if v <= k else min(tasks[v], free)
-        if forward[e]:
-            total += edge_load[e] * max(0, here - there)
-        else:
-            total += edge_load[e] * here * (1.0 - there / tasks[v])
-    return total
 
 
 @compiled
@@ -164,7 +146,7 @@ def enumerate_patterns(
             continue
         sent = 0.0
         if limited or k == n - 1:
-            sent = _net_floor(k, row, free, tasks, upstream, downstream, edge_load, forward)
+            sent = net_floor(k, row, free, tasks, upstream, downstream, edge_load, forward)
             if sent > net_most:
                 continue
         if k == n - 1:

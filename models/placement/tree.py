@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from models.placement.compiled import compiled
+from models.placement.net_kernel import net_floor
 from models.placement.problem import Bools, Floats, Ints
 
 EXHAUSTED: Final = 0
@@ -156,25 +157,6 @@ def _least(left: int, w: int, most_after: Ints, run_end: Ints) -> int:
 
 
 @compiled
-def _net_floor(
-    k: int, row: Ints, free: int, tasks: Ints, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools
-) -> float:
-    """The least that can leave a worker that holds `row` (n,) of layers 0..k and has free slots."""
-    total = 0.0
-    for e in range(len(upstream)):
-        u, v = upstream[e], downstream[e]
-        here = row[u]
-        if u > k or here == 0:
-            continue
-        there = row[v] if v <= k else min(tasks[v], free)
-        if forward[e]:
-            total += edge_load[e] * max(0, here - there)
-        else:
-            total += edge_load[e] * here * (1.0 - there / tasks[v])
-    return total
-
-
-@compiled
 def advance(tree: Tree, walk: Walk, plans: Ints, steps: int) -> tuple[int, int]:
     """Walk on for at most `steps` tries.
 
@@ -215,7 +197,7 @@ def advance(tree: Tree, walk: Walk, plans: Ints, steps: int) -> tuple[int, int]:
                 load[d, w] = before[level, d] + number * loads[d, k]
             fits = True
             if net_limited:
-                sent = _net_floor(k, counts[w], free[w], tasks, upstream, downstream, edge_load, forward)
+                sent = net_floor(k, counts[w], free[w], tasks, upstream, downstream, edge_load, forward)
                 fits = sent <= net_limits[w]
             unplaced = left[level] - number
             for d in range(3):
