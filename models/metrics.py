@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import numpy as np
+
 SAMPLE_INTERVAL_S: Final = 5.0
 """Reporting interval of a sample, seconds (StreamBed section 7)."""
 
@@ -181,6 +183,31 @@ FEATURE_COLUMNS: Final = (
 
 FEATURE_EVIDENCE: Final = (_NOT_FINITE,)
 """What is derived from a row of features to be checked with it."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the tasks of one operator did over a stretch of time; all arrays float64[tasks]."""
+
+    seconds: float
+    """How long they ran."""
+    records_in: np.ndarray
+    records_out: np.ndarray
+    busy_s: np.ndarray
+    backpressured_s: np.ndarray
+    idle_s: np.ndarray
+    cpu_s: np.ndarray
+    cache_hits: np.ndarray
+    cache_misses: np.ndarray
+    state_time_s: np.ndarray
+    """Seconds spent on the accesses that `cache_hits` and `cache_misses` count."""
+    input_queue_share: np.ndarray
+    """Share of the input buffers in use at the end; 0 at sources."""
+    lag_records: np.ndarray
+    """Sources: records due and not read at the end; 0 elsewhere."""
+    state_bytes: np.ndarray
+    """State at the end; 0 where none is kept."""
+    keeps_state: bool
 
 
 @dataclass(frozen=True)

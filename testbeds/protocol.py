@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
+import numpy as np
 import pyarrow as pa
 
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
-from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, ColumnType
+from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, Activity, ColumnType
 from models.plan import Placement
 
 _ARROW_TYPES = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
@@ -113,6 +114,63 @@ class Run(Protocol):
     ) -> None: ...
 
 
+@dataclass(frozen=True)
+class Served:
+    """What happened while records arrived in a durable log; arrays are float64[reporting intervals]."""
+
+    seconds: float
+    running_s: float
+    """Time of it during which the job ran; the rest it was down for a rescale."""
+    arrived: np.ndarray
+    """Records that came into the log in each interval, all sources."""
+    read: np.ndarray
+    """Records that the sources read from it in each interval."""
+    lag: np.ndarray
+    """Records that waited in it at the end of each interval."""
+    activity: Mapping[str, Activity]
+    """What each operator did while the job ran; empty if it was down all the time."""
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A change of configuration that was begun: the job is down until it is done."""
+
+    downtime_s: float
+    """From now until the job reads again."""
+    state_mb: float
+    """State to be saved and restored, MiB."""
+
+
+class ElasticRun(Run, Protocol):
+    """A deployed job that reads from a durable log, and can be rescaled while records keep arriving."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """What runs, or will run once the job is up again."""
+        ...
+
+    def serve(self, rate: float, seconds: float) -> Served:
+        """Let `rate` records/s arrive (split by the sources' rate_share) for `seconds`.
+
+        Unlike with `inject`, what is not read stays in the log until it is: across rates and rescales. While there is
+        lag the sources read as fast as they can. Time during which the job is down passes here, too.
+
+        Args:
+            rate: records/s, 0 or more.
+            seconds: duration; a multiple of the reporting interval.
+        """
+        ...
+
+    def rescale(self, configuration: Configuration) -> Rescale:
+        """Stop with a savepoint and start again with another configuration; state and lag are kept.
+
+        Raises:
+            InvalidInput: the configuration does not fit the job.
+            Infeasible: it does not fit the testbed; the job runs on as it was.
+        """
+        ...
+
+
 class Testbed(Protocol):
     """A place where a job can be measured."""
 
@@ -128,7 +186,7 @@ class Testbed(Protocol):
         ...
 
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> Run:
-        """Start the job.
+        """Start the job. Where the testbed can rescale, the run is an `ElasticRun`.
 
         Args:
             run: stands in the samples' column `run`.

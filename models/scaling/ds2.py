@@ -23,24 +23,13 @@ does not scale them), unless their true output rate is given: then pi = ceil(rat
 import math
 from typing import Final
 
-from pydantic import Field
-
 from models.errors import InvalidInput
+from models.scaling.policy import Decision
 from models.scaling.rates import OperatorMetrics, Rates
-from models.schema import Format, NonNegative, PositiveInt
 from models.wording import amount
 
 _ROUNDING: Final = 1e-9
 """Relative excess over a whole number that is taken for rounding."""
-
-
-class Decision(Format):
-    """What a policy wants deployed."""
-
-    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator; sources where theirs is known.")
-    exact: dict[str, NonNegative] = Field(description="Tasks before rounding up, where the policy computed them.")
-    memory_mb: dict[str, NonNegative] = Field(description="Managed memory of one task, MiB, where it is known.")
-    reasons: dict[str, str] = Field(description="Why, in words, for each operator of `parallelism`.")
 
 
 def ds2(rates: Rates) -> Decision:

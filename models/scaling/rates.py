@@ -19,13 +19,32 @@ class OperatorMetrics(Format):
     true_output_rate: NonNegative | None = Field(
         None, description="o_i[lambda_o]: records out per second of useful time. Needed where an edge leaves."
     )
-    memory_mb: NonNegative | None = Field(None, description="Managed memory of one task, MiB.")
-    lag_records: NonNegative | None = Field(None, description="Sources: records due but not yet emitted.")
+    observed_input_rate: NonNegative | None = Field(
+        None, description="o_i^[lambda_p]: records in per second of elapsed time; at sources, records read."
+    )
+    observed_output_rate: NonNegative | None = Field(
+        None, description="o_i^[lambda_o]: records out per second of elapsed time."
+    )
     busyness: Ratio | None = Field(None, description="Mean share of time its tasks are busy.")
     backpressure: Ratio | None = Field(None, description="Mean share of time its tasks are backpressured.")
+    idleness: Ratio | None = Field(None, description="Mean share of time its tasks wait for input.")
+    input_queue_share: Ratio | None = Field(None, description="Share of its input buffers that is in use.")
+    lag_records: NonNegative | None = Field(None, description="Sources: records due but not yet emitted.")
+    lag_change_per_s: float | None = Field(
+        None, description="Sources: growth of the lag, records/s; below 0 while it shrinks."
+    )
     cpu_cores: NonNegative | None = Field(None, description="CPU used by all its tasks, cores.")
+    memory_mb: NonNegative | None = Field(None, description="Managed memory of one task, MiB.")
     cache_hit_rate: Ratio | None = Field(None, description="Share of state reads answered from memory.")
-    state_latency_s: NonNegative | None = Field(None, description="Mean latency of a state access, seconds.")
+    state_latency_s: NonNegative | None = Field(
+        None, description="Mean latency of a state access, seconds; absent where no state is kept."
+    )
+    state_mb: NonNegative | None = Field(None, description="State of all its tasks, MiB.")
+    max_parallelism: PositiveInt | None = Field(None, description="Most tasks that it may have.")
+    key_groups: PositiveInt | None = Field(
+        None, description="Where its input is hash-partitioned: key groups (Flink's maximum parallelism)."
+    )
+    partitions: PositiveInt | None = Field(None, description="Sources: partitions that they read.")
 
 
 class Rates(Format):
@@ -81,4 +100,11 @@ class Rates(Format):
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Operators that send to `name`."""
-        return tuple(a for a, b in self.edges if b == name)
+        return self._upstream.get(name, ())
+
+    @cached_property
+    def _upstream(self) -> dict[str, tuple[str, ...]]:
+        senders: dict[str, list[str]] = {}
+        for upstream, downstream in self.edges:
+            senders.setdefault(downstream, []).append(upstream)
+        return {name: tuple(names) for name, names in senders.items()}

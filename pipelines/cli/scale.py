@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from models.scaling.ds2 import Decision, ds2
+from models.scaling.ds2 import ds2
+from models.scaling.policy import Decision
 from models.scaling.rates import Rates
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json
