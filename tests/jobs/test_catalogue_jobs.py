@@ -12,7 +12,7 @@ from models.job import Job, Kind, records_in_per_source_record
 from pipelines.catalogue import catalogue_folder, job_names, load_job
 
 STREAMBED = Path(__file__).parent.parent / "data" / "streambed"
-NEXMARK = ["nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q8", "nexmark-q11"]
+NEXMARK = ["nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q6", "nexmark-q8", "nexmark-q11"]
 
 TABLE_2 = {
     # StreamBed Table 2: operators without source and sink, records/s of one task each.
@@ -157,6 +157,28 @@ def test_q3_join_has_the_loads_of_its_profile() -> None:
     assert join.cost.cpu_s == pytest.approx(tasks * busy_ms / 1000 / records_in, rel=1e-3)
     state = join.cost.state_read_bytes + join.cost.state_write_bytes
     assert state == pytest.approx(tasks * state_kb * 1000 / records_in, rel=0.01)
+
+
+def test_q6_has_the_loads_of_its_profile() -> None:
+    """CAPSys artifact, profile of Q5-aggregate at 180 000 auctions/s and as many bids/s: tasks, busy ms/s, kB/s of
+    state and MB/s of output of one task."""
+    profile = {
+        "auction-source": (2, 361.49500318300784, 0.0, 9.362666770670872),
+        "bid-source": (2, 140.09981943151865, 0.0, 3.314840144546088),
+        "join": (12, 930.3991183365727, 44430.203097486716, 0.41282249472935717),
+        "average": (6, 800.5248692595923, 329546.48478030827, 0.8253686667718628),
+        "sink": (1, 40.10289528494526, 0.0, 0.0),
+    }
+    job = load_job("nexmark-q6")
+    ratio = records_in_per_source_record(job)
+    for operator in job.operators:
+        tasks, busy_ms, state_kb, net_mb = profile[operator.name]
+        records_in = 360e3 * ratio[operator.name]
+        assert records_in * operator.cost.cpu_s == pytest.approx(tasks * busy_ms / 1000, rel=1e-3)
+        state = operator.cost.state_read_bytes + operator.cost.state_write_bytes
+        assert records_in * state == pytest.approx(tasks * state_kb * 1000, rel=1e-3)
+        records_out = records_in * (1.0 if operator in job.sources else operator.selectivity)
+        assert records_out * operator.cost.bytes_out == pytest.approx(tasks * net_mb * 1e6, rel=0.02)
 
 
 def test_a_state_access_has_the_bytes_of_the_sliding_window_profile() -> None:
