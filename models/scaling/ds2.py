@@ -13,11 +13,13 @@ Notation (DS2 Table 2):
                o_i[lo] / o_i[lp] * sum_j A_ji o_j[lo]*              otherwise                                (Eq. 8)
     pi_i     = ceil( sum_j A_ji o_j[lo]* / (o_i[lp] / p_i) )                                                 (Eq. 7)
 
-One pass in topological order computes both. Every edge carries all of the upstream operator's output.
+One pass in topological order computes both. Every edge carries all of the upstream operator's output. An
+over-provisioning factor f asks for ceil(pi_i * (1 + f)) tasks, pi_i before rounding (evaluation of autoscalers, 4.2).
 
 Rulings: at least one task each. A value that exceeds a whole number by less than one part in a billion is that
 number: a rate of 10 tasks' worth must not ask for 11 because of rounding. Sources keep their parallelism (the policy
-does not scale them), unless their true output rate is given: then pi = ceil(rate / (o[lo] / p)). Memory stays as it is.
+does not scale them), unless their true output rate is given: then pi = ceil(rate / (o[lo] / p)). No operator gets more
+tasks than it may have. Memory stays as it is.
 """
 
 import math
@@ -32,8 +34,12 @@ _ROUNDING: Final = 1e-9
 """Relative excess over a whole number that is taken for rounding."""
 
 
-def ds2(rates: Rates) -> Decision:
+def ds2(rates: Rates, over_provisioning: float = 0.0) -> Decision:
     """The fewest tasks with which every operator keeps up with the sources' rates, if rates scale linearly.
+
+    Args:
+        rates: of one interval.
+        over_provisioning: f, the share of tasks that is added.
 
     Raises:
         InvalidInput: a demand over a rate is beyond what a float can hold.
@@ -54,14 +60,14 @@ def ds2(rates: Rates) -> Decision:
             parallelism[name] = metrics.parallelism
             reasons[name] = f"a source without a true output rate keeps its {_tasks(metrics.parallelism)}"
             continue
-        exact[name] = demand / (capacity / metrics.parallelism)
+        exact[name] = demand / (capacity / metrics.parallelism) * (1 + over_provisioning)
         if not math.isfinite(exact[name]):
             raise InvalidInput(
                 f"the rates of {name!r} cannot be worked with: {demand:g} records/s to take on, {capacity:g} records/s "
                 f"by {_tasks(metrics.parallelism)}; mend their units"
             )
-        parallelism[name] = _round_up(exact[name])
-        reasons[name] = _reason(bool(upstream), demand, metrics.parallelism, capacity, exact[name], parallelism[name])
+        parallelism[name] = bounded(_round_up(exact[name]), metrics)
+        reasons[name] = _reason(bool(upstream), demand, metrics, capacity, exact[name], over_provisioning)
     memory = {name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None}
     return Decision(parallelism=parallelism, exact=exact, memory_mb=memory, reasons=reasons)
 
@@ -78,11 +84,22 @@ def _round_up(tasks: float) -> int:
     return max(1, math.ceil(tasks * (1 - _ROUNDING)))
 
 
-def _reason(fed: bool, demand: float, before: int, capacity: float, exact: float, after: int) -> str:
+def bounded(tasks: int, metrics: OperatorMetrics) -> int:
+    """At most the tasks that the operator may have."""
+    return min(tasks, metrics.max_parallelism or tasks)
+
+
+def _reason(
+    fed: bool, demand: float, metrics: OperatorMetrics, capacity: float, exact: float, over_provisioning: float
+) -> str:
     what = "records/s come in" if fed else "records/s must be emitted"
-    change = "as now" if after == before else f"instead of {before}"
-    need = f"{amount(demand)} {what} and one task can do {amount(capacity / before)}"
-    return f"{need}: {exact:,.6g}, so {_tasks(after)}, {change}"
+    tasks = _round_up(exact)
+    most = bounded(tasks, metrics)
+    spare = f" with {over_provisioning:.0%} to spare" if over_provisioning else ""
+    limit = f" but at most {most} are allowed," if most < tasks else ""
+    change = "as now" if most == metrics.parallelism else f"instead of {metrics.parallelism}"
+    need = f"{amount(demand)} {what} and one task can do {amount(capacity / metrics.parallelism)}"
+    return f"{need}: {exact:,.6g}{spare}, so {_tasks(tasks)},{limit} {change}"
 
 
 def _tasks(count: int) -> str:

@@ -1,0 +1,76 @@
+"""The scaling policies by name.
+
+A policy is added by one line in `POLICIES`, and by a module that holds its settings and its state machine.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from models.errors import InvalidInput
+from models.scaling.ds2_manager import Ds2, Ds2Settings
+from models.scaling.policy import Policy
+from models.schema import Format
+
+Settings = TypeVar("Settings", bound=Format)
+
+
+@dataclass(frozen=True)
+class PolicyKind(Generic[Settings]):
+    """A policy that can be made from settings."""
+
+    name: str
+    """As on the command line, and as `Policy.name`."""
+    title: str
+    """What it is, for tables and legends."""
+    settings: type[Settings]
+    """Every setting has a default, so `settings()` is what the paper or product starts with."""
+    make: Callable[[Settings], Policy]
+
+    def policy(self, settings: Mapping[str, object]) -> Policy:
+        """A new policy, without history.
+
+        Raises:
+            InvalidInput: a setting is unknown or out of its range.
+        """
+        unknown = settings.keys() - self.settings.model_fields.keys()
+        if unknown:
+            raise InvalidInput(
+                f"policy {self.name!r} has no setting {_quoted(unknown)}; it has {_quoted(self.settings.model_fields)}"
+            )
+        try:
+            return self.make(self.settings.model_validate(dict(settings)))
+        except ValidationError as error:
+            problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
+            raise InvalidInput(f"unusable settings of policy {self.name!r}: {problems}") from error
+
+
+def _by_name(*kinds: PolicyKind[Any]) -> dict[str, PolicyKind[Any]]:
+    return {kind.name: kind for kind in kinds}
+
+
+def make_policy(name: str, settings: Mapping[str, object] | None = None) -> Policy:
+    """A new policy, without history.
+
+    Args:
+        name: one of `POLICIES`.
+        settings: what differs from the defaults.
+
+    Raises:
+        InvalidInput: no policy has this name, or a setting is unknown or out of its range.
+    """
+    kind = POLICIES.get(name)
+    if kind is None:
+        raise InvalidInput(f"there is no policy {name!r}; there are {_quoted(POLICIES)}")
+    return kind.policy(settings or {})
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in sorted(names))
+
+
+POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
+    PolicyKind("ds2", "DS2", Ds2Settings, Ds2),
+)
