@@ -17,9 +17,9 @@ from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.expansion import catalogue_unit_costs, expand
 from models.job import Job, records_in_per_source_record
-from models.placement import Policy, place
+from models.placement import Policy, place, tune
 from models.placement.baselines import fill, spread
-from models.placement.problem import DIMENSIONS, Problem
+from models.placement.problem import Problem
 from models.plan import Placement
 from models.scaling.ds2 import ds2
 from models.scaling.rates import OperatorMetrics, Rates
@@ -27,11 +27,9 @@ from pipelines.estimate import operator_rates, source_rates_per_task
 from testbeds.protocol import Configuration, Window
 from testbeds.simulator import Simulator
 
-Rule = Policy | Literal["caps, binding"]
-BINDING: Final = "caps, binding"
-"""CAPS on the dimensions that can be short only: its tuning relaxes all by one factor (section 5.2), so one that is next
-to free, but whose least cost is near 0, loosens the others."""
-BINDING_SHARE = 0.5
+Rule = Policy | Literal["caps, as published"]
+PUBLISHED: Final = "caps, as published"
+"""CAPS whose tuning relaxes all dimensions by one factor (section 5.2), those too that cannot become a bottleneck."""
 WARMUP_S, OBSERVE_S = 360.0, 600.0
 SUSTAINED = 0.99
 """Share of the target rate from which on it counts as reached."""
@@ -126,13 +124,6 @@ def physical(job: Job, parallelism: Mapping[str, int], rate: float) -> Dataflow:
     return expand(job, parallelism, records_in, catalogue_unit_costs(job), 0.0)
 
 
-def binding(dataflow: Dataflow, cluster: Cluster) -> Dataflow:
-    """The same tasks without the loads of a dimension that no placement can bring above half of a worker's capacity."""
-    worst = dict(zip(DIMENSIONS, Problem.of(dataflow, cluster).most, strict=True))
-    idle = {d: 0.0 for d, load in worst.items() if load <= BINDING_SHARE}
-    return dataflow.model_copy(update={"operators": tuple(o.model_copy(update=idle) for o in dataflow.operators)})
-
-
 def place_by(
     policy: Rule,
     job: Job,
@@ -144,8 +135,8 @@ def place_by(
 ) -> Placement:
     """A placement; Flink's policies take jobs one by one in the order submitted."""
     dataflow = physical(job, parallelism, rate)
-    if policy == BINDING:
-        return place(binding(dataflow, cluster), cluster, "caps", seed=seed).placement
+    if policy == PUBLISHED:
+        return tune(dataflow, cluster, idle_share=0.0, seed=seed).placement
     if submitted and policy != "caps":
         problem = Problem.of(dataflow, cluster)
         return problem.placement({"default": fill, "evenly": spread}[policy](problem, seed, submitted))
@@ -187,9 +178,9 @@ def observed_rates(job: Job, samples: pa.Table) -> dict[str, float]:
 
 
 def sustains(job: Job, rate: float, cluster: Cluster) -> bool:
-    """Whether CAPS's plan (binding dimensions) of DS2's parallelism reaches the rate in both of two deployments."""
+    """Whether CAPS's plan of DS2's parallelism reaches the rate in both of two deployments."""
     parallelism = parallelism_for(job, rate, true_rates(job))
-    plan = Deployment(parallelism, place_by(BINDING, job, parallelism, rate, cluster, 0))
+    plan = Deployment(parallelism, place_by("caps", job, parallelism, rate, cluster, 0))
     return all(run_plan(job, plan, rate, cluster, seed).throughput >= SUSTAINED * rate for seed in (0, 1))
 
 

@@ -8,6 +8,7 @@ from pipelines.tuning import TunedScaling
 from pipelines.version import code_version
 
 PLACEMENT_POLICY = "caps"
+DIMENSION_NAMES = {"cpu": "CPU", "io": "state access", "net": "network"}
 
 
 def plan(run: PipelineRun) -> str:
@@ -59,10 +60,16 @@ def _operator(tuned: TunedScaling, name: str) -> OperatorPlan:
 
 
 def _placement_reason(tuned: TunedScaling) -> tuple[str, ...]:
-    single, joint = tuned.tuning.single, tuned.tuning.thresholds
+    tuning = tuned.tuning
+    single, joint = tuning.single, tuning.thresholds
     return (
         f"alone, CPU, state access and network could be balanced to {single.cpu:.4f}, {single.io:.4f} and "
         f"{single.net:.4f} (0 is even, 1 the worst); together to {joint.cpu:.4f}, {joint.io:.4f} and {joint.net:.4f}",
+        *(
+            f"{DIMENSION_NAMES[d]} is not limited (threshold 1): no placement loads a worker by more than {worst:.1%} of "
+            "its capacity there, so it cannot become a bottleneck"
+            for d, worst in tuning.left_out.items()
+        ),
     )
 
 

@@ -1,8 +1,9 @@
 """Where threshold tables lie, and how a scaling finds its row.
 
-Thresholds depend on the tasks and on the workers, but not on the rate: a higher rate multiplies every load, L_min and
-L_max by one factor, and the cost (CAPSys Eq. 4) stays. So a table holds, for one job with its unit costs on one cluster,
-a row for each combination of parallelism and memory, and serves every rate that comes down to it.
+Thresholds depend on the tasks and on the workers, but hardly on the rate: a higher rate multiplies every load, L_min and
+L_max by one factor, and the cost (CAPSys Eq. 4) stays. Only which dimensions can become a bottleneck depends on it. So a
+table holds, for one job with its unit costs on one cluster, a row for each combination of parallelism, memory and these
+dimensions, and serves every rate that comes down to it.
 """
 
 import json
@@ -15,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from models.cluster import Cluster
 from models.placement import Tuning
+from models.placement.bottleneck import idle_dimensions
 from models.plan import CostVector, Placement
 from models.schema import Format, NonNegative, Positive, PositiveInt
 from pipelines.digests import digest
@@ -23,7 +25,7 @@ from pipelines.scaling import Scaling
 from pipelines.workspace import Damaged, Workspace
 
 FOLDER: Final = "thresholds"
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of the tuning: raise it when it finds better thresholds, so that tables are made anew."""
 _logger = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ _logger = logging.getLogger(__name__)
 class ThresholdRow(Format):
     """The thresholds of one scaling."""
 
-    key: str = Field(description="Digest of parallelism and memory.")
+    key: str = Field(description="Digest of parallelism, memory, and the dimensions that cannot become a bottleneck.")
     rate: Positive = Field(description="A rate that needs this scaling, records/s.")
     parallelism: dict[str, PositiveInt]
     memory_mb: NonNegative = Field(description="Of one task, MiB.")
@@ -81,9 +83,11 @@ def table_key(knowledge: Knowledge, cluster: Cluster) -> str:
     return f"{FOLDER}/{knowledge.job.name}/{digest(made_from)[:16]}.parquet"
 
 
-def scaling_key(scaling: Scaling) -> str:
-    """What a scaling's thresholds depend on beside job and cluster: its tasks, and the memory of each."""
-    return digest({"parallelism": scaling.parallelism, "memory_mb": [o.memory_mb for o in scaling.dataflow.operators]})
+def scaling_key(scaling: Scaling, cluster: Cluster) -> str:
+    """What a scaling's thresholds depend on beside job and cluster: its tasks, the memory of each, and which dimensions
+    cannot become a bottleneck at its rate."""
+    tasks = {"parallelism": scaling.parallelism, "memory_mb": [o.memory_mb for o in scaling.dataflow.operators]}
+    return digest({**tasks, "left_out": sorted(idle_dimensions(scaling.dataflow, cluster))})
 
 
 def read_rows(workspace: Workspace, key: str) -> dict[str, ThresholdRow]:
@@ -106,9 +110,14 @@ def write_rows(workspace: Workspace, key: str, rows: Iterable[ThresholdRow]) -> 
 
 
 def stored_tuning(workspace: Workspace, knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> Tuning | None:
-    """What the job's table says of a scaling; None where it has no row, or no thresholds for it."""
-    row = read_rows(workspace, table_key(knowledge, cluster)).get(scaling_key(scaling))
-    return None if row is None else row.tuning
+    """What the job's table says of a scaling; None where it has no row, or no thresholds for it.
+
+    The loads that a tuning states of what it left out are those at the scaling's own rate.
+    """
+    row = read_rows(workspace, table_key(knowledge, cluster)).get(scaling_key(scaling, cluster))
+    if row is None or row.tuning is None:
+        return None
+    return row.tuning.model_copy(update={"left_out": idle_dimensions(scaling.dataflow, cluster)})
 
 
 def _to_file(row: ThresholdRow) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _scalings(
             reason = f"it needs {scaling.dataflow.tasks} slots, but the cluster has {run.cluster.slots}"
             unreachable.append(Unreachable(rate=wanted, reason=reason))
             continue
-        scalings.setdefault(scaling_key(scaling), scaling)
+        scalings.setdefault(scaling_key(scaling, run.cluster), scaling)
     return scalings, unreachable
 
 

@@ -42,12 +42,17 @@ def tune(run: PipelineRun) -> str:
         "cluster": digest(run.cluster),
     }
     tuned = run.workspace.once(key, inputs, TunedScaling, lambda: _tune(run))
-    least = tuned.tuning.thresholds
-    run.progress.say(
-        f"tune: {tuned.scaling.budget.task_slots} task slots; thresholds cpu {least.cpu:.4f}, io {least.io:.4f}, "
-        f"net {least.net:.4f} ({tuned.tuning.status})"
-    )
+    slots = tuned.scaling.budget.task_slots
+    run.progress.say(f"tune: {slots} task slots; thresholds {_shown(tuned.tuning)} ({tuned.tuning.status})")
     return run.workspace.uri(key)
+
+
+def _shown(tuning: Tuning) -> str:
+    """The thresholds in words."""
+    return ", ".join(
+        f"{name} not limited" if name in tuning.left_out else f"{name} {least:.4f}"
+        for name, least in tuning.thresholds.model_dump().items()
+    )
 
 
 def _tune(run: PipelineRun) -> TunedScaling:

@@ -56,7 +56,7 @@ class Ray:
     def reach(self, cost: Floats) -> float:
         """The smallest t >= 0 whose thresholds a plan of this cost meets in the dimensions that t moves."""
         moving = self.slope > 0
-        return max(0.0, float(((cost - self.base)[moving] / self.slope[moving]).max()))
+        return float(((cost - self.base)[moving] / self.slope[moving]).max(initial=0.0))
 
     def limits(self, problem: Problem, t: float) -> Floats:
         """(3,): largest loads for a plan that is better than t by more than the tolerance."""

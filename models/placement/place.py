@@ -102,6 +102,7 @@ def _tuned(
         placement=tuning.placement,
         cost=tuning.cost,
         thresholds=tuning.thresholds,
+        left_out=tuning.left_out,
         status=tuning.status,
         bound=tuning.bound,
         gap=tuning.gap,

@@ -79,12 +79,12 @@ class Problem:
             Infeasible: there are fewer slots than tasks, or memory is too small however the tasks are placed.
         """
         parallelism = np.array([o.parallelism for o in dataflow.operators], dtype=np.int64)
-        loads = np.array([[o.cpu, o.io, o.net] for o in dataflow.operators], dtype=np.float64).T.copy()
+        loads = dimension_loads(dataflow)
         memory_mb = np.array([o.memory_mb for o in dataflow.operators], dtype=np.float64)
         slots = np.array([w.slots for w in cluster.workers], dtype=np.int64)
         memory_limit = np.array([np.inf if w.memory_mb is None else w.memory_mb for w in cluster.workers])
         _refuse_hopeless(dataflow, slots, memory_limit)
-        capacity = np.stack([_capacities([getattr(w, key) for w in cluster.workers]) for key in ("cores", "io", "net")])
+        capacity = capacities(cluster)[1]
         least = loads @ parallelism / capacity.sum(axis=1)
         least[2] = 0.0
         return cls(
@@ -99,7 +99,7 @@ class Problem:
             worker_type=_types(cluster.workers),
             edges=_edges(dataflow),
             least=least,
-            most=_most(loads, parallelism, slots, capacity),
+            most=worst_loads(loads, parallelism, slots, capacity),
         )
 
     @property
@@ -154,11 +154,18 @@ def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -
         )
 
 
-def _capacities(stated: Sequence[float | None]) -> Floats:
-    """(W,): 1 for all if nobody states a capacity, else what is stated, and infinity where it is not."""
-    if all(value is None for value in stated):
-        return np.ones(len(stated))
-    return np.array([np.inf if value is None else value for value in stated])
+def dimension_loads(dataflow: Dataflow) -> Floats:
+    """(3, n): load of one task of each operator in cpu, io and net."""
+    return np.array([[o.cpu, o.io, o.net] for o in dataflow.operators], dtype=np.float64).T.copy()
+
+
+def capacities(cluster: Cluster) -> tuple[Bools, Floats]:
+    """(3,): whether any worker states a capacity; (3, W): 1 for all if none does, else what is stated, and infinity
+    where it is not."""
+    keys = ("cores", "io", "net")
+    given = np.array([[getattr(w, key) or np.inf for w in cluster.workers] for key in keys], dtype=np.float64)
+    stated = np.asarray(np.isfinite(given).any(axis=1))
+    return stated, np.where(stated[:, None], given, 1.0).astype(np.float64)
 
 
 def _types(workers: Sequence[Worker]) -> Ints:
@@ -196,7 +203,7 @@ def edge_weights(outgoing: Sequence[Edge], parallelism: dict[str, int]) -> list[
     return [part / sum(parts) for part in parts]
 
 
-def _most(loads: Floats, parallelism: Ints, slots: Ints, capacity: Floats) -> Floats:
+def worst_loads(loads: Floats, parallelism: Ints, slots: Ints, capacity: Floats) -> Floats:
     """(3,): L^max, the largest over all workers of the heaviest tasks that fill its slots (Eq. 7)."""
     most = np.zeros(3)
     for d in range(3):

@@ -1,6 +1,6 @@
 """What a placement or a tuning answers: the plan, its cost, and how far it is proved."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,13 @@ while it is not known whether another one would not."""
 Policy = Literal["caps", "default", "evenly", "random", "odrp"]
 Subtasks = dict[str, dict[str, tuple[int, ...]]]
 """Worker -> operator -> indices of its subtasks there, from 0."""
+
+
+LEFT_OUT: Any = Field(
+    {},
+    description="Dimensions that no placement can make a bottleneck, so that the tuning left them out of the relaxation, "
+    "with the load of the worst worker there can be, as a share of its capacity.",
+)
 
 
 class Answer(Format):
@@ -37,7 +44,10 @@ class Tuning(Answer):
     floor: Positive = Field(description="Phase 2 relaxes from max(alpha*, floor).")
     relaxation: NonNegative = Field(description="lambda*: smallest common factor on max(alpha*, floor) found.")
     grid_relaxation: Positive = Field(description="The first power of the relaxation step that reaches lambda*.")
-    thresholds: CostVector = Field(description="lambda* max(alpha*, floor), at most 1 (phase 2).")
+    thresholds: CostVector = Field(
+        description="lambda* max(alpha*, floor), at most 1 (phase 2); 1 in the dimensions that are left out."
+    )
+    left_out: dict[str, Ratio] = LEFT_OUT
     placement: Placement
     cost: CostVector = Field(description="Of the placement: tightened in cpu, then io, then net within the thresholds.")
     pareto_proved: bool = Field(
@@ -55,6 +65,7 @@ class PlacementResult(Answer):
     placement: Placement
     cost: CostVector
     thresholds: CostVector = Field(description="What the cost was asked to stay within; 1 excludes nothing.")
+    left_out: dict[str, Ratio] = LEFT_OUT
     subtasks: Subtasks | None = Field(
         None, description="Which subtasks run where, so that forward pairs meet; None where no edge is forward."
     )

@@ -1,11 +1,13 @@
 """Threshold auto-tuning (CAPSys section 5.2): the smallest thresholds that a plan meets.
 
 Phase 1: alpha*_d = min C_d with the other dimensions free, d = cpu, io, net.
-Phase 2: lambda* = min over plans of max_d C_d / max(alpha*_d, floor); the thresholds are lambda* max(alpha*, floor).
-The floor stands in for the minima at or near 0, which no factor would ever relax.
-Last, within these thresholds, C_cpu, C_io and C_net are minimised one after the other, each held for the next: what
-is left is Pareto-optimal, if each of these minima is proved. Where that turns up a plan better than a minimum of
-phase 1 (large instances, nothing proved), phase 2 is done again from there.
+Phase 2: lambda* = min over plans of max_d C_d / max(alpha*_d, floor), d in D; the thresholds are lambda* max(alpha*,
+floor) in D and 1 elsewhere. D are the dimensions that can become a bottleneck (`models.placement.bottleneck`); all of
+them where no capacity is stated, as in the paper. The floor stands in for the minima at or near 0, which no factor would
+ever relax.
+Last, within these thresholds, the costs are minimised one after the other, each held for the next: cpu, io and net of
+D, then of the rest. What is left is Pareto-optimal, if each of these minima is proved. Where that turns up a plan better
+than a minimum of phase 1 (large instances, nothing proved), phase 2 is done again from there.
 """
 
 import math
@@ -17,11 +19,12 @@ import numpy as np
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput, SluiceError
+from models.placement.bottleneck import IDLE_SHARE, idle_dimensions
 from models.placement.budget import Budget, Clock
 from models.placement.cost import TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
 from models.placement.minimum import Effort, Minimum, Ray, minimise
-from models.placement.problem import DIMENSIONS, Floats, Ints, Problem
+from models.placement.problem import DIMENSIONS, Bools, Floats, Ints, Problem
 from models.placement.results import Tuning
 from models.placement.search import NO_THRESHOLDS, Verdict
 from models.placement.subtasks import assign_subtasks
@@ -38,6 +41,7 @@ def tune(
     *,
     floor: float = FLOOR,
     relaxation_step: float = RELAXATION_STEP,
+    idle_share: float = IDLE_SHARE,
     seed: int = 0,
     clock: Clock | None = None,
     time_limit_s: float | None = TIME_LIMIT_S,
@@ -50,6 +54,8 @@ def tune(
     Args:
         floor: least threshold to relax from, a cost above 0.
         relaxation_step: factor above 1 of the grid that `grid_relaxation` lies on.
+        idle_share: a dimension in which no placement loads a worker by this share of its capacity is left out of the
+            relaxation; 0 leaves out none, as the paper does.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
         effort: how much to search for each target; the default proves the optimum of small instances.
 
@@ -61,8 +67,12 @@ def tune(
         raise InvalidInput(f"the floor must be above 0, for 0 can not be relaxed by a factor, but got {floor}")
     if not relaxation_step > 1:
         raise InvalidInput(f"the relaxation step must be a factor above 1, but got {relaxation_step}")
+    if not 0 <= idle_share <= 1:
+        raise InvalidInput(f"the idle share must be a share of a worker's capacity, 0 to 1, but got {idle_share}")
     budget = Budget(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
+    idle = idle_dimensions(dataflow, cluster, idle_share)
+    counted = np.array([name not in idle for name in DIMENSIONS])
     effort = effort or Effort()
     plans = [any_plan(problem, budget, seed)]
     single: list[Minimum] = []
@@ -70,15 +80,21 @@ def tune(
         single.append(minimise(problem, _alone(d), plans, budget, effort=effort, seed=seed))
         plans.append(single[-1].counts)
     while True:
-        joint, thresholds = _relax(problem, single, floor, plans, budget, effort, seed)
-        tight, pareto_proved = _tighten(problem, joint, thresholds, [m.bound for m in single], budget, effort, seed)
+        ray = _together(single, floor, counted)
+        bound = max((m.bound / s for m, s in zip(single, ray.slope, strict=True) if s > 0), default=0.0)
+        joint = minimise(problem, ray, plans, budget, bound=bound, effort=effort, seed=seed)
+        thresholds = np.minimum(ray.base + joint.t * ray.slope, 1.0)
+        order = np.argsort(~counted, kind="stable")
+        tight, pareto_proved = _tighten(
+            problem, joint, thresholds, order, [m.bound for m in single], budget, effort, seed
+        )
         plans.append(tight)
         cost = costs(problem, tight)
         better = [bool(cost[d] < m.t - TOLERANCE) for d, m in enumerate(single)]
         if not any(better):
             break
         single = [Minimum(float(cost[d]), tight, m.bound) if better[d] else m for d, m in enumerate(single)]
-    proved = joint.proved and all(m.proved for m in single)
+    proved = joint.proved and all(m.proved for m, own in zip(single, counted, strict=True) if own)
     return Tuning(
         status="optimal" if proved and pareto_proved else "feasible",
         bound=joint.bound,
@@ -92,6 +108,7 @@ def tune(
         relaxation=joint.t,
         grid_relaxation=_next_on_grid(joint.t, relaxation_step),
         thresholds=as_vector(thresholds),
+        left_out=idle,
         placement=problem.placement(tight),
         cost=as_vector(cost),
         pareto_proved=pareto_proved,
@@ -123,29 +140,26 @@ def _alone(d: int) -> Ray:
     return Ray(1 - slope, slope)
 
 
-def _relax(
-    problem: Problem,
-    single: Sequence[Minimum],
-    floor: float,
-    plans: Sequence[Ints],
-    budget: Budget,
-    effort: Effort,
-    seed: int,
-) -> tuple[Minimum, Floats]:
-    """Phase 2: the smallest common factor on max(alpha*, floor), and the thresholds (3,) that it gives."""
+def _together(single: Sequence[Minimum], floor: float, counted: Bools) -> Ray:
+    """Phase 2: the thresholds t max(alpha*, floor), and 1 in the dimensions that are left out."""
     least = np.maximum([m.t for m in single], floor)
-    bound = float((np.array([m.bound for m in single]) / least).max())
-    joint = minimise(problem, Ray(np.zeros(3), least), plans, budget, bound=bound, effort=effort, seed=seed)
-    return joint, np.minimum(joint.t * least, 1.0)
+    return Ray(np.where(counted, 0.0, 1.0), np.where(counted, least, 0.0))
 
 
 def _tighten(
-    problem: Problem, joint: Minimum, thresholds: Floats, bounds: list[float], budget: Budget, effort: Effort, seed: int
+    problem: Problem,
+    joint: Minimum,
+    thresholds: Floats,
+    order: Ints,
+    bounds: list[float],
+    budget: Budget,
+    effort: Effort,
+    seed: int,
 ) -> tuple[Ints, bool]:
     """Minimise one cost after the other within the thresholds; the plan, and whether it is proved Pareto-optimal."""
     counts, proved = joint.counts, True
     held = thresholds.copy()
-    for d in range(len(DIMENSIONS)):
+    for d in order:
         held[d] = 0.0
         least = minimise(
             problem, Ray(held.copy(), _alone(d).slope), [counts], budget, bound=bounds[d], effort=effort, seed=seed

@@ -151,6 +151,7 @@ def _print_result(result: PlacementResult, problem: Problem) -> None:
     if result.policy == "caps":
         costs.add_row("threshold", *_numbers(result.thresholds))
     console.print(costs)
+    _print_left_out(result)
     _print_status(result)
 
 
@@ -163,6 +164,7 @@ def _print_tuning(tuning: Tuning, problem: Problem) -> None:
     table.add_row("placement", *_numbers(tuning.cost))
     console.print(table)
     console.print(f"common relaxation {tuning.relaxation:.4f} (grid of 1.1: {tuning.grid_relaxation:.4f})")
+    _print_left_out(tuning)
     _print_status(tuning)
 
 
@@ -175,6 +177,13 @@ def _print_front(front: Front) -> None:
     console.print(
         f"{front.status} within a step of {front.step:g}, {front.nodes} nodes, {front.seconds or 0:.3f} s{left}"
     )
+
+
+def _print_left_out(answer: PlacementResult | Tuning) -> None:
+    for dimension, worst in answer.left_out.items():
+        console.print(
+            f"{dimension} is not limited: no placement loads a worker by more than {worst:.1%} of its capacity"
+        )
 
 
 def _print_status(answer: PlacementResult | Tuning) -> None:

@@ -16,6 +16,7 @@ from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
 from models.placement import tune
+from models.placement.bottleneck import idle_dimensions
 from models.placement.cost import costs
 from models.placement.problem import Problem
 from pipelines.files import validate_as
@@ -57,7 +58,7 @@ class Asked:
         scaling = self.scaling(rate)
         tuning = tune(scaling.dataflow, self.cluster)
         return ThresholdRow(
-            key=scaling_key(scaling),
+            key=scaling_key(scaling, self.cluster),
             rate=rate,
             parallelism=scaling.parallelism,
             memory_mb=scaling.dataflow.operators[0].memory_mb,
@@ -163,13 +164,32 @@ def test_a_scaling_that_is_in_the_table_is_not_searched_for(asked: Asked, monkey
     # Half a record/s more needs the same tasks; its loads differ.
     for rate in (RATE, RATE + 0.5):
         found = tuned_scaling(asked.knowledge, asked.scaling(rate), asked.cluster, asked.workspace)
-        assert found.tuning == row.tuning
+        assert row.tuning is not None
+        idle = idle_dimensions(found.scaling.dataflow, asked.cluster)
+        assert found.tuning == row.tuning.model_copy(update={"left_out": idle})
         assert found.scaling.target_rate == rate
         assert found.origin.endswith(f"the placement from {FROM_TABLE}")
     with pytest.raises(AssertionError, match="it searched"):
         tuned_scaling(asked.knowledge, asked.scaling(0.9 * RATE), asked.cluster, asked.workspace)
     with pytest.raises(AssertionError, match="it searched"):
         tuned_scaling(asked.knowledge, asked.scaling(RATE), asked.cluster)
+
+
+def test_a_rate_at_which_another_dimension_can_be_short_has_a_row_of_its_own(asked: Asked) -> None:
+    scaling = asked.scaling(RATE)
+    idle = idle_dimensions(scaling.dataflow, asked.cluster)
+    worst, factor = max(idle.values()), 1 / max(idle.values())
+
+    def at(times: float) -> Scaling:
+        loads = [
+            o.model_copy(update={d: times * getattr(o, d) for d in ("cpu", "io", "net")})
+            for o in scaling.dataflow.operators
+        ]
+        return scaling.model_copy(update={"dataflow": scaling.dataflow.model_copy(update={"operators": tuple(loads)})})
+
+    assert 0 < worst < 0.5
+    assert scaling_key(at(0.49 * factor), asked.cluster) == scaling_key(scaling, asked.cluster)
+    assert scaling_key(at(0.51 * factor), asked.cluster) != scaling_key(scaling, asked.cluster)
 
 
 @pytest.mark.usefixtures("no_table")
