@@ -22,7 +22,7 @@ export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
 export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 
-.PHONY: help setup plan replan airflow env test lint format clean
+.PHONY: help setup plan replan airflow flink env test lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
 
@@ -37,6 +37,9 @@ replan: setup ## A new plan of JOB for another RATE, from what is known already.
 
 airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
 	@airflow standalone
+
+flink: setup ## Fetch Flink for measurements on a real cluster (230 MB, kept in the user's cache), and check it.
+	@python -m testbeds.flink.distribution
 
 env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
