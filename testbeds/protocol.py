@@ -73,10 +73,25 @@ def sample_intervals(rate: float, seconds: float) -> int:
     """
     if not (rate > 0 and math.isfinite(rate)):
         raise InvalidInput(f"the injected rate must be above 0 and finite, but got {rate:g} records/s")
+    return _whole_intervals(seconds)
+
+
+def served_intervals(rate: float, seconds: float) -> int:
+    """Reporting intervals during which records arrive at a rate.
+
+    Raises:
+        InvalidInput: the rate is below 0, or `seconds` is not a multiple of the reporting interval.
+    """
+    if not (rate >= 0 and math.isfinite(rate)):
+        raise InvalidInput(f"records must arrive at a finite rate of 0 or more, but got {rate:g} records/s")
+    return _whole_intervals(seconds)
+
+
+def _whole_intervals(seconds: float) -> int:
     intervals = seconds / SAMPLE_INTERVAL_S
     if not (intervals >= 1 and math.isclose(intervals, round(intervals), abs_tol=1e-9)):
         raise InvalidInput(
-            f"an injection must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, but got {seconds:g} s"
+            f"a rate must last a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, but got {seconds:g} s"
         )
     return round(intervals)
 

@@ -17,6 +17,11 @@ SHARED, FORWARD, BROADCAST = 0, 1, 2
 AT_ONCE, ALL_PANES, OLDEST_PANE = 0, 1, 2
 """What an operator emits: on each record; the whole window at each firing; what has just gone out of the window."""
 
+LIMITED, LOGGED, CLOSED = 0, 1, 2
+"""What sources read: a generator at a limited rate, a log that keeps what comes, nothing."""
+JOB_CLOCK, EVENT_CLOCK, LAST_EVENT = 0, 1, 2
+"""State.clock: steps since the job's code was loaded, event time in steps, and event time when panes last ended."""
+
 RECORDS_IN, RECORDS_OUT, BYTES_OUT, BUSY, BACKPRESSURED, CPU, READ, WRITTEN, HITS, MISSES, STATE_TIME, LAG = range(12)
 MEASURES = 12
 """Columns of what is measured per task and reporting interval."""
@@ -121,6 +126,7 @@ TASK_STATE = np.dtype(
         ("firing", "f8"),  # records of fired windows that wait to be emitted
         ("permits", "f8"),  # sources: records that may be emitted
         ("due", "f8"),  # sources: records due and not emitted since the rate was set
+        ("log", "f8"),  # sources: records that wait in the log
         ("work", "f8"),  # CPU seconds per record, now
         ("alone", "f8"),  # thread seconds per record if it were alone on its worker
         ("service", "f8"),  # thread seconds per record, now
@@ -182,7 +188,7 @@ class Plant(NamedTuple):
 class State(NamedTuple):
     """What changes from step to step; the arrays are changed in place."""
 
-    clock: np.ndarray  # int64[1]: steps since the job ran
+    clock: np.ndarray  # int64[3]: JOB_CLOCK, EVENT_CLOCK, LAST_EVENT
     edges: np.ndarray  # EDGE_STATE
     gates: np.ndarray  # GATE_STATE
     tasks: np.ndarray  # TASK_STATE
@@ -208,7 +214,7 @@ def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
         own = np.arange(operator["end"] - operator["first"])
         tasks["pane"][operator["first"] : operator["end"]] = operator["ring_first"] + own * operator["panes"]
     return State(
-        clock=np.zeros(1, np.int64),
+        clock=np.zeros(3, np.int64),
         edges=edges,
         gates=np.zeros(len(plant.gates), GATE_STATE),
         tasks=tasks,

@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
-from testbeds.simulator.arrays import Plant, State
+from testbeds.simulator.arrays import JOB_CLOCK, Plant, State
 from testbeds.simulator.compiled import compiled
 
 LEAST_SHARE = 0.01
@@ -64,7 +64,7 @@ def share_workers(p: Plant, s: State) -> None:
 @compiled
 def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
     """What a record costs each task in this step (Eq. 1, 3, 5)."""
-    cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[0] * p.step_s / p.cold_decay_s)
+    cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[JOB_CLOCK] * p.step_s / p.cold_decay_s)
     for operator in p.operators:
         for t in range(operator.first, operator.end):
             task, own = s.tasks[t], p.tasks[t]

@@ -10,9 +10,14 @@ from testbeds.simulator.arrays import (
     BACKPRESSURED,
     BUSY,
     BYTES_OUT,
+    CLOSED,
     CPU,
+    EVENT_CLOCK,
     HITS,
+    JOB_CLOCK,
     LAG,
+    LIMITED,
+    LOGGED,
     MEASURES,
     MISSES,
     READ,
@@ -33,56 +38,119 @@ FORGET = 0.5
 """How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
 
 
+DRAINED = 1e-3
+"""Records in flight below which a job counts as drained: what rounding leaves."""
+
+
 @compiled
-def advance(p: Plant, s: State, rate: float, noise: np.ndarray, steps: int) -> np.ndarray:
-    """Run len(noise) reporting intervals of `steps` steps at an offered rate, records/s.
+def advance(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, steps: int, down: int = 0) -> np.ndarray:
+    """Run len(noise) reporting intervals of `steps` steps at a rate, records/s.
 
     Args:
         p: Plant.
         s: State, changed in place.
+        reads: LIMITED, where the rate is what sources may emit, or LOGGED, where it is what comes into the log.
         noise: float64[intervals, tasks], factor on the CPU time of a record.
+        down: steps at the beginning during which the job is down; records come into the log all the same.
 
     Returns:
         float64[intervals, tasks, MEASURES]; LAG is the value at the end of the interval, all else sums over it.
     """
     totals = np.zeros((noise.shape[0], noise.shape[1], MEASURES))
     for interval in range(noise.shape[0]):
-        for _ in range(steps):
-            pass_time(p, s)
-            aim_windows(p, s)
-            share_workers(p, s)
-            price_records(p, s, noise[interval])
-            from_sinks(p, s)
-            from_sources(p, s, rate)
-            account(p, s, totals[interval])
-            settle(p, s)
-            mix_windows(p, s)
-            s.clock[0] += 1
+        for step in range(steps):
+            if reads == LOGGED:
+                arrive(p, s, rate)
+            if interval * steps + step >= down:
+                run_step(p, s, reads, rate, noise[interval], totals[interval])
+            s.clock[EVENT_CLOCK] += 1
+        note_lag(p, s, reads, totals[interval])
     return totals
 
 
 @compiled
-def from_sources(p: Plant, s: State, rate: float) -> None:
+def drain(p: Plant, s: State, noise: np.ndarray, most_steps: int) -> int:
+    """Run until all that is in flight has been worked off, with sources that read nothing; the steps that took."""
+    ignored = np.zeros((len(noise), MEASURES))
+    for step in range(most_steps):
+        if in_flight(s) < DRAINED:
+            return step
+        run_step(p, s, CLOSED, 0.0, noise, ignored)
+    return most_steps
+
+
+@compiled
+def in_flight(s: State) -> float:
+    """Records in buffers and of fired windows, and ends of windows, that are still to be worked off."""
+    waiting = 0.0
+    for gate in s.gates:
+        waiting += gate.queue
+    for task in s.tasks:
+        waiting += task.firing + task.marks
+    return waiting
+
+
+@compiled
+def run_step(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, totals: np.ndarray) -> None:
+    """One step of a job that runs."""
+    pass_time(p, s)
+    aim_windows(p, s)
+    share_workers(p, s)
+    price_records(p, s, noise)
+    from_sinks(p, s)
+    from_sources(p, s, reads, rate)
+    account(p, s, totals)
+    settle(p, s)
+    mix_windows(p, s)
+    s.clock[JOB_CLOCK] += 1
+
+
+@compiled
+def arrive(p: Plant, s: State, rate: float) -> None:
+    """Records come into the log, to the part of each source task alike."""
+    for operator in p.operators:
+        if operator.source_share > 0.0:
+            for t in range(operator.first, operator.end):
+                s.tasks[t].log += rate * operator.source_share * p.step_s
+
+
+@compiled
+def note_lag(p: Plant, s: State, reads: int, totals: np.ndarray) -> None:
+    """Write down what the sources owe."""
+    for operator in p.operators:
+        if operator.source_share > 0.0:
+            for t in range(operator.first, operator.end):
+                totals[t, LAG] = s.tasks[t].log if reads == LOGGED else s.tasks[t].due
+
+
+@compiled
+def from_sources(p: Plant, s: State, reads: int, rate: float) -> None:
     """Emit, process and deliver operator by operator."""
     for operator in p.operators:
         if operator.source_share > 0.0:
-            offer(p, s, operator, rate * operator.source_share)
+            offer(p, s, operator, reads, rate * operator.source_share)
         else:
             gather(p, s, operator)
         if operator.emission == AT_ONCE:
             process_at_once(p, s, operator)
         else:
             process_window(p, s, operator)
-        take(p, s, operator)
+        take(p, s, operator, reads)
         if operator.emission != AT_ONCE or operator.live_per_record > 0.0:
             remember(s, operator)
 
 
 @compiled
-def offer(p: Plant, s: State, operator: Row, rate: float) -> None:
-    """A rate-limited source task: permits come at `rate` records/s, and are kept for a burst at most."""
+def offer(p: Plant, s: State, operator: Row, reads: int, rate: float) -> None:
+    """What a source task may emit: what waits in its log, or permits that come at `rate` records/s.
+
+    Permits are kept for a burst at most.
+    """
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
+        if reads != LIMITED:
+            task.want = task.log if reads == LOGGED else 0.0
+            continue
         task.due += rate * p.step_s
         task.permits = min(task.permits + rate * p.step_s, rate * max(p.source_burst_s, p.step_s))
         task.want = task.permits
@@ -101,14 +169,17 @@ def gather(p: Plant, s: State, operator: Row) -> None:
 
 
 @compiled
-def take(p: Plant, s: State, operator: Row) -> None:
+def take(p: Plant, s: State, operator: Row, reads: int) -> None:
     """Take what is done from the gates: what the pass from the sinks promised each gate, then from all alike."""
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         task.taken += task.done
         if operator.source_share > 0.0:
-            task.permits -= task.done
-            task.due -= task.done
+            if reads == LIMITED:
+                task.permits -= task.done
+                task.due -= task.done
+            elif reads == LOGGED:
+                task.log -= task.done
             continue
         left, waiting = task.done, 0.0
         for i in range(operator.in_first, operator.in_end):
@@ -201,4 +272,3 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
                 row[HITS] += paid - missed
                 row[MISSES] += missed
                 row[STATE_TIME] += (paid - missed) * p.hit_latency_s + missed * p.miss_latency_s
-            row[LAG] = task.due

@@ -1,5 +1,7 @@
-"""A deployed job on the simulator: time passes in `inject`, as fast as the machine can compute it."""
+"""A deployed job on the simulator: time passes in `inject` and `serve`, as fast as the machine can compute it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -8,10 +10,13 @@ import pyarrow as pa
 
 from models.errors import SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.protocol import Window, sample_intervals
+from testbeds.protocol import Configuration, Rescale, Served, Window, sample_intervals, served_intervals
 from testbeds.simulator import arrays
-from testbeds.simulator.arrays import Plant, fresh_state
-from testbeds.simulator.kernel import advance
+from testbeds.simulator.activity import activity
+from testbeds.simulator.arrays import LIMITED, LOGGED, Plant, fresh_state
+from testbeds.simulator.buffers import BYTES_PER_MB
+from testbeds.simulator.kernel import advance, drain
+from testbeds.simulator.rescaling import carry_over, state_bytes, transfer_s
 from testbeds.simulator.samples import TaskColumns, samples
 from testbeds.simulator.settings import Physics
 
@@ -19,17 +24,43 @@ INTERVALS_AT_ONCE = 240
 """Reporting intervals computed in one call: bounds the memory for long injections at many tasks."""
 
 
-class SimulatedRun:
-    """Implements `testbeds.protocol.Run`."""
+@dataclass(frozen=True)
+class Deployment:
+    """A configuration, laid out on a cluster."""
 
-    def __init__(self, plant: Plant, columns: TaskColumns, physics: Physics, seed: int) -> None:
-        self.plant, self._columns, self._physics = plant, columns, physics
+    configuration: Configuration
+    plant: Plant
+    columns: TaskColumns
+
+
+class SimulatedRun:
+    """Implements `testbeds.protocol.ElasticRun`."""
+
+    def __init__(
+        self,
+        lay_out: Callable[[Configuration], Deployment],
+        configuration: Configuration,
+        physics: Physics,
+        seed: int,
+    ) -> None:
+        self._lay_out, self._physics = lay_out, physics
+        self._deployed = lay_out(configuration)
         self._rng = np.random.default_rng(seed)
-        self.state = fresh_state(plant, self._rng)
-        self._noise = _Noise(physics, len(plant.tasks), self._rng)
+        self.state = fresh_state(self.plant, self._rng)
+        self._noise = _Noise(physics, len(self.plant.tasks), self._rng)
         self._intervals = 0
+        self._down_steps = 0
         self._rate: float | None = None
         self._closed = False
+
+    @property
+    def plant(self) -> Plant:
+        return self._deployed.plant
+
+    @property
+    def configuration(self) -> Configuration:
+        """What runs, or will run once the job is up again."""
+        return self._deployed.configuration
 
     @property
     def elapsed_s(self) -> float:
@@ -39,36 +70,90 @@ class SimulatedRun:
     def inject(self, rate: float, seconds: float, phase: str) -> Window:
         """Offer `rate` records/s for `seconds`; see `testbeds.protocol.Run.inject`.
 
+        What waits in the log stays there meanwhile. After a rescale, the rate is offered once the job runs again.
+
         Raises:
             InvalidInput: the rate is not above 0, or `seconds` is not a multiple of the reporting interval.
             SluiceError: the run was closed.
         """
-        if self._closed:
-            raise SluiceError("a closed run cannot be injected into; deploy the job again")
+        self._check_open()
         intervals = sample_intervals(rate, seconds)
+        self._wait_until_up()
         if rate != self._rate:
             self.state.tasks["permits"] = 0.0
             self.state.tasks["due"] = 0.0
             self._rate = rate
         tables, emitted = [], 0.0
         for first in range(0, intervals, INTERVALS_AT_ONCE):
-            table, part = self._advance(rate, min(INTERVALS_AT_ONCE, intervals - first), phase)
-            tables.append(table)
-            emitted += part
+            start, part = self.elapsed_s, min(INTERVALS_AT_ONCE, intervals - first)
+            measured = self._advance(LIMITED, rate, part)
+            tables.append(samples(self._deployed.columns, measured, start, phase))
+            emitted += float(np.sum(measured[:, self._deployed.columns.is_source, arrays.RECORDS_OUT]))
         pending = float(np.sum(np.maximum(self.state.tasks["due"], 0.0)))
         return Window(rate, emitted / seconds, seconds, pending, pa.concat_tables(tables))
 
-    def _advance(self, rate: float, intervals: int, phase: str) -> tuple[pa.Table, float]:
-        measured = advance(
-            self.plant, self.state, rate, self._noise.factors(intervals), self._physics.steps_per_interval
+    def serve(self, rate: float, seconds: float) -> Served:
+        """Let `rate` records/s arrive for `seconds`; see `testbeds.protocol.ElasticRun.serve`.
+
+        Raises:
+            InvalidInput: the rate is below 0, or `seconds` is not a multiple of the reporting interval.
+            SluiceError: the run was closed.
+        """
+        self._check_open()
+        intervals = served_intervals(rate, seconds)
+        down_s = min(self._down_steps * self._physics.step_s, seconds)
+        measured = self._advance(LOGGED, rate, intervals)
+        running_s, columns = seconds - down_s, self._deployed.columns
+        of_sources = measured[:, columns.is_source]
+        return Served(
+            seconds=float(seconds),
+            running_s=running_s,
+            arrived=np.full(intervals, rate * SAMPLE_INTERVAL_S),
+            read=of_sources[:, :, arrays.RECORDS_IN].sum(axis=1),
+            lag=np.maximum(of_sources[:, :, arrays.LAG], 0.0).sum(axis=1),
+            activity=activity(columns, self.plant, self.state, measured, running_s) if running_s > 0 else {},
         )
-        start = self.elapsed_s
+
+    def rescale(self, configuration: Configuration) -> Rescale:
+        """Stop with a savepoint and start again as told; see `testbeds.protocol.ElasticRun.rescale`.
+
+        A rescale of a job that is still down begins when that is over.
+        """
+        self._check_open()
+        settings, step_s = self._physics.rescaling, self._physics.step_s
+        after = self._lay_out(configuration)
+        most = round(settings.stop_timeout_s / step_s)
+        drained_s = drain(self.plant, self.state, self._noise.factors(1)[0], most) * step_s
+        save_s = transfer_s(self.plant, self.state, settings.save_bytes_per_s)
+        state = carry_over(self.plant, self.state, after.plant, settings, self._rng)
+        restore_s = transfer_s(after.plant, state, settings.restore_bytes_per_s)
+        kept = float(np.sum(state_bytes(self.plant, self.state)))
+        self._deployed, self.state = after, state
+        self._noise.redeploy(len(after.plant.tasks))
+        self._down_steps += round((drained_s + save_s + settings.restart_s + restore_s) / step_s)
+        return Rescale(downtime_s=self._down_steps * step_s, state_mb=kept / BYTES_PER_MB)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SluiceError("a closed run takes no rate and no configuration; deploy the job again")
+
+    def _wait_until_up(self) -> None:
+        """Let the intervals pass in which the job is down, with nothing coming into the log."""
+        if self._down_steps:
+            self._advance(LOGGED, 0.0, -(-self._down_steps // self._physics.steps_per_interval))
+
+    def _advance(self, reads: int, rate: float, intervals: int) -> np.ndarray:
+        """float64[intervals, tasks, MEASURES]"""
+        steps = self._physics.steps_per_interval
+        measured = advance(
+            self.plant, self.state, reads, float(rate), self._noise.factors(intervals), steps, self._down_steps
+        )
+        self._down_steps = max(self._down_steps - intervals * steps, 0)
         self._intervals += intervals
-        emitted = float(np.sum(measured[:, self._columns.is_source, arrays.RECORDS_OUT]))
-        return samples(self._columns, measured, start, phase), emitted
+        return np.asarray(measured)
 
     def close(self) -> None:
-        """Nothing can be injected any more."""
+        """Nothing can be asked of it any more."""
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -89,7 +174,11 @@ class _Noise:
         self._common = rng.normal(0.0, noise.run) if noise.run > 0 else 0.0
         self._deviation = noise.task
         self._memory = float(np.exp(-SAMPLE_INTERVAL_S / noise.task_correlation_s))
-        self._drift = rng.normal(0.0, 1.0, tasks) * noise.task
+        self.redeploy(tasks)
+
+    def redeploy(self, tasks: int) -> None:
+        """Other tasks, on the same machines: their own deviations begin anew."""
+        self._drift = self._rng.normal(0.0, 1.0, tasks) * self._deviation
 
     def factors(self, intervals: int) -> np.ndarray:
         """float64[intervals, tasks]; the logarithm has the standard deviations of the settings."""

@@ -49,6 +49,24 @@ class Noise(Format):
     task_correlation_s: Positive = Field(15.0, description="Over which a task's deviation is forgotten, seconds.")
 
 
+class Rescaling(Format):
+    """Stop with a savepoint, and start again from it."""
+
+    restart_s: NonNegative = Field(
+        30.0, description="From the end of the savepoint until all tasks run, without state to be restored, seconds."
+    )
+    stop_timeout_s: Positive = Field(
+        600.0, description="execution.checkpointing.timeout: longest time for what is in flight to be worked off."
+    )
+    save_bytes_per_s: Positive = Field(
+        1e8, description="One task writes its part of a savepoint at most so fast, bytes/s."
+    )
+    restore_bytes_per_s: Positive = Field(
+        1e8, description="One task reads its part of a savepoint at most so fast, bytes/s."
+    )
+    new_jvms: bool = Field(True, description="Whether TaskManagers start anew, with code to be compiled again.")
+
+
 class Physics(Format):
     """All constants of the simulator."""
 
@@ -69,6 +87,7 @@ class Physics(Format):
     flink: Flink = Flink()
     state: StateAccess = StateAccess()
     noise: Noise = Noise()
+    rescaling: Rescaling = Rescaling()
 
     @model_validator(mode="after")
     def _check(self) -> "Physics":

@@ -13,7 +13,7 @@ from testbeds.simulator.buffers import BYTES_PER_MB
 from testbeds.simulator.layout import Resources, lay_out
 from testbeds.simulator.memory import cache_mb, network_memory_mb
 from testbeds.simulator.placing import Placed, check_parallelism, place
-from testbeds.simulator.run import SimulatedRun
+from testbeds.simulator.run import Deployment, SimulatedRun
 from testbeds.simulator.samples import TaskColumns
 from testbeds.simulator.settings import Physics
 
@@ -77,11 +77,18 @@ class Simulator:
 
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
         """Start the job; see `testbeds.protocol.Testbed.deploy`."""
+
+        def lay_out_as(wanted: Configuration) -> Deployment:
+            return self._lay_out(job, wanted, run)
+
+        return SimulatedRun(lay_out_as, configuration, self._physics, seed)
+
+    def _lay_out(self, job: Job, configuration: Configuration, run: str) -> Deployment:
         check_parallelism(job, configuration)
         placed = place(job, configuration, self._cluster)
         resources = self._resources(job, configuration, placed)
         plant = lay_out(job, configuration.parallelism, placed, resources, self._physics)
-        return SimulatedRun(plant, _columns(job, configuration, placed, run), self._physics, seed)
+        return Deployment(configuration, plant, _columns(job, configuration, placed, run))
 
     def _resources(self, job: Job, configuration: Configuration, placed: Placed) -> Resources:
         """Block cache of each task, and network memory of each worker."""
@@ -132,7 +139,7 @@ class Simulator:
 def _columns(job: Job, configuration: Configuration, placed: Placed, run: str) -> TaskColumns:
     tasks = [(name, i) for name in job.order for i in range(configuration.parallelism[name])]
     sources = {o.name for o in job.sources}
-    stateful = {o.name for o in job.operators if o.cost.state_read_bytes > 0}
+    stateful = {o.name for o in job.operators if o.cost.state_read_bytes > 0 or o.cost.state_write_bytes > 0}
     return TaskColumns(
         run=run,
         job=job.name,

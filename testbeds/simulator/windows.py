@@ -9,6 +9,8 @@ from testbeds.simulator.arrays import (
     ALL_PANES,
     AT_ONCE,
     BELT_ROWS,
+    EVENT_CLOCK,
+    LAST_EVENT,
     MARKS,
     OLDEST_PANE,
     WINDOWS_MIXED,
@@ -22,20 +24,22 @@ from testbeds.simulator.flow import hot_gate
 
 @compiled
 def pass_time(p: Plant, s: State) -> None:
-    """End the panes that end now: state expires by the clock, windows when their watermark has been reached (Eq. 9)."""
-    clock = s.clock[0]
+    """End the panes that event time has passed: state expires by it alone, windows when their watermark arrives (Eq. 9)."""
+    now, last = s.clock[EVENT_CLOCK], s.clock[LAST_EVENT]
     for operator in p.operators:
         if operator.panes == 0:
             continue
-        ends = clock > 0 and clock % operator.pane_steps == 0
+        ends = min(now // operator.pane_steps - last // operator.pane_steps, operator.panes)
         for t in range(operator.first, operator.end):
             if operator.emission != AT_ONCE:
-                if ends:
+                for _ in range(ends):
                     mark(p, s, operator, t)
                 if s.tasks[t].marks > 0:
                     reach_marks(s, operator, t)
-            elif ends:
-                turn_pane(s, operator, t)
+            else:
+                for _ in range(ends):
+                    turn_pane(s, operator, t)
+    s.clock[LAST_EVENT] = now
 
 
 @compiled
@@ -67,7 +71,7 @@ def drop_mark(s: State, t: int) -> None:
 def reach_marks(s: State, operator: Row, t: int) -> None:
     """Fire for each watermark that task t has reached."""
     task = s.tasks[t]
-    while task.marks > 0 and task.taken >= s.marks[t, 0] - 1e-6:
+    while task.marks > 0 and task.taken >= s.marks[t, 0] * (1 - 1e-12) - 1e-6:
         drop_mark(s, t)
         turn_pane(s, operator, t)
 
@@ -107,7 +111,7 @@ def aim_windows(p: Plant, s: State) -> None:
         for j in range(edge.first, edge.end):
             s.gates[j].hot = 0.0
         if edge.window < 0:
-            s.gates[hot_gate(edge, s.clock[0] // edge.hot_steps)].hot = 1.0
+            s.gates[hot_gate(edge, s.clock[EVENT_CLOCK] // edge.hot_steps)].hot = 1.0
             continue
         newest, total = newest_window(p, s, edge), np.sum(s.mix[e])
         for slot in range(WINDOWS_MIXED):

@@ -1,0 +1,56 @@
+"""From what the kernel measured to what the operators did, without tables: for a scaler's loop."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from models.metrics import Activity
+from testbeds.simulator import arrays
+from testbeds.simulator.arrays import Plant, Row, State
+from testbeds.simulator.rescaling import state_bytes
+from testbeds.simulator.samples import TaskColumns
+
+
+def activity(
+    columns: TaskColumns, plant: Plant, state: State, measured: np.ndarray, seconds: float
+) -> Mapping[str, Activity]:
+    """What each operator did in `seconds` of running.
+
+    Args:
+        measured: float64[intervals, tasks, MEASURES], from the kernel.
+    """
+    total = np.ascontiguousarray(measured.sum(axis=0).T)
+    busy = np.minimum(total[arrays.BUSY], seconds)
+    blocked = np.minimum(total[arrays.BACKPRESSURED], seconds - busy)
+    idle = np.maximum(seconds - busy - blocked, 0.0)
+    lag = np.maximum(measured[-1, :, arrays.LAG], 0.0)
+    kept = state_bytes(plant, state)
+    found = {}
+    for operator in plant.operators:
+        first, end = int(operator["first"]), int(operator["end"])
+        found[columns.operators[first]] = Activity(
+            seconds=seconds,
+            records_in=total[arrays.RECORDS_IN, first:end],
+            records_out=total[arrays.RECORDS_OUT, first:end],
+            busy_s=busy[first:end],
+            backpressured_s=blocked[first:end],
+            idle_s=idle[first:end],
+            cpu_s=total[arrays.CPU, first:end],
+            cache_hits=total[arrays.HITS, first:end],
+            cache_misses=total[arrays.MISSES, first:end],
+            state_time_s=total[arrays.STATE_TIME, first:end],
+            input_queue_share=_queue_share(plant, state, operator),
+            lag_records=lag[first:end],
+            state_bytes=kept[first:end],
+            keeps_state=bool(columns.keeps_state[first]),
+        )
+    return found
+
+
+def _queue_share(plant: Plant, state: State, operator: Row) -> np.ndarray:
+    """Share of the room for records on the way to each task that is taken, float64[tasks]; 0 at sources."""
+    queue = room = np.zeros(operator["end"] - operator["first"])
+    for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:
+        gates = slice(plant.edges[e]["first"], plant.edges[e]["end"])
+        queue, room = queue + state.gates["queue"][gates], room + plant.gates["room"][gates]
+    return np.divide(queue, room, out=np.zeros_like(queue), where=room > 0)

@@ -1,0 +1,83 @@
+"""A rescale: what is in flight is worked off, state is saved, and given to the tasks of another deployment.
+
+Numbers in brackets refer to docs/simulator.md.
+"""
+
+import numpy as np
+
+from testbeds.simulator.arrays import EVENT_CLOCK, FORWARD, JOB_CLOCK, LAST_EVENT, Plant, Row, State, fresh_state
+from testbeds.simulator.settings import Rescaling
+
+
+def state_bytes(plant: Plant, state: State) -> np.ndarray:
+    """State of each task, bytes, float64[tasks]."""
+    size = plant.tasks["key_bytes"].copy()
+    for operator in plant.operators:
+        own = slice(operator["first"], operator["end"])
+        size[own] += state.tasks["live"][own] * operator["live_per_record"]
+    return np.asarray(size)
+
+
+def transfer_s(plant: Plant, state: State, bytes_per_s: float) -> float:
+    """Time in which all workers move the state of their tasks to or from shared storage at once, seconds (Eq. 13).
+
+    Args:
+        bytes_per_s: the most that one task moves.
+    """
+    size = state_bytes(plant, state)
+    slowest = float(np.max(size, initial=0.0)) / bytes_per_s
+    for worker in plant.workers:
+        own = plant.worker_tasks[worker["first"] : worker["end"]]
+        slowest = max(slowest, float(np.sum(size[own])) / min(worker["io"], worker["net"]))
+    return slowest
+
+
+def carry_over(old: Plant, state: State, new: Plant, settings: Rescaling, rng: np.random.Generator) -> State:
+    """The state of another deployment of the same job, with all that the old one kept (Eq. 14)."""
+    carried = fresh_state(new, rng)
+    carried.clock[EVENT_CLOCK], carried.clock[LAST_EVENT] = state.clock[EVENT_CLOCK], state.clock[LAST_EVENT]
+    if not settings.new_jvms:
+        carried.clock[JOB_CLOCK] = state.clock[JOB_CLOCK]
+    for column in ("key", "left"):
+        carried.edges[column] = state.edges[column]
+    for before, after in zip(old.edges, new.edges, strict=True):
+        waiting = np.sum(state.gates["queue"][before["first"] : before["end"]])
+        share = new.gates["share"][after["first"] : after["end"]]
+        carried.gates["queue"][after["first"] : after["end"]] = waiting * share / np.sum(share)
+    for before, after in zip(old.operators, new.operators, strict=True):
+        _carry_tasks(state, before, carried, after, _shares(new, after))
+    return carried
+
+
+def _shares(plant: Plant, operator: Row) -> np.ndarray:
+    """Share of an operator's keys that each of its tasks has, float64[tasks]: that of the first hashed input."""
+    tasks = operator["end"] - operator["first"]
+    for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:
+        edge = plant.edges[e]
+        if edge["kind"] != FORWARD and edge["copies"] == 1:
+            own = plant.gates["share"][edge["first"] : edge["end"]]
+            return np.asarray(own / np.sum(own))
+    return np.full(tasks, 1.0 / tasks)
+
+
+def _carry_tasks(state: State, before: Row, carried: State, after: Row, share: np.ndarray) -> None:
+    """Give the tasks of one operator what all of its old tasks had; sources share their log evenly."""
+    old, new = slice(before["first"], before["end"]), slice(after["first"], after["end"])
+    for column in ("live", "firing", "permits", "due", "log"):
+        carried.tasks[column][new] = np.sum(state.tasks[column][old]) * share
+    turned = int(np.max(state.tasks["turned"][old]))
+    carried.tasks["turned"][new] = turned
+    panes = int(before["panes"])
+    if panes == 0:
+        return
+    kept = _ring(state, before).copy()
+    for i, own in enumerate(state.tasks["turned"][old]):
+        kept[i] = np.roll(kept[i], turned - int(own))
+    _ring(carried, after)[:] = np.outer(share, np.sum(kept, axis=0))
+    carried.tasks["pane"][new] = after["ring_first"] + np.arange(len(share)) * panes + turned % panes
+
+
+def _ring(state: State, operator: Row) -> np.ndarray:
+    """Panes of an operator's tasks, a view, float64[tasks, panes]."""
+    tasks, panes, first = operator["end"] - operator["first"], operator["panes"], operator["ring_first"]
+    return state.ring[first : first + tasks * panes].reshape(tasks, panes)
