@@ -29,6 +29,7 @@ from models.errors import InvalidInput
 from models.scaling.policy import Decision
 from models.scaling.rates import OperatorMetrics, Rates
 from models.wording import amount
+from models.wording import tasks as task_count
 
 _ROUNDING: Final = 1e-9
 """Relative excess over a whole number that is taken for rounding."""
@@ -58,15 +59,15 @@ def ds2(rates: Rates, over_provisioning: float = 0.0) -> Decision:
         capacity = metrics.true_processing_rate if upstream else metrics.true_output_rate
         if not capacity:
             parallelism[name] = metrics.parallelism
-            reasons[name] = f"a source without a true output rate keeps its {_tasks(metrics.parallelism)}"
+            reasons[name] = f"a source without a true output rate keeps its {task_count(metrics.parallelism)}"
             continue
         exact[name] = demand / (capacity / metrics.parallelism) * (1 + over_provisioning)
         if not math.isfinite(exact[name]):
             raise InvalidInput(
                 f"the rates of {name!r} cannot be worked with: {demand:g} records/s to take on, {capacity:g} records/s "
-                f"by {_tasks(metrics.parallelism)}; mend their units"
+                f"by {task_count(metrics.parallelism)}; mend their units"
             )
-        parallelism[name] = bounded(_round_up(exact[name]), metrics)
+        parallelism[name] = at_most(exact[name], metrics)
         reasons[name] = _reason(bool(upstream), demand, metrics, capacity, exact[name], over_provisioning)
     memory = {name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None}
     return Decision(parallelism=parallelism, exact=exact, memory_mb=memory, reasons=reasons)
@@ -79,28 +80,24 @@ def _selectivity(metrics: OperatorMetrics) -> float:
     return metrics.true_output_rate / metrics.true_processing_rate
 
 
-def _round_up(tasks: float) -> int:
+def round_up(tasks: float) -> int:
     """The ceiling of Eq. 7, guarded against rounding; at least 1."""
     return max(1, math.ceil(tasks * (1 - _ROUNDING)))
 
 
-def bounded(tasks: int, metrics: OperatorMetrics) -> int:
-    """At most the tasks that the operator may have."""
-    return min(tasks, metrics.max_parallelism or tasks)
+def at_most(tasks: float, metrics: OperatorMetrics) -> int:
+    """The same, and no more than the operator may have."""
+    return min(round_up(tasks), metrics.max_parallelism or round_up(tasks))
 
 
 def _reason(
     fed: bool, demand: float, metrics: OperatorMetrics, capacity: float, exact: float, over_provisioning: float
 ) -> str:
     what = "records/s come in" if fed else "records/s must be emitted"
-    tasks = _round_up(exact)
-    most = bounded(tasks, metrics)
+    tasks = round_up(exact)
+    most = at_most(exact, metrics)
     spare = f" with {over_provisioning:.0%} to spare" if over_provisioning else ""
     limit = f" but at most {most} are allowed," if most < tasks else ""
     change = "as now" if most == metrics.parallelism else f"instead of {metrics.parallelism}"
     need = f"{amount(demand)} {what} and one task can do {amount(capacity / metrics.parallelism)}"
-    return f"{need}: {exact:,.6g}{spare}, so {_tasks(tasks)},{limit} {change}"
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"
+    return f"{need}: {exact:,.6g}{spare}, so {task_count(tasks)},{limit} {change}"

@@ -1,0 +1,37 @@
+"""What the sources achieve of what they are to reach."""
+
+from dataclasses import dataclass
+
+from models.errors import InvalidInput
+from models.scaling.rates import Rates
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Of all sources together, records/s."""
+
+    target: float
+    achieved: float
+    ratio: float
+    """Largest target over achieved rate of a source; sources that read nothing, or are to read nothing, don't count."""
+
+
+def throughput(rates: Rates) -> Throughput:
+    """What the sources read in the interval, against their targets.
+
+    Raises:
+        InvalidInput: the observed output rate of a source is unknown.
+    """
+    achieved = {name: _achieved(rates, name) for name in rates.sources}
+    ratios = [rates.source_rates[name] / rate for name, rate in achieved.items() if rate > 0]
+    return Throughput(sum(rates.source_rates.values()), sum(achieved.values()), max(ratios, default=1.0))
+
+
+def _achieved(rates: Rates, source: str) -> float:
+    metrics = rates.operators.get(source)
+    if metrics is None or metrics.observed_output_rate is None:
+        raise InvalidInput(
+            f"source {source!r} has no observed_output_rate, which is compared with its target of "
+            f"{rates.source_rates[source]:g} records/s; measure it"
+        )
+    return metrics.observed_output_rate
