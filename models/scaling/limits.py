@@ -1,0 +1,79 @@
+"""What a cluster makes of a decision that asks for more than it has.
+
+Ruling: nothing beyond an operator's maximum is granted. What an operator keeps or gives up is granted. If all that is
+asked for exceeds the slots, the operators that grow share what the others leave: the next slot always goes to the one
+whose granted part of its growth is the smallest (ties: the given order). So what a policy asks of one operator is never
+paid for by another one, and a policy that asks for all of them is scaled back evenly.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.dataflow import Partitioning
+from models.errors import Infeasible
+from models.job import Job
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What can be deployed."""
+
+    parallelism: dict[str, int]
+    """Tasks of every operator that runs."""
+    note: str | None
+    """What was refused, in words; None if nothing."""
+
+
+def most_tasks(job: Job) -> dict[str, int]:
+    """The most tasks that operators may have, where there is a limit: their own, and the key groups of keyed input."""
+    hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
+    limits = {}
+    for o in job.operators:
+        known = [o.max_parallelism, job.key_groups if o.name in hashed else None]
+        if any(known):
+            limits[o.name] = min(most for most in known if most is not None)
+    return limits
+
+
+def within(wanted: Mapping[str, int], running: Mapping[str, int], slots: int, most: Mapping[str, int]) -> Granted:
+    """The tasks that operators get of those that are wanted.
+
+    Args:
+        wanted: tasks by operator; one that is left out keeps what runs.
+        running: tasks of every operator now.
+        slots: of the cluster, for all operators.
+        most: the most tasks of an operator, where there is a limit.
+
+    Raises:
+        Infeasible: the operators that do not grow take more than all slots.
+    """
+    asked = {name: min(wanted.get(name, tasks), most.get(name, slots)) for name, tasks in running.items()}
+    granted = {name: min(asked[name], tasks) for name, tasks in running.items()}
+    left = slots - sum(granted.values())
+    if left < 0:
+        raise Infeasible(
+            f"the operators must fit the cluster's {slots} slots, but without growing they take "
+            f"{sum(granted.values())}; use a larger cluster"
+        )
+    growing = [(0.0, i, name) for i, name in enumerate(running) if asked[name] > granted[name]]
+    heapq.heapify(growing)
+    while growing and left:
+        _, i, name = growing[0]
+        granted[name] += 1
+        left -= 1
+        if granted[name] < asked[name]:
+            growth = (granted[name] - running[name]) / (asked[name] - running[name])
+            heapq.heapreplace(growing, (growth, i, name))
+        else:
+            heapq.heappop(growing)
+    return Granted(granted, _note({**running, **wanted}, granted, slots))
+
+
+def _note(wanted: Mapping[str, int], granted: Mapping[str, int], slots: int) -> str | None:
+    refused = [f"{name} {granted[name]} of {wanted[name]}" for name in granted if granted[name] < wanted[name]]
+    if not refused:
+        return None
+    asked = sum(wanted[name] for name in granted)
+    why = f"{asked} tasks wanted and {slots} slots there" if asked > slots else "operators may not have more"
+    return f"{why}, so granted: {', '.join(refused[:4])}{', ...' if len(refused) > 4 else ''}"

@@ -1,0 +1,178 @@
+"""From what tasks did to the rates that a policy reads (DS2 section 3.1).
+
+Notation (DS2 Table 2), for one task over an interval: R_prc records in, R_psd records out, W_u useful seconds.
+
+    lambda_p = R_prc / W_u        true processing rate    (Eq. 1)
+    lambda_o = R_psd / W_u        true output rate        (Eq. 2)
+    o_i[lp]  = sum of lambda_p    over the operator's tasks (Eq. 5); the same for o_i[lo] (Eq. 6)
+
+Rulings: a task that took no record in an interval has no rates in it, so its last known ones stay; a task of which none
+are known counts as the mean of its operator's others. After a rescale the operator's mean is all that is known. The
+input and output rates of a task are always of the same interval.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+
+from models.dataflow import Partitioning
+from models.job import Job
+from models.metrics import Activity
+from models.scaling.rates import OperatorMetrics, Rates
+
+_BYTES_PER_MB: Final = 2.0**20
+_AT_THE_END: Final = frozenset({"input_queue_share", "lag_records", "state_bytes"})
+"""Fields of Activity that hold at its end; the others add up, but for `keeps_state`."""
+
+
+class Meter:
+    """Collects the activity of an interval, and remembers true rates from one interval to the next."""
+
+    def __init__(self, job: Job) -> None:
+        self._edges = tuple((e.upstream, e.downstream) for e in job.edges)
+        self._shares = {o.name: o.rate_share for o in job.sources}
+        hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
+        self._fixed = {
+            o.name: {
+                "max_parallelism": o.max_parallelism,
+                "key_groups": job.key_groups if o.name in hashed else None,
+                "partitions": o.max_parallelism if o.name in self._shares else None,
+            }
+            for o in job.operators
+        }
+        self._memory_mb: Mapping[str, float] = {}
+        self._true: dict[str, _TrueRates] = {}
+        self.restart()
+
+    @property
+    def seconds(self) -> float:
+        """How long the job ran in the interval so far."""
+        return self._seconds
+
+    def restart(self) -> None:
+        """Begin another interval."""
+        self._activity: dict[str, Activity] = {}
+        self._seconds = 0.0
+        self._arrived = 0.0
+
+    def deployed(self, parallelism: Mapping[str, int], memory_mb: Mapping[str, float]) -> None:
+        """The job runs, from now on, with these tasks and this managed memory of a task, MiB; an interval begins."""
+        self._memory_mb = dict(memory_mb)
+        self._true = {
+            name: self._true[name].spread(tasks) if name in self._true else _TrueRates.unknown(tasks)
+            for name, tasks in parallelism.items()
+        }
+        self.restart()
+
+    def record(self, activity: Mapping[str, Activity], arrival_rate: float) -> None:
+        """Add what the operators did while records came in at `arrival_rate`, records/s over all sources."""
+        if not activity:
+            return
+        seconds = next(iter(activity.values())).seconds
+        self._seconds += seconds
+        self._arrived += arrival_rate * seconds
+        for name, done in activity.items():
+            before = self._activity.get(name)
+            self._activity[name] = done if before is None else _merged(before, done)
+
+    def read(self) -> Rates | None:
+        """The rates of the interval, which ends here; None while an operator has never taken a record.
+
+        The rate that a source must reach is that at which records came in for it.
+        """
+        activity, seconds, arrived = self._activity, self._seconds, self._arrived
+        self.restart()
+        if not seconds:
+            return None
+        for name, done in activity.items():
+            self._true[name].update(done)
+        if not all(true.is_known for name, true in self._true.items() if name not in self._shares):
+            return None
+        rates = {name: arrived / seconds * share for name, share in self._shares.items()}
+        return Rates(
+            edges=self._edges,
+            source_rates=rates,
+            operators={name: self._metrics(name, done, rates.get(name)) for name, done in activity.items()},
+        )
+
+    def _metrics(self, name: str, done: Activity, arrival_rate: float | None) -> OperatorMetrics:
+        processing, output = self._true[name].sums()
+        observed = float(np.sum(done.records_in)) / done.seconds
+        accesses = float(np.sum(done.cache_hits) + np.sum(done.cache_misses))
+        return OperatorMetrics(
+            parallelism=len(done.busy_s),
+            true_processing_rate=processing,
+            true_output_rate=output,
+            observed_input_rate=observed,
+            observed_output_rate=float(np.sum(done.records_out)) / done.seconds,
+            busyness=_share(done.busy_s, done.seconds),
+            backpressure=_share(done.backpressured_s, done.seconds),
+            idleness=_share(done.idle_s, done.seconds),
+            input_queue_share=None if arrival_rate is not None else _share(done.input_queue_share, 1.0),
+            lag_records=None if arrival_rate is None else float(np.sum(done.lag_records)),
+            lag_change_per_s=None if arrival_rate is None else arrival_rate - observed,
+            cpu_cores=float(np.sum(done.cpu_s)) / done.seconds,
+            memory_mb=self._memory_mb.get(name),
+            cache_hit_rate=float(np.sum(done.cache_hits)) / accesses if accesses else None,
+            state_latency_s=float(np.sum(done.state_time_s)) / accesses if done.keeps_state and accesses else None,
+            state_mb=float(np.sum(done.state_bytes)) / _BYTES_PER_MB if done.keeps_state else None,
+            **self._fixed[name],
+        )
+
+
+def _share(values: np.ndarray, whole: float) -> float:
+    """Mean over the tasks of a share, which rounding may carry past 0 or 1."""
+    return float(np.clip(np.mean(values) / whole, 0.0, 1.0))
+
+
+def _merged(before: Activity, after: Activity) -> Activity:
+    """What the same tasks did in two stretches of time, one after the other."""
+    values = {f.name: getattr(after, f.name) for f in fields(Activity)}
+    added = values.keys() - _AT_THE_END - {"keeps_state"}
+    return Activity(**values | {name: getattr(before, name) + values[name] for name in added})
+
+
+@dataclass
+class _TrueRates:
+    """The last known true rates of an operator's tasks, records/s; 0 where `known` is False. All arrays [tasks]."""
+
+    processing: np.ndarray
+    output: np.ndarray
+    known: np.ndarray
+
+    @classmethod
+    def unknown(cls, tasks: int) -> "_TrueRates":
+        return cls(np.zeros(tasks), np.zeros(tasks), np.zeros(tasks, dtype=bool))
+
+    @property
+    def is_known(self) -> bool:
+        """Of one task at least."""
+        return bool(np.any(self.known))
+
+    def update(self, done: Activity) -> None:
+        worked = (done.records_in > 0) & (done.busy_s > 0)
+        self.processing[worked] = done.records_in[worked] / done.busy_s[worked]
+        self.output[worked] = done.records_out[worked] / done.busy_s[worked]
+        self.known |= worked
+
+    def sums(self) -> tuple[float | None, float | None]:
+        """Over all tasks (Eq. 5, 6); None where none is known."""
+        if not self.is_known:
+            return None, None
+        count = len(self.known)
+        return (
+            float(np.mean(self.processing[self.known])) * count,
+            float(np.mean(self.output[self.known])) * count,
+        )
+
+    def spread(self, tasks: int) -> "_TrueRates":
+        """As known of other tasks of the same operator."""
+        processing, output = self.sums()
+        if processing is None or output is None:
+            return self.unknown(tasks)
+        before = len(self.known)
+        return _TrueRates(
+            np.full(tasks, processing / before), np.full(tasks, output / before), np.ones(tasks, dtype=bool)
+        )

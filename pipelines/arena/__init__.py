@@ -1,0 +1,1 @@
+"""The arena: hours of a workload replayed against a testbed under a scaling policy, and what came of it."""
