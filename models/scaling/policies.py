@@ -10,7 +10,9 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 
 from models.errors import InvalidInput
+from models.scaling.dhalion import Dhalion, DhalionSettings
 from models.scaling.ds2_manager import Ds2, Ds2Settings
+from models.scaling.hpa import HpaCpu, HpaCpuSettings, HpaVarga, HpaVargaSettings
 from models.scaling.policy import Policy
 from models.schema import Format
 
@@ -73,4 +75,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("ds2", "DS2", Ds2Settings, Ds2),
+    PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion),
+    PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),
+    PolicyKind("hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga),
 )

@@ -1,0 +1,63 @@
+"""What rule-based policies have in common: each looks at one operator at a time, and waits after a rescale."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from models.scaling.change import changes_in_words, runs_already
+from models.scaling.policy import Decision, Facts, Recommendation
+from models.scaling.rates import OperatorMetrics, Rates
+from models.wording import tasks as task_count
+
+_CLOCK_S: Final = 1e-6
+"""Times closer than this are equal."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a rule wants of one operator."""
+
+    tasks: int
+    why: str
+    exact: float
+    """Tasks before rounding and limits."""
+
+    @classmethod
+    def unchanged(cls, metrics: OperatorMetrics, why: str) -> "Wanted":
+        return cls(metrics.parallelism, why, metrics.parallelism)
+
+
+def decision_of(wanted: Mapping[str, Wanted], rates: Rates) -> Decision:
+    """All that is wanted, with the memory that there is."""
+    return Decision(
+        parallelism={name: want.tasks for name, want in wanted.items()},
+        exact={name: want.exact for name, want in wanted.items()},
+        memory_mb={name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None},
+        reasons={name: _reason(want, rates.operators[name].parallelism) for name, want in wanted.items()},
+    )
+
+
+def _reason(want: Wanted, before: int) -> str:
+    change = "as now" if want.tasks == before else f"instead of {before}"
+    return f"{want.why}, so {task_count(want.tasks)}, {change}"
+
+
+def recommend(wanted: Mapping[str, Wanted], rates: Rates, title: str, otherwise: str) -> Recommendation:
+    """Deploy what is wanted, or tell `otherwise` where that runs already."""
+    decision = decision_of(wanted, rates)
+    if runs_already(decision, rates):
+        return Recommendation(None, otherwise)
+    largest = max(wanted, key=lambda name: abs(wanted[name].tasks - rates.operators[name].parallelism))
+    return Recommendation(
+        decision, f"{title} takes {changes_in_words(decision, rates)}; {largest}: {wanted[largest].why}."
+    )
+
+
+def cooling_down(facts: Facts, cooldown_s: float) -> str | None:
+    """Why to wait for the job to settle after a rescale (evaluation paper, section 6.1); None once it has."""
+    if facts.last_rescale is None:
+        return None
+    left_s = facts.last_rescale.ended_s + cooldown_s - facts.time_s
+    return (
+        f"{left_s:,.0f} s are left of the {cooldown_s:,.0f} s cooldown after a rescale." if left_s > _CLOCK_S else None
+    )
