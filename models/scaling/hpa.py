@@ -34,14 +34,13 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from pydantic import Field
 
 from models.metrics import SAMPLE_INTERVAL_S
 from models.scaling.backpressure import THRESHOLD, bottlenecks, measured
-from models.scaling.ds2 import at_most, round_up
+from models.scaling.ds2 import round_up
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import OperatorMetrics, Rates
 from models.scaling.rules import Wanted, cooling_down, decision_of, recommend
@@ -94,8 +93,7 @@ class HpaVargaSettings(HpaSettings):
     )
 
 
-@dataclass(frozen=True)
-class _Usage:
+class _Usage(NamedTuple):
     """One metric of one operator."""
 
     what: str
@@ -165,10 +163,8 @@ class _Hpa(ABC):
         current = metrics.parallelism
         if not usages:
             return Wanted.unchanged(metrics, "the metric of this source is not known")
-        proposals = {usage.what: usage.tasks(current, self._common.tolerance) for usage in usages}
-        decisive = max(proposals, key=lambda what: proposals[what])
-        exact = min(proposals[decisive], _MOST_TASKS)
-        return Wanted(round_up(exact), decisive, exact)
+        exact, why = max((usage.tasks(current, self._common.tolerance), usage.what) for usage in usages)
+        return Wanted(round_up(min(exact, _MOST_TASKS)), why, min(exact, _MOST_TASKS))
 
     def _stabilised(self, facts: Facts, name: str, want: Wanted) -> Wanted:
         """Scaling down waits until nothing more was recommended for the stabilisation window."""
@@ -179,7 +175,7 @@ class _Hpa(ABC):
         recommended = self._recommended[name]
         recommended.add(facts.time_s, want.tasks)
         highest = recommended.highest(facts.time_s - self._common.downscale_stabilization_s)
-        return replace(want, tasks=max(want.tasks, min(current, highest)))
+        return want.limited(max(want.tasks, min(current, highest)))
 
     def _rests(self, desired: Mapping[str, Wanted], rates: Rates) -> str:
         spared = [name for name, want in desired.items() if want.tasks < rates.operators[name].parallelism]
@@ -266,5 +262,5 @@ def _limited(want: Wanted, metrics: OperatorMetrics) -> Wanted:
     current = metrics.parallelism
     if want.tasks <= current:
         return want
-    tasks = min(want.tasks, max(_SCALE_UP_FACTOR * current, current + _SCALE_UP_TASKS))
-    return replace(want, tasks=max(current, at_most(tasks, metrics)))
+    most = max(_SCALE_UP_FACTOR * current, current + _SCALE_UP_TASKS)
+    return want.limited(max(current, min(want.tasks, most, metrics.max_parallelism or most)))

@@ -1,8 +1,7 @@
 """What rule-based policies have in common: each looks at one operator at a time, and waits after a rescale."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from models.scaling.change import changes_in_words, runs_already
 from models.scaling.policy import Decision, Facts, Recommendation
@@ -13,9 +12,8 @@ _CLOCK_S: Final = 1e-6
 """Times closer than this are equal."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a rule wants of one operator."""
+class Wanted(NamedTuple):
+    """What a rule wants of one operator. (A tuple, since there is one for each of up to 1,000 operators.)"""
 
     tasks: int
     why: str
@@ -25,6 +23,10 @@ class Wanted:
     @classmethod
     def unchanged(cls, metrics: OperatorMetrics, why: str) -> "Wanted":
         return cls(metrics.parallelism, why, metrics.parallelism)
+
+    def limited(self, tasks: int) -> "Wanted":
+        """The same wish, of which only `tasks` is granted."""
+        return self if tasks == self.tasks else Wanted(tasks, self.why, self.exact)
 
 
 def decision_of(wanted: Mapping[str, Wanted], rates: Rates) -> Decision:
