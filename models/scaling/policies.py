@@ -14,6 +14,7 @@ from models.scaling.dhalion import Dhalion, DhalionSettings
 from models.scaling.ds2_manager import Ds2, Ds2Settings
 from models.scaling.hpa import HpaCpu, HpaCpuSettings, HpaVarga, HpaVargaSettings
 from models.scaling.policy import Policy
+from models.scaling.sluice import Sluice, SluiceSettings
 from models.schema import Format
 
 Settings = TypeVar("Settings", bound=Format)
@@ -78,4 +79,5 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion),
     PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),
     PolicyKind("hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga),
+    PolicyKind("sluice", "Sluice", SluiceSettings, Sluice),
 )

@@ -1,0 +1,177 @@
+"""What a task can do, learned while the job runs: the policy's picture of the job's capacity.
+
+Notation, for operator i:
+
+    u_i     useful seconds of all its tasks, summed over the past with exponential forgetting
+    S_i     records that the sources read meanwhile, all sources together, summed alike
+    a_i     u_i / S_i: useful task-seconds that a source record costs at operator i
+    p_i     its tasks
+    e       attainable share: what skew, bursts and contention leave of the even capacity
+
+    even capacity   min_i p_i / a_i                                       (DS2 Eq. 7 and 8, turned round)
+    capacity        e x even capacity, records/s at the sources together
+
+a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
+burst counts with what it costs on average, however short the interval is in which it fires.
+
+e begins with the champion's capacity where there is one, else with a stated share. It falls to what was reached while
+records waited throughout an interval, and rises to the utilisation that was sustained without.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import InvalidInput
+from models.scaling.rates import OperatorMetrics, Rates
+from models.scaling.sluice.settings import SluiceSettings
+
+Array = NDArray[np.float64]
+
+SATURATED_LAG_S: Final = 1.0
+"""Seconds of reading that must wait, at both ends of an interval, for it to show the capacity."""
+LEARNING: Final = 0.3
+"""Weight of an interval that showed a lower attainable share."""
+LEAST_SHARE: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The operators, in topological order; arrays of shape (operators,)."""
+
+    names: tuple[str, ...]
+    tasks: Array
+    """p_i now."""
+    task_seconds: Array
+    """a_i: useful task-seconds per source record."""
+    most_tasks: Array
+
+    def even_capacity(self, tasks: Array) -> Array:
+        """Source records/s that `tasks`, shape (..., operators), could take if all were even; shape (...)."""
+        return np.asarray(np.min(tasks / np.maximum(self.task_seconds, 1e-15), axis=-1))
+
+    def tasks_for(self, rate: Array) -> Array:
+        """Fewest tasks of each operator whose even capacity reaches `rate`, shape (n,) -> (n, operators)."""
+        exact = np.outer(rate, self.task_seconds)
+        return np.asarray(np.clip(np.ceil(exact * (1 - 1e-9)), 1.0, self.most_tasks))
+
+
+class Learned:
+    """Collects what was measured; not yet `known` until something was read."""
+
+    def __init__(self, settings: SluiceSettings) -> None:
+        self._settings = settings
+        self._useful_s: dict[str, float] = {}
+        self._records: dict[str, float] = {}
+        self._stale: set[str] = set()
+        self._share: float | None = None
+        self._lag = 0.0
+
+    @property
+    def known(self) -> bool:
+        return bool(self._records)
+
+    @property
+    def task_seconds(self) -> dict[str, float]:
+        """a_i by operator."""
+        return {name: self._useful_s[name] / records for name, records in self._records.items()}
+
+    def forget(self, name: str) -> None:
+        """The next warm interval replaces what is known of an operator: its tasks are not what they were."""
+        self._stale.add(name)
+
+    def observe(self, rates: Rates, seconds: float, warm: bool) -> None:
+        """Take an interval in.
+
+        Args:
+            warm: the tasks have run long enough for their times to be those of later.
+
+        Raises:
+            InvalidInput: an operator lacks busyness, or a source the rate that it read.
+        """
+        read = read_rate(rates)
+        lag, before = lag_of(rates), self._lag
+        self._lag = lag
+        if read <= 0 or not (warm or not self.known):
+            return
+        keep = math.exp(-seconds / self._settings.metrics_memory_s)
+        for name, metrics in rates.operators.items():
+            kept = 0.0 if name in self._stale else keep
+            useful = _needed(name, "busyness", metrics.busyness) * metrics.parallelism * seconds
+            self._useful_s[name] = kept * self._useful_s.get(name, 0.0) + useful
+            self._records[name] = kept * self._records.get(name, 0.0) + read * seconds
+        self._stale.clear()
+        self._learn_share(rates, read, min(lag, before) > SATURATED_LAG_S * read, lag <= SATURATED_LAG_S * read)
+
+    def demand(self, rates: Rates) -> Demand:
+        """What the operators of `rates` need for a source record."""
+        names = tuple(name for name in rates.order if name in rates.operators)
+        metrics = [rates.operators[name] for name in names]
+        return Demand(
+            names,
+            np.array([m.parallelism for m in metrics], dtype=np.float64),
+            np.array([self._useful_s[name] / self._records[name] for name in names]),
+            np.array([most_tasks(m, self._settings) for m in metrics], dtype=np.float64),
+        )
+
+    def share(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
+        """e at `tasks`, shape (n, operators) -> (n,)."""
+        modelled = self._modelled(demand, tasks, sources)
+        if self._share is None:
+            return modelled
+        model = self._settings.capacity_model
+        if model is None:
+            return np.full(len(tasks), self._share)
+        now = self._modelled(demand, demand.tasks[None, :], sources)
+        return np.clip(modelled * self._share / now, LEAST_SHARE, 1.0)
+
+    def _modelled(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
+        """The champion's capacity over the even one; the setting without a champion."""
+        model = self._settings.capacity_model
+        if model is None:
+            return np.full(len(tasks), self._settings.attainable_share)
+        scaled = np.array([name not in sources for name in demand.names])
+        predicted = model.surrogate.predict(model.memory_mb, tasks[:, scaled].sum(axis=1))
+        return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
+
+    def _learn_share(self, rates: Rates, read: float, saturated: bool, kept_up: bool) -> None:
+        demand = self.demand(rates)
+        seen = read / float(demand.even_capacity(demand.tasks))
+        sources = frozenset(rates.sources)
+        share = float(self.share(demand, demand.tasks[None, :], sources)[0])
+        if saturated:
+            self._share = min(1.0, max(LEAST_SHARE, share + LEARNING * (seen - share)))
+        elif kept_up and seen > share:
+            self._share = min(1.0, seen)
+
+
+def read_rate(rates: Rates) -> float:
+    """Records/s that the sources read together."""
+    return sum(_needed(name, "observed_input_rate", metrics.observed_input_rate) for name, metrics in _sources(rates))
+
+
+def lag_of(rates: Rates) -> float:
+    """Records that wait before the sources."""
+    return sum(_needed(name, "lag_records", metrics.lag_records) for name, metrics in _sources(rates))
+
+
+def most_tasks(metrics: OperatorMetrics, settings: SluiceSettings) -> int:
+    """Tasks beyond which more of them would get nothing to do, or are not allowed."""
+    limits = (metrics.max_parallelism, metrics.key_groups, metrics.partitions, settings.largest_parallelism)
+    return min(limit for limit in limits if limit is not None)
+
+
+def _sources(rates: Rates) -> list[tuple[str, OperatorMetrics]]:
+    for name in rates.sources:
+        if name not in rates.operators:
+            raise InvalidInput(f"policy 'sluice' needs the metrics of source {name!r}; add it to 'operators'")
+    return [(name, rates.operators[name]) for name in rates.sources]
+
+
+def _needed(name: str, metric: str, value: float | None) -> float:
+    if value is None:
+        raise InvalidInput(f"policy 'sluice' decides by {metric}, which operator {name!r} lacks; measure and add it")
+    return value

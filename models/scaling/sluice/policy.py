@@ -1,0 +1,215 @@
+"""Sluice's own scaling policy: rescale when what it saves is worth what it holds up.
+
+At each interval all deployments worth considering are compared with what runs, over the next minutes, under a forecast
+of the rate: the tasks that they pay for, and the records that they let wait, those of the rescale's own downtime among
+them (`outlook`). What a deployment can take is learned from true rates and dataflow propagation as in DS2, averaged
+over bursts and corrected by the champion's non-linear capacity and by what was attained (`capacity`). A rescale is
+recommended when it, begun now, costs less than staying and less than any rescale begun later.
+
+What follows: scale-up comes early, while few records are held up by it, and goes far enough to catch up with the lag
+that the rescale itself leaves; scale-down waits until the tasks that it saves outweigh that lag, which is sooner when
+the rate is low; noise that fits into what runs moves nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scaling.ds2 import ds2
+from models.scaling.policy import Decision, Facts, Recommendation
+from models.scaling.rates import Rates
+from models.scaling.sluice.capacity import Demand, Learned, lag_of, most_tasks
+from models.scaling.sluice.forecast import Forecast, RateForecast
+from models.scaling.sluice.memory import Memory
+from models.scaling.sluice.outlook import Costs, Options, Situation, costs
+from models.scaling.sluice.settings import SluiceSettings
+from models.wording import amount
+
+Array = NDArray[np.float64]
+
+CANDIDATES: Final = 40
+"""Capacities that are compared, in even ratios."""
+MOST_OVER_NEED: Final = 3.0
+"""Highest capacity that is considered, over the highest rate that is expected."""
+FULL_CLUSTER: Final = np.linspace(0.6, 1.0, 9)
+"""Shares of the even capacity of the whole cluster that are candidates, too."""
+DELAYS_S: Final = (0.0, 120.0, 300.0, 600.0)
+"""When a rescale may begin: now, or later if waiting is better."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Deployments by row, and what they would cost; the first row is the one that runs."""
+
+    demand: Demand
+    share: Array
+    tasks: Array
+    capacity: Array
+    rows: Array
+    """Row of `tasks` that each option of `expected` deploys."""
+    delay_s: Array
+    expected: Costs
+
+
+class Sluice:
+    """Implements `models.scaling.policy.Policy`."""
+
+    name = "sluice"
+
+    def __init__(self, settings: SluiceSettings) -> None:
+        self._settings = settings
+        self._learned = Learned(settings)
+        self._memory = Memory(settings)
+        self._forecast = RateForecast(
+            settings.forecast_step_s, settings.forecast_memory_s, settings.forecast_probability
+        )
+        self._downtime_s = settings.restart_s
+        self._last_s: float | None = None
+
+    @property
+    def interval_s(self) -> float:
+        return self._settings.interval_s
+
+    def decide(self, rates: Rates) -> Decision:
+        """Tasks for the sources' rates, and for catching up with their lag within the horizon, if there is any.
+
+        True rates and selectivities are those of the window alone; the capacity is `attainable_share` of the even one.
+
+        Raises:
+            InvalidInput: as DS2.
+        """
+        lag = sum(m.lag_records or 0.0 for name, m in rates.operators.items() if name in rates.source_rates)
+        total = sum(rates.source_rates.values())
+        wanted = (total + lag / self._settings.patience_s) / self._settings.attainable_share
+        factor = wanted / total if total > 0 else 1.0
+        raised = rates.model_copy(update={"source_rates": {k: factor * v for k, v in rates.source_rates.items()}})
+        found = ds2(raised)
+        limits = {name: most_tasks(m, self._settings) for name, m in rates.operators.items()}
+        tasks = {name: min(p, limits[name]) for name, p in found.parallelism.items()}
+        return Decision(
+            parallelism=tasks,
+            exact=found.exact,
+            memory_mb=found.memory_mb | self._memory.wanted(rates, tasks),
+            reasons=found.reasons,
+        )
+
+    def observe(self, facts: Facts) -> Recommendation:
+        """The next step; see `models.scaling.policy.Policy.observe`."""
+        self._take_in(facts)
+        if not self._learned.known:
+            return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
+        since = _since_rescale(facts)
+        if since is not None and since < self._settings.cooldown_s:
+            wait = f"its new rates are awaited until {self._settings.cooldown_s:.0f} s"
+            return Recommendation(None, f"The job runs again since {since:.0f} s only: {wait}.")
+        forecast = self._forecast.forecast(round(self._settings.horizon_s / self._settings.forecast_step_s))
+        choice = self._compare(facts, forecast)
+        return self._recommend(facts, forecast, choice)
+
+    def _take_in(self, facts: Facts) -> None:
+        rescale = facts.last_rescale
+        if rescale is not None:
+            self._downtime_s = max(rescale.downtime_s, 0.0)
+        since = _since_rescale(facts)
+        warm = since is None or since - facts.interval_s >= self._settings.warm_up_s
+        self._learned.observe(facts.rates, facts.interval_s, warm)
+        self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
+        # While the job was down nobody asked: the rate then is taken to be that of now.
+        passed = facts.interval_s if self._last_s is None else facts.time_s - self._last_s
+        self._last_s = facts.time_s
+        self._forecast.observe(sum(facts.rates.source_rates.values()), passed)
+
+    def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
+        demand, lag = self._learned.demand(facts.rates), lag_of(facts.rates)
+        sources = frozenset(facts.rates.sources)
+        tasks = np.vstack([demand.tasks, self._candidates(facts, demand, forecast, lag)])
+        share = self._learned.share(demand, tasks, sources)
+        capacity = share * demand.even_capacity(tasks)
+        numbers = tasks.sum(axis=1)
+        mean_rate = max(self._forecast.mean, 1e-9)
+        need = mean_rate * float(np.sum(demand.task_seconds)) / float(share[0])
+        situation = Situation(float(capacity[0]), float(numbers[0]), lag, mean_rate, need)
+        others = np.arange(1, len(tasks))
+        rows = np.concatenate([[0], np.tile(others, len(DELAYS_S))])
+        delay = np.concatenate([[0.0], np.repeat(DELAYS_S, len(others))])
+        down = np.where(rows == 0, 0.0, self._downtime_s)
+        expected = costs(Options(capacity[rows], numbers[rows], delay, down), situation, forecast, self._settings)
+        return _Choice(demand, share, tasks, capacity, rows, delay, expected)
+
+    def _candidates(self, facts: Facts, demand: Demand, forecast: Forecast, lag: float) -> Array:
+        """Deployments worth comparing, shape (n, operators): other than what runs, and within the cluster."""
+        share = self._learned.share(demand, demand.tasks[None, :], frozenset(facts.rates.sources))[0]
+        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9)
+        catch_up = lag / self._settings.patience_s
+        lowest = max(0.5 * float(np.min(forecast.mean)), highest / 50)
+        rates = np.geomspace(lowest, MOST_OVER_NEED * (highest + catch_up), CANDIDATES) / share
+        slots = facts.max_task_slots
+        if slots is not None:
+            # What the whole cluster takes; rounding up needs some room.
+            rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * FULL_CLUSTER)
+        tasks = np.unique(demand.tasks_for(rates), axis=0)
+        differs = np.any(tasks != demand.tasks, axis=1)
+        fits = tasks.sum(axis=1) <= (slots or np.inf)
+        return np.asarray(tasks[differs & fits])
+
+    def _recommend(self, facts: Facts, forecast: Forecast, choice: _Choice) -> Recommendation:
+        best = int(np.argmin(choice.expected.total))
+        stay, cost = float(choice.expected.total[0]), float(choice.expected.total[best])
+        expected = _expected(forecast, self._settings.horizon_s)
+        fits = f"what runs takes {amount(choice.capacity[0])}"
+        if best == 0 or cost > stay * (1 - self._settings.least_gain):
+            return Recommendation(
+                None, f"{expected} and {fits}: no rescale saves {self._settings.least_gain:.0%} of what staying costs."
+            )
+        gain = f"{(stay - cost) / 60:,.0f} task-minutes less than staying"
+        if choice.delay_s[best] > 0:
+            return Recommendation(
+                None,
+                f"{expected} and {fits}: a rescale in {choice.delay_s[best]:.0f} s is better than one now ({gain}).",
+            )
+        row = int(choice.rows[best])
+        decision = self._decision(facts, choice, row)
+        before, after = int(choice.tasks[0].sum()), int(choice.tasks[row].sum())
+        held = self._downtime_s * float(forecast.mean[0])
+        return Recommendation(
+            decision,
+            f"{expected} and {fits}: {after} tasks instead of {before} take {amount(choice.capacity[row])}, and cost {gain}, "
+            f"the {amount(held)} records included that {self._downtime_s:.0f} s of restart hold up.",
+        )
+
+    def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:
+        demand = choice.demand
+        target = float(choice.capacity[row])
+        exact = target * demand.task_seconds / float(choice.share[row])
+        tasks = {name: int(n) for name, n in zip(demand.names, choice.tasks[row], strict=True)}
+        known = {n: m.memory_mb for n, m in facts.rates.operators.items() if m.memory_mb is not None}
+        memory = self._memory.wanted(facts.rates, tasks)
+        self._memory.try_levels(facts.rates, memory, self._learned.task_seconds)
+        for name, level in memory.items():
+            if level > known[name]:
+                tasks[name] = facts.rates.operators[name].parallelism
+            if level > 0:
+                self._learned.forget(name)
+        reasons = {
+            name: f"a source record costs {1e6 * a:.3g} us of its tasks, {e:.3g} busy ones at {amount(target)} records/s"
+            for name, a, e in zip(demand.names, demand.task_seconds, exact, strict=True)
+        }
+        return Decision(
+            parallelism=tasks,
+            exact=dict(zip(demand.names, exact.tolist(), strict=True)),
+            memory_mb=known | memory,
+            reasons=reasons,
+        )
+
+
+def _since_rescale(facts: Facts) -> float | None:
+    return None if facts.last_rescale is None else facts.time_s - facts.last_rescale.ended_s
+
+
+def _expected(forecast: Forecast, horizon_s: float) -> str:
+    return (
+        f"In {horizon_s / 60:.0f} min {amount(forecast.mean[-1])} records/s are expected "
+        f"({amount(forecast.low[-1])} to {amount(forecast.high[-1])})"
+    )
