@@ -26,7 +26,7 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.placement import tune
+from models.placement import count_plans, tune
 from models.placement.budget import Budget
 from models.placement.cost import load_limits
 from models.placement.feasible import first_feasible
@@ -168,6 +168,21 @@ def counting_speed() -> str:
     return f"{budget.nodes / seconds / 1e6:.1f} M nodes/s, {plans / seconds / 1e6:.1f} M plans/s"
 
 
+def counting_by_threads() -> str:
+    """Counting all 61 M plans of 42 tasks on 7 workers to the end, by one thread and by two."""
+    dataflow, cluster = q2_scaled(7, 6, 42)
+    seconds, plans = [], []
+    for threads in (1, 2):
+        started = time.perf_counter()
+        plans.append(count_plans(dataflow, cluster, threads=threads))
+        seconds.append(time.perf_counter() - started)
+    same = "the same" if plans[0] == plans[1] else "NOT THE SAME"
+    return (
+        f"{plans[0]:,} plans by one thread in {seconds[0]:.1f} s, {same} by two in {seconds[1]:.1f} s: "
+        f"{seconds[0] / seconds[1]:.2f} times as fast"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="8 to 16 workers, with 4 to 64 slots each")
@@ -185,6 +200,7 @@ def main() -> None:
     if every:
         console.print(tunings([(w, s, w * s) for s in range(4, 65, 12) for w in range(8, 17, 2)]))
     console.print(f"counting: {counting_speed()}")
+    console.print(counting_by_threads())
 
 
 if __name__ == "__main__":

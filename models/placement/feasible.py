@@ -24,11 +24,14 @@ MOST_TRIES: Final = 50_000_000
 """Then the tree is searched until this, or the time, is used up."""
 
 
-def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: int = 0) -> Found:
+def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: int = 0, *, threads: int = 1) -> Found:
     """A plan whose costs stay within `thresholds` (3,), a proof that there is none, or neither.
 
     Longest processing time first with tabu steps finds a plan of 1,100 tasks in a millisecond. Where that fails, a
     short search of the tree proves small instances, and the configuration LP large ones.
+
+    Args:
+        threads: for the long search of the tree, when all else has failed.
 
     Returns:
         the verdict and the plan; when unknown, the plan that came closest, so that its cost can be shown.
@@ -46,7 +49,7 @@ def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: i
     while not budget.spent and repair.steps < MORE_STEPS:
         if repair.run(FIRST_STEPS):
             return Found(Verdict.FEASIBLE, repair.counts)
-    found = search_first(problem, limits, budget, MOST_TRIES)
+    found = search_first(problem, limits, budget, MOST_TRIES, threads=threads)
     return found if found.verdict is not Verdict.UNKNOWN else Found(Verdict.UNKNOWN, repair.counts)
 
 

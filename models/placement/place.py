@@ -31,6 +31,7 @@ def place(
     *,
     clock: Clock | None = None,
     time_limit_s: float | None = TIME_LIMIT_S,
+    threads: int = 1,
 ) -> PlacementResult:
     """Choose a worker for every task.
 
@@ -41,6 +42,8 @@ def place(
         thresholds: alpha, the largest cost wanted in each dimension (Eq. 9); 1 excludes nothing.
         seed: of the random order of tasks in Flink's policies, and of ties in the search.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
+        threads: for a long search of the tree within given thresholds; which plan is met first then depends on the
+            machine. Tuning takes one, so that the same seed gives the same answer.
 
     Returns:
         the placement. Its status is `unknown` when no plan within the thresholds was found nor excluded; then it is
@@ -55,7 +58,7 @@ def place(
         return _tuned(dataflow, cluster, seed, clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     if policy == "caps" and thresholds is not None:
-        counts, status = _within(problem, thresholds, budget, seed)
+        counts, status = _within(problem, thresholds, budget, seed, threads)
         return _result(problem, counts, policy, thresholds, status, 0.0 if status == "feasible" else None, budget)
     if thresholds is not None:
         raise InvalidInput(f"thresholds go with the policy 'caps', but the policy is {policy!r}; leave them out")
@@ -72,11 +75,12 @@ def count_plans(
     *,
     clock: Clock | None = None,
     time_limit_s: float | None = None,
+    threads: int = 1,
 ) -> int:
     """How many distinct plans there are, within the thresholds if given.
 
     A plan is a multiset of workers, each with a number of tasks of every operator; workers are interchangeable within
-    their type. Walks through every plan: some millions a second.
+    their type. Walks through every plan: some millions a second and thread.
 
     Raises:
         Infeasible: fewer slots than tasks, or a task that no worker has the memory for.
@@ -85,7 +89,7 @@ def count_plans(
     budget = Budget(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     alpha = NO_THRESHOLDS if thresholds is None else as_array(thresholds)
-    plans, complete = count_within(problem, alpha, budget)
+    plans, complete = count_within(problem, alpha, budget, threads=threads)
     if not complete:
         raise SluiceError(
             f"counting did not end within {time_limit_s:g} s; there are at least {plans} plans; allow more time"
@@ -120,8 +124,8 @@ def _by_odrp(problem: Problem, dataflow: Dataflow, cluster: Cluster, budget: Bud
     return _result(problem, problem.counts(found.placement), "odrp", ANYTHING, found.status, found.gap, budget)
 
 
-def _within(problem: Problem, thresholds: CostVector, budget: Budget, seed: int) -> tuple[Ints, Status]:
-    found = first_feasible(problem, as_array(thresholds), budget, seed)
+def _within(problem: Problem, thresholds: CostVector, budget: Budget, seed: int, threads: int) -> tuple[Ints, Status]:
+    found = first_feasible(problem, as_array(thresholds), budget, seed, threads=threads)
     if found.verdict is Verdict.INFEASIBLE or found.counts is None:
         any_plan(problem, budget, seed)  # where memory alone excludes every plan, say so instead
         raise Infeasible(

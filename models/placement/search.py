@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from models.errors import InvalidInput
 from models.placement.budget import Budget
 from models.placement.cost import TOLERANCE, load_limits
 from models.placement.problem import Floats, Ints, Problem
-from models.placement.tree import EXHAUSTED, NODES, PAUSED, PLANS, Tree, Walk, advance, start
+from models.placement.shared_walk import SharedWalk
+from models.placement.tree import Tree
 
-STEPS_BETWEEN_LOOKS: Final = 1_000_000
-"""Tries between two looks at the clock, 20-50 ms."""
 BUFFER: Final = 4096
 """Plans handed over at once by `enumerate_plans`."""
 NO_THRESHOLDS: Final[Floats] = np.ones(3)
@@ -40,71 +40,62 @@ class Found:
 
 
 class Search:
-    """One walk through the tree of plans whose loads stay within `limits`.
+    """A search through the tree of plans whose loads stay within `limits`.
 
     Args:
         limits: (3,) largest load of a worker, as a share of its capacity; see `load_limits`.
         reorder: explore operators by falling load (CAPSys section 4.4.2); otherwise in the order given.
+        threads: that share the work. A search to the end meets the same nodes and plans with any number of them.
     """
 
-    def __init__(self, problem: Problem, limits: Floats, *, reorder: bool = True) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, limits: Floats, *, reorder: bool = True, threads: int = 1) -> None:
+        if threads < 1:
+            raise InvalidInput(f"a search needs at least one thread, but got {threads}")
+        self._threads = threads
         self._operators = _exploration_order(problem, limits) if reorder else np.arange(len(problem.operators))
         self._workers = np.argsort(problem.worker_type, kind="stable")
-        self._tree = _tree(problem, limits, self._operators, self._workers)
-        self._walk: Walk = start(self._tree)
+        self.tree = _tree(problem, limits, self._operators, self._workers)
+        self._walk = SharedWalk(self.tree)
 
     @property
     def nodes(self) -> int:
         """Nodes visited: a number of tasks of one operator put on one worker, within all limits."""
-        return int(self._walk.position[NODES])
+        return self._walk.nodes
 
     @property
     def plans(self) -> int:
         """Distinct plans met so far."""
-        return int(self._walk.position[PLANS])
+        return self._walk.plans
 
     def count(self, budget: Budget) -> bool:
         """Walk on without keeping plans; whether the tree was walked to its end within the budget."""
-        nothing = np.zeros((0, *self._walk.counts.shape), dtype=np.int64)
-        return self._advance(nothing, budget, None)[0] == EXHAUSTED
+        self._walk.walk(0, budget, threads=self._threads)
+        return self._walk.ended
 
     def next_plans(self, most: int, budget: Budget, most_steps: int | None = None) -> tuple[Ints, bool]:
-        """The next plans (at most `most`, an array (B, W, n)), and whether the tree was walked to its end.
+        """The next plans (at most `most` of each thread, (B, W, n)), and whether the tree was walked to its end.
 
         Args:
             most_steps: give up after so many tries (a number of tasks of one operator on one worker).
         """
-        buffer = np.zeros((most, *self._walk.counts.shape), dtype=np.int64)
-        reason, kept = self._advance(buffer, budget, most_steps)
-        plans = np.zeros((kept, *self._walk.counts.shape), dtype=np.int64)
-        plans[:, self._workers[:, None], self._operators[None, :]] = buffer[:kept]
-        return plans, reason == EXHAUSTED
-
-    def _advance(self, buffer: Ints, budget: Budget, most_steps: int | None) -> tuple[int, int]:
-        kept, steps_left = 0, most_steps
-        while True:
-            steps = STEPS_BETWEEN_LOOKS if steps_left is None else min(STEPS_BETWEEN_LOOKS, steps_left)
-            nodes_before = self.nodes
-            reason, more = advance(self._tree, self._walk, buffer[kept:] if len(buffer) else buffer, steps)
-            budget.nodes += self.nodes - nodes_before
-            kept += more
-            if steps_left is not None:
-                steps_left -= steps
-            if reason != PAUSED or budget.spent or steps_left == 0:
-                return reason, kept
+        found = self._walk.walk(most, budget, most_steps, self._threads)
+        plans = np.zeros_like(found)
+        plans[:, self._workers[:, None], self._operators[None, :]] = found
+        return plans, self._walk.ended
 
 
-def count_within(problem: Problem, thresholds: Floats, budget: Budget, *, reorder: bool = True) -> tuple[int, bool]:
+def count_within(
+    problem: Problem, thresholds: Floats, budget: Budget, *, reorder: bool = True, threads: int = 1
+) -> tuple[int, bool]:
     """Distinct plans within the thresholds, and whether all were counted before the budget was spent."""
-    search = Search(problem, load_limits(problem, thresholds), reorder=reorder)
+    search = Search(problem, load_limits(problem, thresholds), reorder=reorder, threads=threads)
     complete = search.count(budget)
     return search.plans, complete
 
 
-def enumerate_plans(problem: Problem, thresholds: Floats = NO_THRESHOLDS) -> Iterator[Ints]:
-    """Every distinct plan within the thresholds, in arrays (B, W, n) of at most 4,096 plans."""
-    search = Search(problem, load_limits(problem, thresholds))
+def enumerate_plans(problem: Problem, thresholds: Floats = NO_THRESHOLDS, *, threads: int = 1) -> Iterator[Ints]:
+    """Every distinct plan within the thresholds, in arrays (B, W, n) of at most 4,096 plans of each thread."""
+    search = Search(problem, load_limits(problem, thresholds), threads=threads)
     complete = False
     while not complete:
         plans, complete = search.next_plans(BUFFER, Budget())
@@ -112,14 +103,17 @@ def enumerate_plans(problem: Problem, thresholds: Floats = NO_THRESHOLDS) -> Ite
             yield plans
 
 
-def search_first(problem: Problem, limits: Floats, budget: Budget, most_steps: int | None = None) -> Found:
+def search_first(
+    problem: Problem, limits: Floats, budget: Budget, most_steps: int | None = None, *, threads: int = 1
+) -> Found:
     """The first plan that the tree search meets, or a proof that there is none.
 
     Args:
         limits: (3,) largest load of a worker, as a share of its capacity.
         most_steps: give up after so many tries.
+        threads: the first of them that meets a plan stops the others.
     """
-    plans, complete = Search(problem, limits).next_plans(1, budget, most_steps)
+    plans, complete = Search(problem, limits, threads=threads).next_plans(1, budget, most_steps)
     if len(plans):
         return Found(Verdict.FEASIBLE, plans[0])
     return Found(Verdict.INFEASIBLE if complete else Verdict.UNKNOWN, None)

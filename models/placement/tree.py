@@ -32,6 +32,7 @@ FULL: Final = 2
 LEVEL: Final = 0
 NODES: Final = 1
 PLANS: Final = 2
+BASE: Final = 3
 
 
 class Tree(NamedTuple):
@@ -66,7 +67,7 @@ class Walk(NamedTuple):
     """Where the walk stands; L = n W levels."""
 
     position: Ints
-    """(3,): level, nodes visited, plans met."""
+    """(4,): level, nodes visited, plans met, and the level of the root."""
     counts: Ints
     """(W, n): tasks placed so far."""
     free: Ints
@@ -100,7 +101,7 @@ def start(tree: Tree) -> Walk:
     n, workers = len(tree.tasks), len(tree.slots)
     levels = n * workers
     walk = Walk(
-        position=np.zeros(3, dtype=np.int64),
+        position=np.zeros(4, dtype=np.int64),
         counts=np.zeros((workers, n), dtype=np.int64),
         free=tree.slots.copy(),
         load=np.zeros((3, workers)),
@@ -176,13 +177,13 @@ def advance(tree: Tree, walk: Walk, plans: Ints, steps: int) -> tuple[int, int]:
     workers, n = counts.shape
     kept = 0
     nodes = 0
-    level = walk.position[LEVEL]
+    level, base = walk.position[LEVEL], walk.position[BASE]
     k, w = level // workers, level % workers
     reason = PAUSED
     for _ in range(steps):
         back = value[level] > last[level]
         if back:
-            if level == 0:
+            if level == base:
                 reason = EXHAUSTED
                 break
             level -= 1

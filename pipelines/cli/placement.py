@@ -1,6 +1,7 @@
 """`sluice place` and `sluice tune`: the placement models by themselves, on files."""
 
 import math
+import os
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -62,7 +63,8 @@ def place_command(
     alpha = None if thresholds is None else parse_thresholds(thresholds)
     seconds = _time_limit(time_limit)
     if count:
-        plans = count_plans(dataflow, workers, alpha, clock=time.monotonic, time_limit_s=seconds)
+        threads = os.cpu_count() or 1
+        plans = count_plans(dataflow, workers, alpha, clock=time.monotonic, time_limit_s=seconds, threads=threads)
         if as_json:
             print_json({"plans": plans})
         else:
