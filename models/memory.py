@@ -5,6 +5,7 @@ Flink memory F, the rest. Managed memory is 0.4 F, shared evenly by the slots; R
 block cache in it. The figures are the defaults of Flink's `taskmanager.memory.*` options.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from models.errors import Infeasible
@@ -14,6 +15,13 @@ OVERHEAD_FRACTION: Final = 0.1
 OVERHEAD_MIN_MB: Final = 192.0
 OVERHEAD_MAX_MB: Final = 1024.0
 MANAGED_FRACTION: Final = 0.4
+
+HEAP_MB: Final = 134.0
+"""On-heap memory of one task: a slot's share of a TaskManager of 2 GB with 4 slots (Justin section 5)."""
+NETWORK_MB: Final = 39.0
+"""Its network memory, the same."""
+MANAGED_MB: Final = 158.0
+"""Its managed memory, the same."""
 
 
 def managed_memory_per_slot_mb(memory_mb: float, slots: int) -> float:
@@ -33,3 +41,13 @@ def managed_memory_per_slot_mb(memory_mb: float, slots: int) -> float:
             f"a TaskManager needs more than {METASPACE_MB + overhead:g} MiB for the JVM alone, but got {memory_mb:g} MiB"
         )
     return MANAGED_FRACTION * flink / slots
+
+
+def deployed_memory_mb(parallelism: Mapping[str, int], managed_mb: Mapping[str, float]) -> float:
+    """Memory of a deployment, MiB: heap, network and managed memory of its tasks (Justin Figure 5).
+
+    Args:
+        parallelism: tasks of the operators that count; the paper leaves out sources.
+        managed_mb: managed memory of one task of each, MiB; 0 for an operator that is not named.
+    """
+    return sum(tasks * (HEAP_MB + NETWORK_MB + managed_mb.get(name, 0.0)) for name, tasks in parallelism.items())

@@ -1,5 +1,6 @@
 """What a decision changes of what runs, and how that is said."""
 
+from heapq import nlargest
 from typing import Final
 
 from models.scaling.policy import Decision
@@ -31,16 +32,18 @@ def runs_now(rates: Rates, decision: Decision) -> Decision:
 def changes_in_words(decision: Decision, rates: Rates) -> str:
     """Such as "flatmap from 10 to 14 tasks, count from 5 to 7 tasks", the largest changes of tasks first."""
     counts = [(name, rates.operators[name].parallelism, after) for name, after in decision.parallelism.items()]
-    changed = sorted((c for c in counts if c[1] != c[2]), key=lambda c: -abs(c[2] - c[1]))
-    words = [f"{name} from {before} to {task_count(after)}" for name, before, after in changed]
-    words += [f"{name} {_memory(before, after)}" for name, before, after in _memory_changes(decision, rates)]
-    more = len(words) - _NAMED
-    return ", ".join(words[:_NAMED]) + (f" and {more} more changes" if more > 0 else "")
+    changed = [change for change in counts if change[1] != change[2]]
+    memory = _memory_changes(decision, rates)
+    largest = nlargest(_NAMED, changed, key=lambda change: abs(change[2] - change[1]))
+    words = [f"{name} from {before} to {task_count(after)}" for name, before, after in largest]
+    words += [f"{name} {_memory(before, after)}" for name, before, after in memory[: _NAMED - len(words)]]
+    more = len(changed) + len(memory) - len(words)
+    return ", ".join(words) + (f" and {more} more changes" if more else "")
 
 
 def _memory_changes(decision: Decision, rates: Rates) -> list[tuple[str, float | None, float]]:
-    before = {name: metrics.memory_mb for name, metrics in rates.operators.items()}
-    return [(name, before[name], after) for name, after in decision.memory_mb.items() if before[name] != after]
+    before = [(name, rates.operators[name].memory_mb, after) for name, after in decision.memory_mb.items()]
+    return [change for change in before if change[1] != change[2]]
 
 
 def _memory(before_mb: float | None, after_mb: float) -> str:

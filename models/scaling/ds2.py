@@ -67,8 +67,11 @@ def ds2(rates: Rates, over_provisioning: float = 0.0) -> Decision:
                 f"the rates of {name!r} cannot be worked with: {demand:g} records/s to take on, {capacity:g} records/s "
                 f"by {task_count(metrics.parallelism)}; mend their units"
             )
-        parallelism[name] = at_most(exact[name], metrics)
-        reasons[name] = _reason(bool(upstream), demand, metrics, capacity, exact[name], over_provisioning)
+        tasks = round_up(exact[name])
+        parallelism[name] = granted = min(tasks, metrics.max_parallelism or tasks)
+        task_rate = capacity / metrics.parallelism
+        need = _need(bool(upstream), demand, task_rate, exact[name], over_provisioning)
+        reasons[name] = f"{need}, so {_change(tasks, granted, metrics.parallelism)}"
     memory = {name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None}
     return Decision(parallelism=parallelism, exact=exact, memory_mb=memory, reasons=reasons)
 
@@ -87,17 +90,16 @@ def round_up(tasks: float) -> int:
 
 def at_most(tasks: float, metrics: OperatorMetrics) -> int:
     """The same, and no more than the operator may have."""
-    return min(round_up(tasks), metrics.max_parallelism or round_up(tasks))
+    rounded = round_up(tasks)
+    return min(rounded, metrics.max_parallelism or rounded)
 
 
-def _reason(
-    fed: bool, demand: float, metrics: OperatorMetrics, capacity: float, exact: float, over_provisioning: float
-) -> str:
-    what = "records/s come in" if fed else "records/s must be emitted"
-    tasks = round_up(exact)
-    most = at_most(exact, metrics)
+def _need(fed: bool, demand: float, task_rate: float, exact: float, over_provisioning: float) -> str:
+    what = "come in" if fed else "must be emitted"
     spare = f" with {over_provisioning:.0%} to spare" if over_provisioning else ""
-    limit = f" but at most {most} are allowed," if most < tasks else ""
-    change = "as now" if most == metrics.parallelism else f"instead of {metrics.parallelism}"
-    need = f"{amount(demand)} {what} and one task can do {amount(capacity / metrics.parallelism)}"
-    return f"{need}: {exact:,.6g}{spare}, so {task_count(tasks)},{limit} {change}"
+    return f"{amount(demand)} records/s {what} and one task can do {amount(task_rate)}: {exact:,.6g}{spare}"
+
+
+def _change(tasks: int, granted: int, before: int) -> str:
+    limit = f" but at most {granted} are allowed," if granted < tasks else ""
+    return f"{task_count(tasks)},{limit} " + ("as now" if granted == before else f"instead of {before}")

@@ -17,7 +17,7 @@ Rulings, where the paper leaves room:
 from collections import deque
 from dataclasses import dataclass
 from statistics import median_high
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -29,9 +29,6 @@ from models.scaling.rates import Rates
 from models.scaling.throughput import Throughput, throughput
 from models.schema import Format, NonNegative, PositiveInt, Ratio
 from models.wording import amount
-
-_CLOCK_S: Final = 1e-6
-"""Times closer than this are equal."""
 
 
 class Ds2Settings(Format):
@@ -96,7 +93,7 @@ class Ds2:
         return ds2(rates, self._settings.over_provisioning_factor)
 
     def observe(self, facts: Facts) -> Recommendation:
-        if self._warms_up(facts):
+        if facts.began_within(self._settings.warm_up_intervals * self.interval_s):
             return Recommendation(
                 None, f"DS2 ignores the first {self._settings.warm_up_intervals} intervals after a start."
             )
@@ -117,11 +114,6 @@ class Ds2:
             return Recommendation(None, self._rests(decision, facts.rates, now))
         self._correction = correction
         return self._deploy(decision, facts, now)
-
-    def _warms_up(self, facts: Facts) -> bool:
-        started_s = facts.last_rescale.ended_s if facts.last_rescale else 0.0
-        warm_s = started_s + self._settings.warm_up_intervals * self.interval_s
-        return facts.time_s - facts.interval_s < warm_s - _CLOCK_S
 
     def _forget(self, target: float) -> None:
         """What was learned at a target rate holds near it."""

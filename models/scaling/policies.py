@@ -13,6 +13,8 @@ from models.errors import InvalidInput
 from models.scaling.dhalion import Dhalion, DhalionSettings
 from models.scaling.ds2_manager import Ds2, Ds2Settings
 from models.scaling.hpa import HpaCpu, HpaCpuSettings, HpaVarga, HpaVargaSettings
+from models.scaling.justin import JustinSettings
+from models.scaling.justin_manager import Justin
 from models.scaling.policy import Policy
 from models.scaling.sluice import Sluice, SluiceSettings
 from models.schema import Format
@@ -76,6 +78,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("ds2", "DS2", Ds2Settings, Ds2),
+    PolicyKind("justin", "Justin", JustinSettings, Justin),
     PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion),
     PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),
     PolicyKind("hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga),

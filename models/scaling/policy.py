@@ -5,7 +5,7 @@ deploys what it recommends, and reports the rescale in the facts of the next cal
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from pydantic import Field
 
@@ -34,6 +34,10 @@ class Rescaled:
     """State that was saved and restored, MiB."""
 
 
+_CLOCK_S: Final = 1e-6
+"""Times closer than this are equal."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """What a policy is told at the end of an interval."""
@@ -47,6 +51,11 @@ class Facts:
     last_rescale: Rescaled | None = None
     max_task_slots: int | None = None
     """Most tasks that the cluster takes, over all operators; None without a limit."""
+
+    def began_within(self, seconds: float) -> bool:
+        """Whether the interval began earlier than `seconds` after the job started, or started again."""
+        started_s = self.last_rescale.ended_s if self.last_rescale else 0.0
+        return self.time_s - self.interval_s < started_s + seconds - _CLOCK_S
 
 
 @dataclass(frozen=True)
