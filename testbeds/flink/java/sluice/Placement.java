@@ -1,0 +1,80 @@
+package sluice;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
+
+/**
+ * Which TaskManager each task is to run on, from a file of the JobManager ({@code -Dsluice.placement=FILE}) that is read
+ * whenever tasks are scheduled: the line {@code slots N} says how many slots the cluster has, lines {@code VERTEX SUBTASK
+ * TASKMANAGER} where tasks go. Without file or lines tasks go anywhere.
+ */
+public final class Placement {
+    private static final String FILE = "sluice.placement";
+
+    private final int clusterSlots;
+    private final Map<String, String> workers;
+
+    private Placement(int clusterSlots, Map<String, String> workers) {
+        this.clusterSlots = clusterSlots;
+        this.workers = workers;
+    }
+
+    /** The placement now in force. */
+    public static Placement current() {
+        String file = System.getProperty(FILE);
+        if (file == null) {
+            return parse(List.of());
+        }
+        try {
+            return parse(Files.readAllLines(Path.of(file)));
+        } catch (NoSuchFileException none) {
+            return parse(List.of());
+        } catch (IOException error) {
+            throw new UncheckedIOException("the placement in " + file + " cannot be read", error);
+        }
+    }
+
+    static Placement parse(List<String> lines) {
+        int slots = 0;
+        Map<String, String> workers = new HashMap<>();
+        for (String line : lines) {
+            String[] words = line.trim().split(" ");
+            if (words.length == 2 && words[0].equals("slots")) {
+                slots = Integer.parseInt(words[1]);
+            } else if (words.length == 3) {
+                workers.put(words[0] + "_" + Integer.parseInt(words[1]), words[2]);
+            } else {
+                throw new IllegalArgumentException(
+                        "a line of a placement must be 'slots N' or 'VERTEX SUBTASK TASKMANAGER', but got: " + line);
+            }
+        }
+        return new Placement(slots, workers);
+    }
+
+    /** Slots that all TaskManagers have together; 0 if it does not matter. */
+    public int clusterSlots() {
+        return clusterSlots;
+    }
+
+    /** The TaskManager for tasks that share a slot; empty if it does not matter. */
+    public Optional<String> workerOf(List<ExecutionVertexID> sharing) {
+        String found = null;
+        for (ExecutionVertexID task : sharing) {
+            String worker = workers.get(task.toString());
+            if (found != null && worker != null && !found.equals(worker)) {
+                throw new IllegalStateException("tasks " + sharing + " share a slot, but the placement puts them on "
+                        + found + " and on " + worker + "; give each task a slot of its own");
+            }
+            found = worker == null ? found : worker;
+        }
+        return Optional.ofNullable(found);
+    }
+}

@@ -1,0 +1,120 @@
+package sluice.source;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The connection of one task to whoever sets the rates. The task says who it is ({@code source NAME SUBTASK TASKS}), is
+ * sent orders, and reports where it is ({@code at} and the words of {@link Pace#report}) every REPORT_MS. While there is
+ * no connection it emits nothing, so that a job whose controller died does not run on.
+ */
+final class Control implements AutoCloseable {
+    private static final long REPORT_MS = 200;
+    private static final int TIMEOUT_MS = 5000;
+    private static final long RETRY_MS = 200;
+
+    private final String host;
+    private final int port;
+    private final String greeting;
+    private final Thread thread;
+    private volatile Order order = Order.none();
+    private volatile String report = "none 0 0 0 0";
+    private volatile Socket socket;
+    private volatile boolean closed;
+    private volatile IllegalArgumentException misunderstood;
+
+    /** @param address host:port */
+    Control(String address, String source, int subtask, int tasks) {
+        int colon = address.lastIndexOf(':');
+        if (colon < 1) {
+            throw new IllegalArgumentException("'control' must be HOST:PORT, but got '" + address + "'");
+        }
+        host = address.substring(0, colon);
+        port = Integer.parseInt(address.substring(colon + 1));
+        greeting = "source " + source + " " + subtask + " " + tasks + "\n";
+        thread = new Thread(this::keepConnected, "sluice-control-" + source + "-" + subtask);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** The order in force; a line that was none fails the task. */
+    Order order() {
+        if (misunderstood != null) {
+            throw new IllegalStateException(misunderstood.getMessage(), misunderstood);
+        }
+        return order;
+    }
+
+    void report(String now) {
+        report = now;
+    }
+
+    private void keepConnected() {
+        while (!closed) {
+            try (Socket connected = new Socket()) {
+                socket = connected;
+                connected.connect(new InetSocketAddress(host, port), TIMEOUT_MS);
+                talk(connected);
+            } catch (IOException ended) {
+                // Refused or cut off: try again, since the controller may come back.
+            }
+            order = Order.none();
+            pause(RETRY_MS);
+        }
+    }
+
+    /** Until the other side closes. */
+    private void talk(Socket connected) throws IOException {
+        connected.setTcpNoDelay(true);
+        OutputStream out = connected.getOutputStream();
+        out.write(greeting.getBytes(StandardCharsets.UTF_8));
+        BufferedReader in =
+                new BufferedReader(new InputStreamReader(connected.getInputStream(), StandardCharsets.UTF_8));
+        Thread reports = new Thread(() -> sendReports(out), thread.getName() + "-reports");
+        reports.setDaemon(true);
+        reports.start();
+        try {
+            for (String line = in.readLine(); line != null && !closed; line = in.readLine()) {
+                order = Order.parse(line);
+            }
+        } catch (IllegalArgumentException error) {
+            misunderstood = error;
+            closed = true;
+        } finally {
+            reports.interrupt();
+        }
+    }
+
+    private void sendReports(OutputStream out) {
+        try {
+            while (!closed && pause(REPORT_MS)) {
+                out.write(("at " + report + "\n").getBytes(StandardCharsets.UTF_8));
+            }
+        } catch (IOException ended) {
+            // The reader notices the same and connects again.
+        }
+    }
+
+    private static boolean pause(long milliseconds) {
+        try {
+            Thread.sleep(milliseconds);
+            return true;
+        } catch (InterruptedException stop) {
+            return false;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        closed = true;
+        if (socket != null) {
+            socket.close();
+        }
+        thread.interrupt();
+    }
+}

@@ -1,0 +1,54 @@
+package sluice.source;
+
+/**
+ * What the sources are to do, as one line of the control connection says it.
+ *
+ * <p>{@code rate ID RECORDS_PER_S}: offer that many records/s from the moment the line comes. What was not taken at one
+ * rate is not owed at the next.
+ *
+ * <p>{@code log ID RECORDS_PER_S ARRIVED AT_MS}: records come into a durable log, of which {@code ARRIVED} were there at
+ * the epoch millisecond {@code AT_MS}; what is not read stays there, across rates and restarts.
+ *
+ * <p>Rates and counts are those of all tasks of the source together.
+ */
+public final class Order {
+    public final boolean log;
+    public final String id;
+    public final double recordsPerSecond;
+    public final double arrived;
+    public final long atMs;
+
+    private Order(boolean log, String id, double recordsPerSecond, double arrived, long atMs) {
+        if (!(recordsPerSecond >= 0 && recordsPerSecond < Double.POSITIVE_INFINITY)) {
+            throw new IllegalArgumentException("a rate must be 0 or more records/s, but got " + recordsPerSecond);
+        }
+        this.log = log;
+        this.id = id;
+        this.recordsPerSecond = recordsPerSecond;
+        this.arrived = arrived;
+        this.atMs = atMs;
+    }
+
+    /** Nothing is offered: what holds until the first line comes, and while the connection is down. */
+    public static Order none() {
+        return new Order(false, "none", 0, 0, 0);
+    }
+
+    public static Order parse(String line) {
+        String[] words = line.trim().split(" ");
+        if (words.length == 3 && words[0].equals("rate")) {
+            return new Order(false, words[1], Double.parseDouble(words[2]), 0, 0);
+        }
+        if (words.length == 5 && words[0].equals("log")) {
+            double rate = Double.parseDouble(words[2]);
+            return new Order(true, words[1], rate, Double.parseDouble(words[3]), Long.parseLong(words[4]));
+        }
+        throw new IllegalArgumentException(
+                "an order must be 'rate ID RATE' or 'log ID RATE ARRIVED AT_MS', but got '" + line + "'");
+    }
+
+    /** Records that are in the log at {@code nowMs}. */
+    public long arrivedAt(double nowMs) {
+        return (long) (arrived + recordsPerSecond * Math.max(0, nowMs - atMs) / 1000);
+    }
+}

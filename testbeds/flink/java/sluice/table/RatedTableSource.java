@@ -1,0 +1,88 @@
+package sluice.table;
+
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.serialization.DeserializationSchema;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.table.connector.ChangelogMode;
+import org.apache.flink.table.connector.ProviderContext;
+import org.apache.flink.table.connector.format.DecodingFormat;
+import org.apache.flink.table.connector.source.DataStreamScanProvider;
+import org.apache.flink.table.connector.source.DynamicTableSource;
+import org.apache.flink.table.connector.source.ScanTableSource;
+import org.apache.flink.table.connector.source.abilities.SupportsWatermarkPushDown;
+import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.types.DataType;
+import org.apache.flink.table.types.logical.LogicalTypeRoot;
+import sluice.source.Events;
+import sluice.source.RatedSource;
+
+/** A table read from a {@link RatedSource}; it makes its watermarks itself, so that they need no operator of their own. */
+final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDown {
+    private final ReadableConfig options;
+    private final DataType row;
+    private final DecodingFormat<DeserializationSchema<RowData>> format;
+    private final Integer timeColumn;
+    private WatermarkStrategy<RowData> watermarks = WatermarkStrategy.noWatermarks();
+
+    RatedTableSource(ReadableConfig options, DataType row, DecodingFormat<DeserializationSchema<RowData>> format,
+            Integer timeColumn) {
+        this.options = options;
+        this.row = row;
+        this.format = format;
+        this.timeColumn = timeColumn;
+    }
+
+    @Override
+    public ChangelogMode getChangelogMode() {
+        return ChangelogMode.insertOnly();
+    }
+
+    @Override
+    public void applyWatermark(WatermarkStrategy<RowData> strategy) {
+        watermarks = strategy;
+    }
+
+    @Override
+    public ScanRuntimeProvider getScanRuntimeProvider(ScanContext context) {
+        TypeInformation<RowData> type = context.createTypeInformation(row);
+        String name = options.get(RatedTableFactory.NAME);
+        RatedSource<RowData> source =
+                new RatedSource<>(events(context), type, options.get(RatedTableFactory.CONTROL), name);
+        return new DataStreamScanProvider() {
+            @Override
+            public DataStream<RowData> produceDataStream(ProviderContext provider, StreamExecutionEnvironment env) {
+                return env.fromSource(source, watermarks, name, type).uid("source-" + name);
+            }
+
+            @Override
+            public boolean isBounded() {
+                return false;
+            }
+        };
+    }
+
+    private Events<RowData> events(ScanContext context) {
+        if (format == null) {
+            return new NexmarkEvents(options.get(RatedTableFactory.SEED));
+        }
+        boolean inMs = timeColumn != null && DataType.getFieldDataTypes(row).get(timeColumn).getLogicalType()
+                .is(LogicalTypeRoot.BIGINT);
+        return new RecordedEvents(options.get(RatedTableFactory.PATH), options.get(RatedTableFactory.HEADER_LINES),
+                format.createRuntimeDecoder(context, row), timeColumn, inMs);
+    }
+
+    @Override
+    public DynamicTableSource copy() {
+        RatedTableSource copy = new RatedTableSource(options, row, format, timeColumn);
+        copy.watermarks = watermarks;
+        return copy;
+    }
+
+    @Override
+    public String asSummaryString() {
+        return "sluice";
+    }
+}

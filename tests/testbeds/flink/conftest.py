@@ -1,0 +1,26 @@
+"""Flink and the kit, as the user's cache holds them."""
+
+from pathlib import Path
+
+import pytest
+
+from testbeds.flink.distribution import flink_home
+from testbeds.flink.jdk import find_jdk
+from testbeds.flink.kit import kit_jar
+
+
+@pytest.fixture(scope="session")
+def flink() -> Path:
+    """FLINK_HOME."""
+    return flink_home()
+
+
+@pytest.fixture(scope="session")
+def jdk() -> Path:
+    return find_jdk()
+
+
+@pytest.fixture(scope="session")
+def kit(flink: Path, jdk: Path) -> Path:
+    """Jar of the Java kit."""
+    return kit_jar(flink, jdk)

@@ -1,0 +1,61 @@
+package sluice.source;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+public final class ControlTest {
+    public static void main(String[] args) throws Exception {
+        try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
+                Control control = new Control("127.0.0.1:" + server.getLocalPort(), "bids", 2, 4)) {
+            server.setSoTimeout(10_000);
+            try (Socket task = server.accept()) {
+                assert reader(task).readLine().equals("source bids 2 4");
+                send(task, "rate a 500");
+                awaitRate(control, 500);
+                control.report("a 1.0 500 0 500");
+                BufferedReader in = reader(task);
+                String line = in.readLine();
+                assert line.startsWith("at ") : line;
+            }
+            awaitRate(control, 0);
+            try (Socket again = server.accept()) {
+                assert reader(again).readLine().equals("source bids 2 4");
+                send(again, "faster");
+                awaitFailure(control);
+            }
+        }
+    }
+
+    private static BufferedReader reader(Socket socket) throws IOException {
+        return new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+    }
+
+    private static void send(Socket socket, String line) throws IOException {
+        socket.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void awaitRate(Control control, double rate) throws InterruptedException {
+        for (int i = 0; i < 1000 && control.order().recordsPerSecond != rate; i++) {
+            Thread.sleep(10);
+        }
+        assert control.order().recordsPerSecond == rate : control.order().recordsPerSecond;
+    }
+
+    private static void awaitFailure(Control control) throws InterruptedException {
+        for (int i = 0; i < 1000; i++) {
+            try {
+                control.order();
+            } catch (IllegalStateException expected) {
+                assert expected.getMessage().contains("faster");
+                return;
+            }
+            Thread.sleep(10);
+        }
+        throw new AssertionError("an order that is none was taken");
+    }
+}
