@@ -46,7 +46,7 @@ def test_clusters_are_those_of_the_papers(name: str, workers: int, slots: int, c
 
 
 def test_every_cluster_of_the_catalogue_is_tested() -> None:
-    assert cluster_names() == ["capsys-4x4", "capsys-4x8", "capsys-18x8", "production", "testbed"]
+    assert cluster_names() == ["arena", "capsys-4x4", "capsys-4x8", "capsys-18x8", "production", "testbed"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_unknown_name_gets_the_nearest_ones(asked: str, near: str) -> None:
 
 
 def test_a_name_like_no_other_gets_the_list() -> None:
-    with pytest.raises(InvalidInput, match="no cluster 'zzz' in the catalogue; known clusters: capsys-4x4, "):
+    with pytest.raises(InvalidInput, match="no cluster 'zzz' in the catalogue; known clusters: arena, "):
         load_cluster("zzz")
 
 
