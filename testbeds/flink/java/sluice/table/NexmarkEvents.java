@@ -110,7 +110,7 @@ public final class NexmarkEvents implements Events<RowData> {
         TimestampData expires = TimestampData.fromEpochMillis(
                 time.getMillisecond() + 1 + random.nextInt(AUCTION_LENGTH_MS));
         return GenericRowData.of(FIRST_ID + lastAuction(index), text(15, 5), text(50, 25), price, price + price(), time,
-                expires, FIRST_ID + seller, (long) FIRST_CATEGORY + random.nextInt(CATEGORIES), text(366, 40));
+                expires, FIRST_ID + seller, (long) FIRST_CATEGORY + random.nextInt(CATEGORIES), text(379, 40));
     }
 
     private RowData bid(long index, TimestampData time) {
