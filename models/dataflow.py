@@ -39,7 +39,7 @@ class Edge(Format):
 class OperatorLoad(Format):
     """An operator of a physical dataflow: how many tasks, and what each of them asks of its worker."""
 
-    name: Name
+    name: Name = Field(description="Unique within the dataflow.")
     parallelism: PositiveInt = Field(description="Number of tasks.")
     cpu: NonNegative = Field(description="U_cpu: CPU load of one task (cores, or any consistent unit).")
     io: NonNegative = Field(description="U_io: state access rate of one task (bytes/s, or any consistent unit).")

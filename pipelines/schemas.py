@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 from models.capacity.observation import Observation
 from models.cluster import Cluster, Worker
-from models.dataflow import Dataflow, Edge
+from models.dataflow import Edge
 from models.job import Cost, Job, Keys, Operator, State, Window
+from models.placement.graph import Graph, GraphOperator
 from models.plan import (
     CostVector,
     Difference,
@@ -32,7 +33,7 @@ from pipelines.run import PlanRequest
 
 FORMATS: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
-    "dataflow": Dataflow,
+    "dataflow": Graph,
     "job": Job,
     "observation": Observation,
     "plan": Plan,
@@ -61,6 +62,7 @@ TABLES: dict[str, type[BaseModel]] = {
         Keys,
         State,
         Edge,
+        GraphOperator,
         Cluster,
         Worker,
     )

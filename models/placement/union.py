@@ -42,7 +42,7 @@ def union(dataflows: Sequence[Dataflow]) -> Dataflow:
     """
     if not dataflows:
         raise InvalidInput("a union needs at least one dataflow, but got none")
-    names = [_joined(d.name, o.name) for d in dataflows for o in d.operators]
+    names = [joined_name(d.name, o.name) for d in dataflows for o in d.operators]
     for unique in ([d.name for d in dataflows], names):
         name, count = Counter(unique).most_common(1)[0]
         if count > 1:
@@ -57,9 +57,9 @@ def union(dataflows: Sequence[Dataflow]) -> Dataflow:
         )
     return Dataflow(
         name="union",
-        operators=tuple(o.model_copy(update={"name": _joined(d.name, o.name)}) for d in dataflows for o in d.operators),
+        operators=tuple(o.model_copy(update={"name": joined_name(d.name, o.name)}) for d in dataflows for o in d.operators),
         edges=tuple(
-            e.model_copy(update={"upstream": _joined(d.name, e.upstream), "downstream": _joined(d.name, e.downstream)})
+            e.model_copy(update={"upstream": joined_name(d.name, e.upstream), "downstream": joined_name(d.name, e.downstream)})
             for d in dataflows
             for e in d.edges
         ),
@@ -78,11 +78,12 @@ def by_job(
         d.name: {
             worker: own
             for worker, tasks in placed.items()
-            if (own := {o.name: tasks[name] for o in d.operators if (name := _joined(d.name, o.name)) in tasks})
+            if (own := {o.name: tasks[name] for o in d.operators if (name := joined_name(d.name, o.name)) in tasks})
         }
         for d in dataflows
     }
 
 
-def _joined(job: str, operator: str) -> str:
+def joined_name(job: str, operator: str) -> str:
+    """What an operator of a job is called in the union."""
     return f"{job}.{operator}"

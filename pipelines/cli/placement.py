@@ -58,11 +58,12 @@ def place_command(
     as_json: JsonOption = False,
 ) -> None:
     """Choose a worker for every task of GRAPH on CLUSTER (CAPSys), or count the plans there are."""
-    jobs, workers = read_graph(graph), read_as(cluster, Cluster)
-    dataflow = jobs.dataflow
+    problem, given = read_graph(graph), read_as(cluster, Cluster)
+    dataflow, workers = problem.dataflow, problem.seen_by_search(given)
     alpha = None if thresholds is None else parse_thresholds(thresholds)
     seconds = _time_limit(time_limit)
     if count:
+        problem.refuse_shared_slots("plans are counted")
         threads = os.cpu_count() or 1
         plans = count_plans(dataflow, workers, alpha, clock=time.monotonic, time_limit_s=seconds, threads=threads)
         if as_json:
@@ -72,9 +73,10 @@ def place_command(
         return
     result = place(dataflow, workers, policy.value, alpha, seed=seed, clock=time.monotonic, time_limit_s=seconds)
     if as_json:
-        print_json(jobs.with_jobs(result))
+        print_json(problem.document(result))
     else:
         _print_result(result, Problem.of(dataflow, workers))
+    problem.check_slots(result.placement, given)
     if result.status == "unknown":
         raise SluiceError(
             f"no placement within the thresholds was found in {result.seconds or 0:.1f} s, and none was proved "
@@ -98,23 +100,25 @@ def tune_command(
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest thresholds that a placement of GRAPH on CLUSTER can meet (CAPSys section 5.2)."""
-    jobs, workers = read_graph(graph), read_as(cluster, Cluster)
-    dataflow = jobs.dataflow
+    problem, given = read_graph(graph), read_as(cluster, Cluster)
+    dataflow, workers = problem.dataflow, problem.seen_by_search(given)
     if step is not None and not front:
         raise InvalidInput("--step goes with --front; add it, or leave the step out")
     if front:
+        problem.refuse_shared_slots("the front is searched")
         seconds = _time_limit(time_limit)
         points = pareto_front(dataflow, workers, step=step, seed=seed, clock=time.monotonic, time_limit_s=seconds)
         if as_json:
-            print_json(points)
+            print_json(problem.front_document(points))
         else:
             _print_front(points)
         return
     tuning = tune(dataflow, workers, seed=seed, clock=time.monotonic, time_limit_s=_time_limit(time_limit))
     if as_json:
-        print_json(jobs.with_jobs(tuning))
+        print_json(problem.document(tuning))
     else:
         _print_tuning(tuning, Problem.of(dataflow, workers))
+    problem.check_slots(tuning.placement, given)
 
 
 def parse_thresholds(text: str) -> CostVector:

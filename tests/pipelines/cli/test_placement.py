@@ -205,6 +205,70 @@ def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, tol
     assert told in err and "Traceback" not in err
 
 
+def test_a_hot_task_is_placed_as_a_group_of_its_own(sluice: Sluice):
+    """Eight windows on four workers, one of them as heavy as the other seven together: it has a worker for itself."""
+    graph = {"operators": [{"name": "w", "parallelism": 8, "cpu": 1.0, "io": 0, "net": 0, "skew": [1] * 7 + [7]}]}
+    cluster = {"count": 4, "slots": 4}
+    answer = json.loads(sluice("place", "--json", graph=graph, cluster=cluster)[1])
+    tasks = sorted(sum(w.values()) for w in answer["placement"].values())
+    assert (tasks, {name for w in answer["placement"].values() for name in w}) == ([1, 2, 2, 3], {"w"})
+    hot = [subtasks["w"] for subtasks in answer["subtasks"].values() if 7 in subtasks["w"]]
+    assert hot == [[7]]
+    assert sorted(i for subtasks in answer["subtasks"].values() for i in subtasks["w"]) == list(range(8))
+    assert "w.g1" in sluice("place", graph=graph, cluster=cluster)[1]
+    tuned = json.loads(sluice("tune", "--json", graph=graph, cluster=cluster)[1])
+    assert sorted(sum(w.values()) for w in tuned["placement"].values()) == [1, 2, 2, 3]
+    points = json.loads(sluice("tune", "--front", "--json", graph=graph, cluster=cluster)[1])["points"]
+    assert [sorted(w["w"] for w in point["placement"].values()) for point in points] == [[1, 2, 2, 3]]
+
+
+def test_equal_shares_change_nothing(sluice: Sluice):
+    cost = json.loads(sluice("place", "--json")[1])["cost"]
+    assert json.loads(sluice("place", "--json", graph=with_operator(skew=[2.0] * 8))[1])["cost"] == cost
+
+
+def test_skew_of_one_job_of_several(sluice: Sluice):
+    skewed = {**TWO_JOBS, "dataflows": [with_operator(skew=[8] + [1] * 7) | {"name": "first"}, SECOND]}
+    answer = json.loads(sluice("place", "--json", graph=skewed, cluster={"count": 3, "slots": 6})[1])
+    assert sum(tasks.get("window", 0) for tasks in answer["jobs"]["first"].values()) == 8
+    assert sorted(i for w in answer["subtasks"].values() for i in w.get("first.window", [])) == list(range(8))
+
+
+def test_shared_slots_hold_a_task_of_each_operator(sluice: Sluice):
+    """16 tasks in 8 slots: as many as the window has tasks."""
+    shared, cluster = with_operator(slot_sharing_group="default"), {"count": 4, "slots": 2}
+    assert sluice("place", "--json", cluster=cluster)[0] == 3
+    code, out, err = sluice("place", "--json", graph=shared, cluster=cluster)
+    placement = json.loads(out)["placement"]
+    assert (code, err) == (0, "")
+    assert [tasks["window"] for tasks in placement.values()] == [2, 2, 2, 2]
+    assert all(number <= 2 for tasks in placement.values() for number in tasks.values())
+    assert sluice("tune", "--json", graph=shared, cluster=cluster)[0] == 0
+
+
+def test_a_placement_that_needs_more_shared_slots_than_there_are_is_told(sluice: Sluice):
+    """Windows in a group of their own: 8 + 5 slots are needed, and the first worker gets its 8 places filled."""
+    graph, cluster = with_operator(slot_sharing_group="windows"), {"count": 4, "slots": 3}
+    code, out, err = sluice("place", "--policy", "default", "--json", graph=graph, cluster=cluster)
+    assert code == 1
+    assert sum(sum(tasks.values()) for tasks in json.loads(out)["placement"].values()) == 16
+    assert "slots of worker 'tm-1', which has 3" in err
+
+
+def test_jobs_share_no_slots_with_each_other(sluice: Sluice):
+    """Two jobs of two tasks each, one with a group: 2 + 2 slots are needed, so each of two workers of 2 slots is full."""
+    both = {"dataflows": [{**SECOND, "name": "x"}, {**SECOND, "name": "y"}]}
+    both["dataflows"][0] = {**SECOND, "name": "x", "operators": [SECOND["operators"][0] | {"slot_sharing_group": "a"}]}
+    code, out, _ = sluice("place", "--json", graph=both, cluster={"count": 2, "slots": 2})
+    assert (code, [sum(t.values()) for t in json.loads(out)["placement"].values()]) == (0, [2, 2])
+
+
+@pytest.mark.parametrize(("command", "option"), [("place", "--count"), ("tune", "--front")])
+def test_shared_slots_are_refused_where_every_plan_counts(sluice: Sluice, command: str, option: str):
+    code, _, err = sluice(command, option, graph=with_operator(slot_sharing_group="default"))
+    assert (code, "leave the groups out" in err) == (2, True)
+
+
 CYCLE = {**Q1_SLIDING, "edges": [*Q1_SLIDING["edges"], {"from": "sink", "to": "source", "partitioning": "hash"}]}
 UNKNOWN_END = {**Q1_SLIDING, "edges": [{"from": "source", "to": "nowhere", "partitioning": "hash"}]}
 UNEQUAL_FORWARD = {**Q1_SLIDING, "edges": [{"from": "source", "to": "map", "partitioning": "forward"}]}
@@ -224,6 +288,10 @@ TWICE = {**Q1_SLIDING, "operators": [*Q1_SLIDING["operators"], Q1_SLIDING["opera
         ({"graph": with_operator(parallelism=0)}, "(window).parallelism'"),
         ({"graph": with_operator(memory_mb=-1)}, "(window).memory_mb'"),
         ({"graph": with_operator(cores=1)}, "(window).cores'"),
+        ({"graph": with_operator(skew=[1, 2])}, "a number for each of its 8 tasks, but has 2"),
+        ({"graph": with_operator(skew=[0] * 8)}, "all its numbers are 0"),
+        ({"graph": with_operator(skew=[-1] * 8)}, "(window).skew.0'"),
+        ({"graph": with_operator(slot_sharing_group="")}, "(window).slot_sharing_group'"),
         ({"graph": {"operators": []}}, "operators"),
         ({"graph": "{"}, "not valid JSON"),
         ({"cluster": {"count": 4, "slots": 0}}, "workers.0.slots"),
