@@ -200,3 +200,8 @@ def highest_rate(job: Job, cluster: Cluster) -> float:
     while not sustains(job, low, cluster):
         low *= 1 - PRECISION
     return low
+
+
+def spread_of(values: Sequence[float], style: str = ".0%") -> str:
+    """Median, and from the least to the most."""
+    return f"{statistics.median(values):{style}} ({min(values):{style}}, {max(values):{style}})"
