@@ -1,3 +1,3 @@
 """Imports every command module, so that each registers its commands on the app."""
 
-from pipelines.cli import capacity, jobs, models, placement, plan, plans, scale, thresholds  # noqa: F401
+from pipelines.cli import capacity, evaluate, jobs, models, placement, plan, plans, scale, thresholds  # noqa: F401

@@ -1,0 +1,182 @@
+"""`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from pydantic import JsonValue
+from rich.markup import escape
+from rich.table import Table
+
+from models.errors import InvalidInput
+from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, Standing
+from pipelines.arena.workloads import SEED
+from pipelines.cli import app
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.files import validate_as
+from pipelines.progress import TerminalProgress
+from pipelines.workspace import Workspace
+
+MIB_PER_GIB = 1024
+
+
+@app.command(name="evaluate")
+def evaluate_policies(
+    job: Annotated[str, typer.Option(metavar="JOB,...", help="Jobs of the catalogue, or job files.")],
+    workload: Annotated[
+        str,
+        typer.Option(
+            metavar="W,...",
+            help="increasing, decreasing, cosine, random, steps, or a CSV file of rates (FILE.csv, FILE.csv:COLUMN).",
+        ),
+    ],
+    policy: Annotated[str, typer.Option(metavar="P,...", help="Scaling policies.")],
+    cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "arena",
+    seed: Annotated[int, typer.Option(help="Of workload and testbed; the default has the published workloads.")] = SEED,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.")] = 1,
+    minutes: Annotated[int | None, typer.Option(help="Length; 140 for patterns, all of a file.")] = None,
+    peak_rate: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Peak rate, records/s; by default what suits job and cluster, or the file's."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="A policy's setting; repeatable.")
+    ] = None,
+    placement: Annotated[
+        str | None, typer.Option(help="evenly or caps; caps for 'sluice' on workers of several slots, else evenly.")
+    ] = None,
+    managed_memory: Annotated[
+        float | None, typer.Option(metavar="MIB", help="Managed memory of one task at the start; a slot's by default.")
+    ] = None,
+    latency_bound: Annotated[
+        float, typer.Option(metavar="S", help="p95 latency that is good enough, seconds.")
+    ] = LATENCY_BOUND_S,
+    processes: Annotated[int | None, typer.Option(help="Replays at a time; one a core by default.")] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay workloads of hours against a simulated cluster, and show which scaling policy serves best."""
+    given = {
+        "jobs": _names(job, "--job"),
+        "workloads": _names(workload, "--workload"),
+        "policies": _names(policy, "--policy"),
+        "settings": parse_settings(settings or []),
+        "cluster": cluster,
+        "seed": seed,
+        "seeds": seeds,
+        "minutes": minutes,
+        "peak_rate": peak_rate,
+        "placement": placement,
+        "managed_memory_mb": managed_memory,
+        "latency_bound_s": latency_bound,
+    }
+    request = validate_as(given, EvaluationRequest, origin="the options")
+    kept = Workspace(workspace)
+    evaluation = evaluate(request, kept, TerminalProgress(progress_console), processes)
+    uri = kept.uri(evaluation.results_key)
+    if as_json:
+        print_json(_document(evaluation, uri))
+    else:
+        for ranking in evaluation.rankings:
+            _print_ranking(ranking, latency_bound)
+        console.print(f"results of all replays: {escape(uri)}", soft_wrap=True)
+
+
+def _names(text: str, option: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InvalidInput(f"{option} must be names with commas between them, but got {text!r}")
+    return names
+
+
+def parse_settings(texts: list[str]) -> dict[str, dict[str, JsonValue]]:
+    """`ds2.policy_interval_s=60` as settings by policy; values are JSON, or else text.
+
+    Raises:
+        InvalidInput: a part is missing, or a setting is given twice.
+    """
+    found: dict[str, dict[str, JsonValue]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        policy, dot, setting = name.partition(".")
+        if not (equals and dot and policy and setting):
+            raise InvalidInput(
+                f"--set must be POLICY.SETTING=VALUE, for example ds2.policy_interval_s=60, but got {text!r}"
+            )
+        if setting in found.setdefault(policy, {}):
+            raise InvalidInput(f"--set must name a setting once, but {name!r} stands twice")
+        found[policy][setting] = _value(value)
+    return found
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:
+    return {
+        "rankings": [
+            {
+                "job": ranking.winner.job,
+                "workload": ranking.winner.workload,
+                "winner": ranking.winner.policy,
+                "reason": ranking.reason,
+            }
+            for ranking in evaluation.rankings
+        ],
+        "cells": [
+            {
+                "job": one.cell.job.name,
+                "workload": one.cell.workload.name,
+                "policy": one.cell.policy,
+                "seed": one.cell.seed,
+                **one.outcome.model_dump(mode="json"),
+                "rescale_log": [r.model_dump(mode="json") for r in one.rescales],
+            }
+            for one in evaluation.finished
+        ],
+        "results": uri,
+    }
+
+
+def _print_ranking(ranking: Ranking, bound_s: float) -> None:
+    first = ranking.winner
+    seeds = f", medians of {first.seeds} seeds" if first.seeds > 1 else ""
+    console.print(f"[bold]{escape(first.job)}, {escape(first.workload)}[/bold]{seeds}")
+    table = Table(box=None)
+    for heading in ("", "policy"):
+        table.add_column(heading)
+    headings = ["p50 s", "p95 s", "read", "task-min", "GiB-min", "rescales", "down s"]
+    converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
+    for heading in [*headings, *(["rest after s", "steps"] if converges else [])]:
+        table.add_column(heading, justify="right")
+    for standing in ranking.standings:
+        mark = "*" if standing is first else "" if standing.within_bound else "late"
+        row = _row(standing)
+        if converges:
+            never = "not" if standing.convergence_s is None else f"{standing.convergence_s:,.0f}"
+            row += [never, f"{standing.convergence_steps:g}"]
+        table.add_row(mark, standing.policy, *row)
+    console.print(table)
+    console.print(f"* {escape(ranking.reason)}; late: p95 beyond {bound_s:g} s", soft_wrap=True)
+
+
+def _row(standing: Standing) -> list[str]:
+    return [
+        _seconds(standing.latency_p50_s),
+        _seconds(standing.latency_p95_s),
+        "-" if standing.throughput_ratio is None else f"{standing.throughput_ratio:.1%}",
+        f"{standing.task_minutes:,.0f}",
+        f"{standing.memory_mb_minutes / MIB_PER_GIB:,.0f}",
+        f"{standing.rescales:g}",
+        f"{standing.downtime_s:,.0f}",
+    ]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
