@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from models.errors import InvalidInput
 from models.scaling.dhalion import Dhalion, DhalionSettings
 from models.scaling.ds2_manager import Ds2, Ds2Settings
+from models.scaling.flink.policy import FlinkAutoscaler
+from models.scaling.flink.settings import FlinkSettings
 from models.scaling.hpa import HpaCpu, HpaCpuSettings, HpaVarga, HpaVargaSettings
 from models.scaling.justin import JustinSettings
 from models.scaling.justin_manager import Justin
@@ -34,20 +36,25 @@ class PolicyKind(Generic[Settings]):
     """Every setting has a default, so `settings()` is what the paper or product starts with."""
     make: Callable[[Settings], Policy]
 
+    @property
+    def setting_names(self) -> list[str]:
+        """As they are given; a product's own names where it has some."""
+        return [field.alias or name for name, field in self.settings.model_fields.items()]
+
     def policy(self, settings: Mapping[str, object]) -> Policy:
         """A new policy, without history.
 
         Raises:
             InvalidInput: a setting is unknown or out of its range.
         """
-        unknown = settings.keys() - self.settings.model_fields.keys()
-        if unknown:
-            raise InvalidInput(
-                f"policy {self.name!r} has no setting {_quoted(unknown)}; it has {_quoted(self.settings.model_fields)}"
-            )
         try:
             return self.make(self.settings.model_validate(dict(settings)))
         except ValidationError as error:
+            unknown = [str(e["loc"][-1]) for e in error.errors() if e["type"] == "extra_forbidden"]
+            if unknown:
+                raise InvalidInput(
+                    f"policy {self.name!r} has no setting {_quoted(unknown)}; it has {_quoted(self.setting_names)}"
+                ) from error
             problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
             raise InvalidInput(f"unusable settings of policy {self.name!r}: {problems}") from error
 
@@ -78,6 +85,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("ds2", "DS2", Ds2Settings, Ds2),
+    PolicyKind("flink", "Flink autoscaler", FlinkSettings, FlinkAutoscaler),
     PolicyKind("justin", "Justin", JustinSettings, Justin),
     PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion),
     PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),

@@ -26,6 +26,7 @@ class OperatorMetrics(Format):
         None, description="o_i^[lambda_o]: records out per second of elapsed time."
     )
     busyness: Ratio | None = Field(None, description="Mean share of time its tasks are busy.")
+    max_busyness: Ratio | None = Field(None, description="Share of time that its busiest task is busy.")
     backpressure: Ratio | None = Field(None, description="Mean share of time its tasks are backpressured.")
     idleness: Ratio | None = Field(None, description="Mean share of time its tasks wait for input.")
     input_queue_share: Ratio | None = Field(None, description="Share of its input buffers that is in use.")
@@ -47,6 +48,13 @@ class OperatorMetrics(Format):
     partitions: PositiveInt | None = Field(None, description="Sources: partitions that they read.")
 
 
+class TaskManagerUse(Format):
+    """Memory used inside the TaskManagers, mean over them and over the last window."""
+
+    heap_mb: NonNegative = Field(description="JVM heap, MiB.")
+    metaspace_mb: NonNegative = Field(description="JVM metaspace, MiB.")
+
+
 class Rates(Format):
     """Input of one decision."""
 
@@ -56,6 +64,7 @@ class Rates(Format):
     operators: dict[Name, OperatorMetrics] = Field(
         description="All operators but the sources; sources may be given too."
     )
+    task_manager_use: TaskManagerUse | None = Field(None, description="Needed where a policy tunes memory.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

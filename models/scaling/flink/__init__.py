@@ -1,0 +1,1 @@
+"""The autoscaler of the Flink Kubernetes operator, as a policy."""

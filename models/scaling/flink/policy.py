@@ -1,0 +1,253 @@
+"""The policy `flink`: the decisions of the Flink Kubernetes operator's autoscaler.
+
+Every reconcile interval it takes in the metrics. Once the job has settled and the window is full, it scales if an
+operator that should change lies outside its utilisation band; then all that should change do, at once.
+
+Rulings. A scaling enters the history once its rescale is reported, so that one which was not done leaves no trace.
+`vertex.exclude.ids` takes the names of operators.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.errors import InvalidInput
+from models.scaling.change import changes_in_words
+from models.scaling.flink.memory_tuning import MIB, Channels, MemoryUse, TunedMemory, tune
+from models.scaling.flink.metrics import Evaluated, evaluate
+from models.scaling.flink.quantities import memory_size
+from models.scaling.flink.scaling_history import (
+    DelayedScaleDowns,
+    RestartTimes,
+    Scaling,
+    ScalingHistory,
+    Wanted,
+    is_ineffective,
+)
+from models.scaling.flink.settings import FlinkSettings
+from models.scaling.flink.topology import Topology
+from models.scaling.flink.vertex import Bounds, parallelism, scaling_factors
+from models.scaling.flink.window import MetricWindow, Sample
+from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
+from models.scaling.rates import Rates
+from models.wording import amount, tasks
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What the operators should have, and the figures that say so: one entry each, rates in records/s."""
+
+    names: Sequence[str]
+    rated: Sequence[bool]
+    """Whether its metrics are there, so that it can be decided about."""
+    current: Sequence[int]
+    tasks: Sequence[int]
+    exact: Sequence[float]
+    target_rate: Sequence[float]
+    true_rate: Sequence[float]
+    wanted_capacity: Sequence[float]
+    outside_band: Sequence[bool]
+
+    def reason(self, i: int, after: int) -> str:
+        now = self.current[i]
+        change = f"so {tasks(after)}, as now" if after == now else f"so {tasks(after)}, instead of {now}"
+        if math.isinf(self.true_rate[i]):
+            return f"nothing was read, {change}"
+        return (
+            f"{amount(self.target_rate[i])} records/s come in, which calls for a capacity of "
+            f"{amount(self.wanted_capacity[i])}, and {tasks(now)} can do {amount(self.true_rate[i])}: "
+            f"{self.exact[i]:,.6g}, {change}"
+        )
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What was recommended, for the history once it is done."""
+
+    time_s: float
+    targets: _Targets
+    after: Sequence[int]
+    changed: Sequence[int]
+
+    def scaling(self, i: int) -> tuple[str, Scaling]:
+        """The operator's name, and its part."""
+        true_rate, now = self.targets.true_rate[i], self.targets.current[i]
+        expected = true_rate * self.targets.exact[i] / now if math.isfinite(true_rate) else math.inf
+        return self.targets.names[i], Scaling(self.time_s, now, self.after[i], true_rate, expected)
+
+
+class FlinkAutoscaler:
+    """The policy `flink`."""
+
+    name = "flink"
+
+    def __init__(self, settings: FlinkSettings) -> None:
+        self._settings = settings
+        self._window = MetricWindow(settings)
+        self._history = ScalingHistory(settings)
+        self._delayed = DelayedScaleDowns(settings.scale_down_interval_s)
+        self._restarts = RestartTimes(settings)
+        self._planned: _Planned | None = None
+        self._last_rescale: Rescaled | None = None
+        self._layout: tuple[tuple[tuple[str, str], ...], Topology] | None = None
+        self._running: dict[str, int] = {}
+
+    @property
+    def interval_s(self) -> float:
+        return self._settings.reconcile_interval_s
+
+    def decide(self, rates: Rates) -> Decision:
+        """What the vertices' capacity asks for: without the utilisation band, and without waiting for scale-downs."""
+        topology = self._topology(rates)
+        sample = Sample.of(rates, topology, self._settings)
+        restart_s = self._settings.restart_time_s
+        evaluated = evaluate(sample.window(topology), topology, self._settings, restart_s)
+        targets = self._targets(rates, topology, evaluated, sample.unrated, 1.0)
+        return self._decision(rates, targets, targets.tasks)
+
+    def observe(self, facts: Facts) -> Recommendation:
+        running_since_s = self._take_note(facts)
+        topology = self._topology(facts.rates)
+        sample = Sample.of(facts.rates, topology, self._settings)
+        waiting = self._window.add(sample, facts.time_s, facts.interval_s, running_since_s)
+        if waiting is not None:
+            return Recommendation(None, f"The autoscaler waits: {waiting}.")
+        restart_s = self._restarts.expected_s(facts.time_s)
+        evaluated = evaluate(self._window.mean(topology), topology, self._settings, restart_s)
+        scalability = self._history.scalability(topology.names, facts.time_s)
+        targets = self._targets(facts.rates, topology, evaluated, sample.unrated, scalability)
+        return self._recommend(facts, evaluated, targets)
+
+    def _take_note(self, facts: Facts) -> float:
+        """What happened since the last call. Returns when the job was last started, seconds."""
+        rescale, running = facts.last_rescale, {name: m.parallelism for name, m in facts.rates.operators.items()}
+        if rescale != self._last_rescale and rescale is not None:
+            self._restarts.add(rescale.ended_s, rescale.downtime_s)
+            for i in self._planned.changed if self._planned else ():
+                self._history.add(*self._planned.scaling(i))
+            self._delayed.clear()
+            self._window.clear()
+        elif running != self._running:
+            self._window.clear()
+        self._planned = None
+        self._last_rescale, self._running = rescale, running
+        return rescale.ended_s if rescale else 0.0
+
+    def _topology(self, rates: Rates) -> Topology:
+        if self._layout is None or self._layout[0] != rates.edges:
+            self._layout = (rates.edges, Topology.of(rates))
+        return self._layout[1]
+
+    def _targets(
+        self,
+        rates: Rates,
+        topology: Topology,
+        evaluated: Evaluated,
+        unrated: frozenset[int],
+        scalability: Sequence[float] | float,
+    ) -> _Targets:
+        """Of every operator, in topological order."""
+        settings = self._settings
+        operators = [rates.operators.get(name) for name in topology.names]
+        current = np.array([metrics.parallelism if metrics else 1 for metrics in operators])
+        factors = scaling_factors(evaluated.wanted_capacity, evaluated.true_rate, scalability, settings)
+        after = parallelism(current, factors, Bounds.of(operators, current, settings), settings.alignment)
+        now = current.tolist()
+        for i, name in enumerate(topology.names) if unrated or settings.vertex_exclude_ids else ():
+            if i in unrated or name in settings.vertex_exclude_ids:
+                after[i] = now[i]
+        outside = (evaluated.true_rate < evaluated.scale_up_below) | (evaluated.true_rate > evaluated.scale_down_above)
+        return _Targets(
+            names=topology.names,
+            rated=[metrics is not None for metrics in operators],
+            current=now,
+            tasks=after,
+            exact=(factors * current).tolist(),
+            target_rate=evaluated.target_rate.tolist(),
+            true_rate=evaluated.true_rate.tolist(),
+            wanted_capacity=evaluated.wanted_capacity.tolist(),
+            outside_band=outside.tolist(),
+        )
+
+    def _recommend(self, facts: Facts, evaluated: Evaluated, targets: _Targets) -> Recommendation:
+        changing = [
+            i for i, (now, after) in enumerate(zip(targets.current, targets.tasks, strict=True)) if now != after
+        ]
+        self._delayed.keep({targets.names[i] for i in changing if targets.tasks[i] < targets.current[i]})
+        changes: dict[int, Wanted] = {}
+        held: list[str] = []
+        for i in changing:
+            change, why_not = self._change(targets, i, facts.time_s)
+            if change is None:
+                held.append(f"{targets.names[i]} {why_not}")
+            else:
+                changes[i] = change
+        if any(change.outside_band for change in changes.values()):
+            return self._deploy(facts, targets, changes)
+        content = "every operator is within its utilisation band"
+        if held:
+            content = held[0] + (f", and {len(held) - 1} more operators wait" if len(held) > 1 else "")
+        backlog = "; a backlog is being processed" if evaluated.processing_backlog else ""
+        return Recommendation(None, f"The autoscaler leaves the job as it is: {content}{backlog}.")
+
+    def _change(self, targets: _Targets, i: int, now_s: float) -> tuple[Wanted | None, str]:
+        """What to do now with an operator that should change; or None and why."""
+        name, now, after = targets.names[i], targets.current[i], targets.tasks[i]
+        wanted = Wanted(now_s, after, targets.outside_band[i])
+        if after < now:
+            due = self._delayed.want(name, wanted)
+            return due, f"would do with {tasks(after)}, but has not for {self._settings.scale_down_interval_s:g} s"
+        if self._settings.blocks_ineffective:
+            earlier = self._history.of(name, now_s)
+            last = earlier[-1] if earlier else None
+            if is_ineffective(last, now, targets.true_rate[i], self._settings.effectiveness_threshold):
+                return None, f"should have {tasks(after)}, but its last scale-up brought next to nothing"
+        return wanted, ""
+
+    def _deploy(self, facts: Facts, targets: _Targets, changes: dict[int, Wanted]) -> Recommendation:
+        after = list(targets.current)
+        for i, change in changes.items():
+            after[i] = change.tasks
+        self._planned = _Planned(facts.time_s, targets, after, tuple(changes))
+        decision = self._decision(facts.rates, targets, after)
+        name = next(targets.names[i] for i, change in changes.items() if change.outside_band)
+        told = f"{changes_in_words(decision, facts.rates)}: at {name}, {decision.reasons[name]}"
+        return Recommendation(decision, f"The autoscaler takes {told}.")
+
+    def _decision(self, rates: Rates, targets: _Targets, after: Sequence[int]) -> Decision:
+        rated = [(i, name) for i, name in enumerate(targets.names) if targets.rated[i]]
+        parallelism = {name: after[i] for i, name in rated}
+        memory = {name: m.memory_mb for name, m in rates.operators.items() if m.memory_mb is not None}
+        reasons = {name: targets.reason(i, after[i]) for i, name in rated}
+        if self._settings.memory_tuning_enabled:
+            tuned = self._tune(rates, parallelism)
+            memory = dict.fromkeys(parallelism, tuned.managed / self._settings.task_slots / MIB)
+            told = f"; a TaskManager of {memory_size(tuned.process)} has {tuned.managed_fraction:g} of it for state"
+            reasons = {name: reason + told for name, reason in reasons.items()}
+        return Decision(
+            parallelism=parallelism,
+            exact={name: targets.exact[i] for i, name in rated},
+            memory_mb=memory,
+            reasons=reasons,
+        )
+
+    def _tune(self, rates: Rates, after: dict[str, int]) -> TunedMemory:
+        """TaskManagers of which every task has a slot. Edges count as all-to-all: the rates don't say otherwise."""
+        use = rates.task_manager_use
+        if use is None:
+            raise InvalidInput(
+                "memory.tuning.enabled needs the heap and metaspace that TaskManagers use; add task_manager_use to the rates"
+            )
+        before = {name: metrics.parallelism for name, metrics in rates.operators.items()}
+        stateful = (m for m in rates.operators.values() if m.memory_mb and m.state_mb != 0)
+        managed = sum(m.memory_mb * m.parallelism for m in stateful if m.memory_mb)
+        return tune(
+            MemoryUse(int(use.heap_mb * MIB), int(use.metaspace_mb * MIB), math.ceil(managed * MIB)),
+            (Channels(a, b) for a, b in rates.edges if a in before and b in before),
+            before,
+            after,
+            sum(before.values()),
+            self._settings,
+        )
