@@ -82,7 +82,8 @@ GATE = np.dtype(
 TASK = np.dtype(
     [
         ("worker", "i8"),
-        ("cache_bytes", "f8"),  # block cache
+        ("cache_bytes", "f8"),  # block cache, less what is not for blocks of data
+        ("memtable_bytes", "f8"),  # write buffer; infinite where there is none
         ("key_bytes", "f8"),  # state of the keys that stay
         ("remote_bytes", "f8"),  # bytes per record out that go to other workers
     ]
@@ -134,6 +135,8 @@ TASK_STATE = np.dtype(
         ("fire", "f8"),  # thread seconds per record of a fired window that is sent, now
         ("sendable", "f8"),  # records out that the worker's network takes in a step, now
         ("hit", "f8"),  # share of state reads answered from the cache
+        ("uncached", "f8"),  # bytes of restored state that have not been read since
+        ("state_wait", "f8"),  # seconds that a read waits for the device, now
         ("intake", "f8"),  # records it can take in this step
         ("want", "f8"),  # records that wait for it
         ("out", "f8"),  # records that may go out
@@ -157,6 +160,8 @@ WORKER_STATE = np.dtype(
         ("net_level", "f8"),  # bytes/s that one task can send to other workers
         ("core_debt", "f8"),  # core seconds used beyond its own
         ("io_debt", "f8"),  # bytes, likewise
+        ("io_used", "f8"),  # device bytes/s in the last steps
+        ("io_step", "f8"),  # device bytes in this step
         ("net_debt", "f8"),  # bytes, likewise
     ]
 )
@@ -171,8 +176,11 @@ class Plant(NamedTuple):
     full_load_slowdown: float
     source_burst_s: float
     hit_latency_s: float
-    miss_latency_s: float
+    block_latency_s: float
     block_bytes: float
+    blocks_per_miss: float
+    most_io_load: float
+    flush_s: float
     write_amplification: float
     cached_bytes_per_live_byte: float
     operators: np.ndarray  # OPERATOR

@@ -5,9 +5,11 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
-from testbeds.simulator.arrays import JOB_CLOCK, Plant, State
+from testbeds.simulator.arrays import JOB_CLOCK, Plant, Row, State
 from testbeds.simulator.compiled import compiled
 
+FORGET = 0.5
+"""How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
 LEAST_SHARE = 0.01
 """Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
 
@@ -63,29 +65,47 @@ def share_workers(p: Plant, s: State) -> None:
 
 @compiled
 def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
-    """What a record costs each task in this step (Eq. 1, 3, 5)."""
+    """What a record costs each task in this step (Eq. 1, 5)."""
     cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[JOB_CLOCK] * p.step_s / p.cold_decay_s)
     for operator in p.operators:
         for t in range(operator.first, operator.end):
             task, own = s.tasks[t], p.tasks[t]
             worker = s.workers[own.worker]
             task.work = operator.cpu_s * cold * noise[t] / worker.speed
-            task.hit = 1.0
-            task.device = operator.write_bytes * p.write_amplification
-            wait = 0.0
+            flushing = operator.write_bytes * p.flush_s / own.memtable_bytes
+            price_state(p, s, operator, t)
+            task.alone = task.work + flushing + task.state_wait
+            alone = task.work / min(worker.core_level, 1.0) + flushing
+            task.service = max(alone + task.state_wait, task.device / worker.io_level)
             if operator.read_bytes > 0.0:
-                live = task.live * operator.live_per_record + own.key_bytes
-                needed = p.cached_bytes_per_live_byte * operator.hot_set * live
-                if needed > own.cache_bytes:
-                    task.hit = own.cache_bytes / needed
-                wait = (1.0 - task.hit) * p.miss_latency_s
-                task.device += (1.0 - task.hit) * max(p.block_bytes, operator.read_bytes)
-            task.alone = task.work + wait
-            task.service = max(task.work / min(worker.core_level, 1.0) + wait, task.device / worker.io_level)
+                task.state_wait = max(task.state_wait, task.service - alone)
             task.fire = task.service * operator.fire_share / operator.selectivity if operator.fire_share > 0.0 else 0.0
             task.sendable = np.inf
             if worker.net_level < np.inf and own.remote_bytes > 0.0:
                 task.sendable = worker.net_level * p.step_s / own.remote_bytes
+
+
+@compiled
+def price_state(p: Plant, s: State, operator: Row, t: int) -> None:
+    """What state asks of the device for a record of task t, and how long a read waits for it (Eq. 3)."""
+    task, own = s.tasks[t], p.tasks[t]
+    worker = s.workers[own.worker]
+    task.hit, task.state_wait = 1.0, 0.0
+    task.device = operator.write_bytes * p.write_amplification
+    if operator.read_bytes == 0.0:
+        return
+    live = operator.hot_set * (task.live * operator.live_per_record + own.key_bytes)
+    needed = p.cached_bytes_per_live_byte * live
+    if needed > own.cache_bytes:
+        task.hit = own.cache_bytes / needed
+    if task.uncached > 0.0:
+        task.uncached = min(task.uncached, live)
+        task.hit *= 1.0 - task.uncached / live
+    if task.hit == 1.0:
+        return
+    load = min(worker.io_used / p.workers[own.worker].io, p.most_io_load)
+    task.state_wait = (1.0 - task.hit) * p.blocks_per_miss * p.block_latency_s / (1.0 - load)
+    task.device += (1.0 - task.hit) * max(p.blocks_per_miss * p.block_bytes, operator.read_bytes)
 
 
 @compiled
@@ -95,4 +115,6 @@ def settle(p: Plant, s: State) -> None:
         worker, state = p.workers[w], s.workers[w]
         state.core_debt = max(state.core_debt - worker.cores * p.step_s, 0.0)
         state.io_debt = max(state.io_debt - worker.io * p.step_s, 0.0)
+        state.io_used += FORGET * (state.io_step / p.step_s - state.io_used)
+        state.io_step = 0.0
         state.net_debt = max(state.net_debt - worker.net * p.step_s, 0.0)

@@ -30,13 +30,9 @@ from testbeds.simulator.arrays import (
     State,
 )
 from testbeds.simulator.compiled import compiled
-from testbeds.simulator.contention import price_records, settle, share_workers
+from testbeds.simulator.contention import FORGET, price_records, settle, share_workers
 from testbeds.simulator.flow import deliver, from_sinks, limit_output, offer_firing
 from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember
-
-FORGET = 0.5
-"""How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
-
 
 DRAINED = 1e-3
 """Records in flight below which a job counts as drained: what rounding leaves."""
@@ -258,6 +254,7 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
             task.net += FORGET * (task.could_send * own.remote_bytes / dt - task.net)
             worker.core_debt += paid * task.work
             worker.io_debt += paid * task.device
+            worker.io_step += paid * task.device
             worker.net_debt += task.emitted * own.remote_bytes
             row[RECORDS_IN] += task.done
             row[RECORDS_OUT] += task.emitted
@@ -271,4 +268,15 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
                 missed = paid * (1.0 - task.hit)
                 row[HITS] += paid - missed
                 row[MISSES] += missed
-                row[STATE_TIME] += (paid - missed) * p.hit_latency_s + missed * p.miss_latency_s
+                row[STATE_TIME] += (paid - missed) * p.hit_latency_s + paid * task.state_wait
+                if task.uncached > 0.0:
+                    warm_up(p, s, operator, t, paid)
+
+
+@compiled
+def warm_up(p: Plant, s: State, operator: Row, t: int, reads: float) -> None:
+    """Reads of restored state bring its blocks into the cache (Eq. 15)."""
+    task = s.tasks[t]
+    live = operator.hot_set * (task.live * operator.live_per_record + p.tasks[t].key_bytes)
+    loaded = reads * task.uncached / live * p.block_bytes / p.cached_bytes_per_live_byte
+    task.uncached = max(task.uncached - loaded, 0.0)

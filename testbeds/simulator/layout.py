@@ -24,6 +24,8 @@ class Resources:
 
     cache_bytes: Mapping[str, tuple[float, ...]]
     """Block cache of each task of each operator, bytes."""
+    memtable_bytes: Mapping[str, tuple[float, ...]]
+    """Write buffer of each task of each operator, bytes; infinite where it has no managed memory."""
     network_mb: tuple[float, ...]
     """Network memory of each worker, MiB; infinite on injectors."""
 
@@ -47,8 +49,11 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         full_load_slowdown=physics.full_load_slowdown,
         source_burst_s=physics.source_burst_s,
         hit_latency_s=physics.state.hit_latency_s,
-        miss_latency_s=physics.state.miss_latency_s,
+        block_latency_s=physics.state.block_latency_s,
         block_bytes=physics.state.block_bytes,
+        blocks_per_miss=physics.state.blocks_per_miss,
+        most_io_load=physics.state.most_io_load,
+        flush_s=physics.state.flush_s,
         write_amplification=physics.state.write_amplification,
         cached_bytes_per_live_byte=physics.state.cached_bytes_per_live_byte,
         operators=_operators(job, parallelism, out_edges, in_edges, wiring, physics.step_s),
@@ -120,6 +125,7 @@ def _tasks(job: Job, task_worker: np.ndarray, wiring: Wiring, resources: Resourc
     table = np.zeros(len(task_worker), TASK)
     table["worker"] = task_worker
     table["cache_bytes"] = np.concatenate([np.array(resources.cache_bytes[name]) for name in job.order])
+    table["memtable_bytes"] = np.concatenate([np.array(resources.memtable_bytes[name]) for name in job.order])
     table["key_bytes"] = np.concatenate([wiring.key_bytes(name) for name in job.order])
     table["remote_bytes"] = np.concatenate([wiring.remote_bytes(name) for name in job.order])
     return table

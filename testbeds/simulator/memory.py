@@ -25,9 +25,13 @@ def network_memory_mb(memory_mb: float, flink: Flink) -> float:
     return network
 
 
-def cache_mb(managed_mb: float, flink: Flink) -> float:
-    """What RocksDB's write buffer leaves for its block cache, MiB (128 -> 96, 256 -> 192, 512 -> 448: Justin section 3)."""
+def write_buffer_mb(managed_mb: float, flink: Flink) -> float:
+    """RocksDB's MemTable, MiB: 128 -> 32, 256 -> 64, 512 -> 64 (Justin section 3)."""
     if managed_mb <= 0:
         return 0.0
-    write_buffer = 2.0 ** math.floor(math.log2(managed_mb * flink.write_buffer_share))
-    return managed_mb - min(write_buffer, flink.write_buffer_mb)
+    return float(min(2.0 ** math.floor(math.log2(managed_mb * flink.write_buffer_share)), flink.write_buffer_mb))
+
+
+def cache_mb(managed_mb: float, flink: Flink) -> float:
+    """What the write buffer leaves for the block cache, MiB: 128 -> 96, 256 -> 192, 512 -> 448 (Justin section 3)."""
+    return max(managed_mb - write_buffer_mb(managed_mb, flink), 0.0)

@@ -53,15 +53,18 @@ def _list(names: Sequence[str]) -> str:
     return f"{', '.join(map(repr, names[:5])) or 'none'} {'is' if len(names) < 2 else 'are'}"
 
 
-def place(job: Job, configuration: Configuration, cluster: Cluster) -> Placed:
+def place(job: Job, configuration: Configuration, cluster: Cluster, managed_mb: Sequence[float]) -> Placed:
     """Give every task a worker: as the configuration says, or each operator evenly with sources on injectors.
+
+    Args:
+        managed_mb: managed memory of each worker of the cluster, MiB; a task without its own has an even share of it.
 
     Raises:
         InvalidInput: the placement names an unknown worker or operator, or not as many tasks as there are.
-        Infeasible: there are fewer slots than tasks.
+        Infeasible: there are fewer slots than tasks, or no worker has the memory for a task.
     """
     if configuration.placement is None:
-        on_cluster = _evenly(job, configuration, cluster)
+        on_cluster = _evenly(job, configuration, cluster, managed_mb)
     else:
         on_cluster = _as_told(job, configuration, cluster, configuration.placement)
     injected = [o.name for o in job.sources if o.name not in on_cluster]
@@ -76,8 +79,10 @@ def place(job: Job, configuration: Configuration, cluster: Cluster) -> Placed:
     return Placed((*cluster.workers, *extra), injectors, {**on_cluster, **spread})
 
 
-def _evenly(job: Job, configuration: Configuration, cluster: Cluster) -> dict[str, tuple[int, ...]]:
-    """Tasks of each operator in turn to the workers with the largest share of free slots."""
+def _evenly(
+    job: Job, configuration: Configuration, cluster: Cluster, managed_mb: Sequence[float]
+) -> dict[str, tuple[int, ...]]:
+    """Tasks of each operator in turn to the workers with the largest share of free slots; large memories go first."""
     names = [name for name in job.order if job.operator(name).kind is not Kind.SOURCE]
     tasks = sum(configuration.parallelism[name] for name in names)
     if tasks > cluster.slots:
@@ -86,19 +91,32 @@ def _evenly(job: Job, configuration: Configuration, cluster: Cluster) -> dict[st
             "tasks or use a larger cluster"
         )
     slots = [w.slots for w in cluster.workers]
-    used = [0] * len(slots)
+    even = [mb / n for mb, n in zip(managed_mb, slots, strict=True)]
+    used, left = [0] * len(slots), list(managed_mb)
     placed: dict[str, tuple[int, ...]] = {}
-    for name in names:
+    for name in sorted(names, key=lambda n: -configuration.managed_memory_mb.get(n, even[0])):
+        asked = configuration.managed_memory_mb.get(name)
         own = [0] * len(slots)
         workers = []
         for _ in range(configuration.parallelism[name]):
-            free = [w for w in range(len(slots)) if used[w] < slots[w]]
+            need = even if asked is None else [asked] * len(slots)
+            free = [w for w in range(len(slots)) if used[w] < slots[w] and need[w] <= left[w] + even[w] * 1e-9]
+            if not free:
+                raise _no_room(name, need[0], cluster)
             best = min(free, key=lambda w: (own[w] / slots[w], used[w] / slots[w], w))
             own[best] += 1
             used[best] += 1
+            left[best] -= need[best]
             workers.append(best)
         placed[name] = tuple(sorted(workers))
     return placed
+
+
+def _no_room(name: str, asked_mb: float, cluster: Cluster) -> Infeasible:
+    return Infeasible(
+        f"no worker of {cluster.name!r} has a free slot and {asked_mb:.0f} MiB of managed memory left for another task of "
+        f"{name!r}; ask for fewer tasks or less memory, or use a larger cluster"
+    )
 
 
 def _as_told(

@@ -46,6 +46,8 @@ def carry_over(old: Plant, state: State, new: Plant, settings: Rescaling, rng: n
         carried.gates["queue"][after["first"] : after["end"]] = waiting * share / np.sum(share)
     for before, after in zip(old.operators, new.operators, strict=True):
         _carry_tasks(state, before, carried, after, _shares(new, after))
+    restored = np.repeat(new.operators["hot_set"], new.operators["end"] - new.operators["first"])
+    carried.tasks["uncached"] = restored * state_bytes(new, carried)
     return carried
 
 

@@ -31,8 +31,14 @@ class StateAccess(Format):
     """What RocksDB and its device cost."""
 
     hit_latency_s: NonNegative = Field(2e-6, description="Read answered from the block cache; part of the job's cpu_s.")
-    miss_latency_s: NonNegative = Field(1e-4, description="Random read of one block from a SATA SSD.")
-    block_bytes: Positive = Field(4096, description="Bytes read from the device on a miss.")
+    block_latency_s: NonNegative = Field(1e-4, description="Random read of one block from an idle SATA SSD.")
+    block_bytes: Positive = Field(4096, description="Bytes of a block.")
+    blocks_per_miss: Positive = Field(2.0, description="Sorted runs that a read looks into, each a block, on a miss.")
+    most_io_load: Ratio = Field(0.95, description="Of its device, that reads see when they queue for it.")
+    reserved_mb: NonNegative = Field(
+        48.0, description="Managed memory of a task with state that holds neither its write buffer nor cached blocks."
+    )
+    flush_s: NonNegative = Field(0.05, description="For which a task waits when its write buffer is full, seconds.")
     write_amplification: Positive = Field(
         2.0, description="Device bytes per byte written: the flush, and one compaction into level 1."
     )
@@ -104,7 +110,12 @@ class Physics(Format):
         return round(SAMPLE_INTERVAL_S / self.step_s)
 
     def ideal(self) -> "Physics":
-        """These constants without noise, cold start and shared clock frequency: results that can be checked by hand."""
+        """Without noise, cold start, shared clock frequency and waits for flushes: results that can be checked by hand."""
         return self.model_copy(
-            update={"noise": Noise(run=0.0, task=0.0), "cold_slowdown": 0.0, "full_load_slowdown": 0.0}
+            update={
+                "noise": Noise(run=0.0, task=0.0),
+                "cold_slowdown": 0.0,
+                "full_load_slowdown": 0.0,
+                "state": self.state.model_copy(update={"flush_s": 0.0}),
+            }
         )

@@ -11,7 +11,7 @@ from models.memory import managed_memory_per_slot_mb
 from testbeds.protocol import Configuration, Limits
 from testbeds.simulator.buffers import BYTES_PER_MB
 from testbeds.simulator.layout import Resources, lay_out
-from testbeds.simulator.memory import cache_mb, network_memory_mb
+from testbeds.simulator.memory import cache_mb, network_memory_mb, write_buffer_mb
 from testbeds.simulator.placing import Placed, check_parallelism, place
 from testbeds.simulator.run import Deployment, SimulatedRun
 from testbeds.simulator.samples import TaskColumns
@@ -85,17 +85,18 @@ class Simulator:
 
     def _lay_out(self, job: Job, configuration: Configuration, run: str) -> Deployment:
         check_parallelism(job, configuration)
-        placed = place(job, configuration, self._cluster)
-        resources = self._resources(job, configuration, placed)
+        even = self._even_share_mb(job, configuration)
+        room = [mb * worker.slots for mb, worker in zip(even, self._cluster.workers, strict=True)]
+        placed = place(job, configuration, self._cluster, room)
+        resources = self._resources(configuration, placed, even)
         plant = lay_out(job, configuration.parallelism, placed, resources, self._physics)
         return Deployment(configuration, plant, _columns(job, configuration, placed, run))
 
-    def _resources(self, job: Job, configuration: Configuration, placed: Placed) -> Resources:
-        """Block cache of each task, and network memory of each worker."""
+    def _even_share_mb(self, job: Job, configuration: Configuration) -> list[float]:
+        """Managed memory of one slot of each worker, MiB."""
         strangers = sorted(set(configuration.managed_memory_mb) - set(configuration.parallelism))
         if strangers:
             raise InvalidInput(f"managed memory is given to {strangers[0]!r}, which job {job.name!r} does not have")
-        flink, on_cluster = self._physics.flink, len(self._cluster.workers)
         even = []
         for worker in self._cluster.workers:
             if worker.memory_mb is not None and configuration.memory_mb > worker.memory_mb:
@@ -104,6 +105,11 @@ class Simulator:
                     f"{configuration.memory_mb:g} MiB; ask for less memory"
                 )
             even.append(managed_memory_per_slot_mb(configuration.memory_mb, worker.slots))
+        return even
+
+    def _resources(self, configuration: Configuration, placed: Placed, even: list[float]) -> Resources:
+        """Block cache and write buffer of each task, and network memory of each worker."""
+        flink, on_cluster = self._physics.flink, len(self._cluster.workers)
         network = network_memory_mb(configuration.memory_mb, flink)
         managed = {
             name: [
@@ -113,9 +119,15 @@ class Simulator:
             for name in configuration.parallelism
         }
         self._check_managed(managed, placed, even)
+        reserved = self._physics.state.reserved_mb
         return Resources(
             cache_bytes={
-                name: tuple(cache_mb(mb, flink) * BYTES_PER_MB for mb in per_task) for name, per_task in managed.items()
+                name: tuple(max(cache_mb(mb, flink) - reserved, 0.0) * BYTES_PER_MB for mb in per_task)
+                for name, per_task in managed.items()
+            },
+            memtable_bytes={
+                name: tuple(write_buffer_mb(mb, flink) * BYTES_PER_MB or float("inf") for mb in per_task)
+                for name, per_task in managed.items()
             },
             network_mb=(*[network] * on_cluster, *[float("inf")] * placed.injectors),
         )

@@ -78,14 +78,14 @@ def test_state_bound_writes(chain, inject, cluster):
     assert total(window, "count", "cpu_s") / 60 == pytest.approx(0.01, rel=0.02)
 
 
-def test_state_bound_reads(chain, inject):
-    """Keys of 8 x the cache that they need: 7 of 8 reads miss, each 100 us beside 10 us of CPU."""
-    cache = 100 * 2**20 - 16 * 2**20
+def test_state_bound_reads(chain, inject, cluster):
+    """Keys of 8 x the cache that they need: 7 of 8 reads miss, each two blocks of 100 us beside 10 us of CPU."""
+    cache = (100 - 16 - 48) * 2**20
     keys = {"distinct": 4000}
     state = {"bytes_per_key": cache / 4000 * 8 / 2}
     job = chain({"name": "count", "cpu_s": 1e-5, "state_read_bytes": 100, "keys": keys, "state": state, "into": "hash"})
-    window = inject(job, managed_memory_mb={"count": 100.0})
-    assert window.achieved_rate == pytest.approx(1 / (1e-5 + 7 / 8 * 1e-4), rel=0.005)
+    window = inject(job, cluster(), managed_memory_mb={"count": 100.0})
+    assert window.achieved_rate == pytest.approx(1 / (1e-5 + 7 / 8 * 2e-4), rel=0.005)
     hits, misses = total(window, "count", "cache_hits"), total(window, "count", "cache_misses")
     assert hits / (hits + misses) == pytest.approx(1 / 8, rel=1e-6)
 

@@ -53,7 +53,7 @@ def test_memory_that_does_not_fit(small):
         deploy(small, memory_mb=700)
     with pytest.raises(Infeasible, match="has 65536 MiB"):
         deploy(small, memory_mb=131072)
-    with pytest.raises(Infeasible, match="given 60000 MiB of managed memory"):
+    with pytest.raises(Infeasible, match="60000 MiB of managed memory left for another task"):
         deploy(small, managed_memory_mb={"count": 60000.0})
     with pytest.raises(InvalidInput, match="managed memory is given to 'cuont'"):
         deploy(small, managed_memory_mb={"cuont": 6.0})
@@ -75,7 +75,7 @@ def test_placements_that_cannot_be(small, placement, error, message):
 
 def test_tasks_spread_evenly_and_sources_stay_apart(small):
     tasks = {"source": 20, "map": 4, "count": 7, "sink": 1}
-    placed = place(small, Configuration(tasks, 65536), streambed_cluster())
+    placed = place(small, Configuration(tasks, 65536), streambed_cluster(), [25600.0] * 3)
     assert [w.name for w in placed.workers] == ["tm-1", "tm-2", "tm-3", "injector-1", "injector-2"]
     assert set(placed.task_workers["source"]) == {3, 4}
     per_worker = {name: np.bincount(workers, minlength=3) for name, workers in placed.task_workers.items()}

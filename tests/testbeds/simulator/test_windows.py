@@ -61,10 +61,10 @@ def test_firing_costs_its_share(chain, inject):
 
 
 def test_state_lives_as_long_as_its_window(chain, inject):
-    """10 s x 10,000/s x 100 B = 10 MB live, for which twice as much cache is needed; there are 12 MiB."""
+    """10 s x 10,000/s x 100 B = 10 MB live, for which twice as much cache is needed; there are 76 - 16 - 48 = 12 MiB."""
     state, window = {"bytes_per_record": 100}, {"kind": "sliding", "length_s": 10, "slide_s": 1}
     job = chain(counting(window, state=state, state_read_bytes=100))
-    measured = inject(job, rate=10_000, seconds=60, settle_s=60, managed_memory_mb={"count": 16.0}).samples
+    measured = inject(job, rate=10_000, seconds=60, settle_s=60, managed_memory_mb={"count": 76.0}).samples
     hits, misses = (per_interval(measured, "count", c).sum() for c in ("cache_hits", "cache_misses"))
     assert hits / (hits + misses) == pytest.approx(12 * 2**20 / 2 / 10e6, rel=0.1)
 
@@ -74,7 +74,7 @@ def test_state_warms_up(chain, inject):
     job = chain(
         {"name": "keep", "cpu_s": 1e-6, "into": "hash", "state_read_bytes": 100, "state": {"bytes_per_record": 100}}
     )
-    measured = inject(job, rate=5000, seconds=120, settle_s=0, managed_memory_mb={"keep": 16.0}).samples
+    measured = inject(job, rate=5000, seconds=120, settle_s=0, managed_memory_mb={"keep": 76.0}).samples
     rows = measured.filter(pc.field("operator") == "keep").to_pandas()
     assert rows.state_latency_s.iloc[0] == pytest.approx(2e-6)
     assert rows.state_latency_s.iloc[-1] > 8e-5
