@@ -125,8 +125,9 @@ class FlinkAutoscaler:
         rescale, running = facts.last_rescale, {name: m.parallelism for name, m in facts.rates.operators.items()}
         if rescale != self._last_rescale and rescale is not None:
             self._restarts.add(rescale.ended_s, rescale.downtime_s)
-            for i in self._planned.changed if self._planned else ():
-                self._history.add(*self._planned.scaling(i))
+            if self._planned is not None:
+                for i in self._planned.changed:
+                    self._history.add(*self._planned.scaling(i))
             self._delayed.clear()
             self._window.clear()
         elif running != self._running:
