@@ -21,7 +21,7 @@ Rulings, where the published pseudo-code leaves room:
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -54,9 +54,11 @@ class JustinSettings(Format):
     over_provisioning_factor: NonNegative = Field(0.0, description="Share of tasks added to those DS2 asks for.")
 
 
-@dataclass(frozen=True)
-class ScaledUp:
-    """An operator whose memory the last reconfiguration raised (v^(t-1)), and what was measured before it."""
+class ScaledUp(NamedTuple):
+    """An operator whose memory the last reconfiguration raised (v^(t-1)), and what was measured before it.
+
+    A tuple, since there is one for each of up to 1,000 operators.
+    """
 
     level: int
     """Its level since then."""
@@ -147,7 +149,8 @@ def _level(metrics: OperatorMetrics, before: ScaledUp | None, settings: JustinSe
     """m^(t-1): the level whose memory is nearest to what its tasks have."""
     if metrics.memory_mb is None:
         return before.level if before is not None else 0
-    return max(0, round(math.log2(max(metrics.memory_mb / settings.managed_memory_mb, 1.0))))
+    times = metrics.memory_mb / settings.managed_memory_mb
+    return round(math.log2(times)) if times > 1 else 0
 
 
 def _memory(metrics: OperatorMetrics, level: int, change: int, settings: JustinSettings) -> float:
@@ -158,6 +161,8 @@ def _memory(metrics: OperatorMetrics, level: int, change: int, settings: JustinS
 
 
 def _access_in_words(metrics: OperatorMetrics) -> str:
-    hits = "" if metrics.cache_hit_rate is None else f"{metrics.cache_hit_rate:.0%} of reads from memory"
-    latency = "" if metrics.state_latency_s is None else f"{1e3 * metrics.state_latency_s:.3g} ms an access"
-    return ", ".join(filter(None, (hits, latency))) or "no access measured"
+    hits, latency = metrics.cache_hit_rate, metrics.state_latency_s
+    if latency is None:
+        return "no access measured" if hits is None else f"{hits:.0%} of reads from memory"
+    in_ms = f"{1e3 * latency:.3g} ms an access"
+    return in_ms if hits is None else f"{hits:.0%} of reads from memory, {in_ms}"
