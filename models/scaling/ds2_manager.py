@@ -93,10 +93,9 @@ class Ds2:
         return ds2(rates, self._settings.over_provisioning_factor)
 
     def observe(self, facts: Facts) -> Recommendation:
-        if facts.began_within(self._settings.warm_up_intervals * self.interval_s):
-            return Recommendation(
-                None, f"DS2 ignores the first {self._settings.warm_up_intervals} intervals after a start."
-            )
+        warm_up_s = self._settings.warm_up_intervals * self.interval_s
+        if facts.began_within(warm_up_s):
+            return Recommendation(None, f"DS2 ignores what is measured in the first {warm_up_s:g} s after a start.")
         now = throughput(facts.rates)
         self._forget(now.target)
         judged = self._judge(facts, now)
