@@ -99,32 +99,34 @@ class Meter:
 
     def _metrics(self, name: str, done: Activity, arrival_rate: float | None) -> OperatorMetrics:
         processing, output = self._true[name].sums()
-        observed = float(np.sum(done.records_in)) / done.seconds
-        accesses = float(np.sum(done.cache_hits) + np.sum(done.cache_misses))
+        observed = float(done.records_in.sum()) / done.seconds
+        hits = float(done.cache_hits.sum())
+        accesses = hits + float(done.cache_misses.sum())
         return OperatorMetrics(
             parallelism=len(done.busy_s),
             true_processing_rate=processing,
             true_output_rate=output,
             observed_input_rate=observed,
-            observed_output_rate=float(np.sum(done.records_out)) / done.seconds,
+            observed_output_rate=float(done.records_out.sum()) / done.seconds,
             busyness=_share(done.busy_s, done.seconds),
+            max_busyness=min(float(done.busy_s.max()) / done.seconds, 1.0),
             backpressure=_share(done.backpressured_s, done.seconds),
             idleness=_share(done.idle_s, done.seconds),
             input_queue_share=None if arrival_rate is not None else _share(done.input_queue_share, 1.0),
-            lag_records=None if arrival_rate is None else float(np.sum(done.lag_records)),
+            lag_records=None if arrival_rate is None else float(done.lag_records.sum()),
             lag_change_per_s=None if arrival_rate is None else arrival_rate - observed,
-            cpu_cores=float(np.sum(done.cpu_s)) / done.seconds,
+            cpu_cores=float(done.cpu_s.sum()) / done.seconds,
             memory_mb=self._memory_mb.get(name),
-            cache_hit_rate=float(np.sum(done.cache_hits)) / accesses if accesses else None,
-            state_latency_s=float(np.sum(done.state_time_s)) / accesses if done.keeps_state and accesses else None,
-            state_mb=float(np.sum(done.state_bytes)) / _BYTES_PER_MB if done.keeps_state else None,
+            cache_hit_rate=hits / accesses if accesses else None,
+            state_latency_s=float(done.state_time_s.sum()) / accesses if done.keeps_state and accesses else None,
+            state_mb=float(done.state_bytes.sum()) / _BYTES_PER_MB if done.keeps_state else None,
             **self._fixed[name],
         )
 
 
 def _share(values: np.ndarray, whole: float) -> float:
     """Mean over the tasks of a share, which rounding may carry past 0 or 1."""
-    return float(np.clip(np.mean(values) / whole, 0.0, 1.0))
+    return min(max(float(values.sum()) / (len(values) * whole), 0.0), 1.0)
 
 
 def _merged(before: Activity, after: Activity) -> Activity:

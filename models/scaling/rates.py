@@ -1,6 +1,6 @@
 """What a scaling policy is given: edges, the rates that the sources must reach, and what each operator does."""
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -96,10 +96,7 @@ class Rates(Format):
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Operators in topological order, sources included; ties in the order of the edges."""
-        names = list(dict.fromkeys(name for edge in self.edges for name in edge))
-        # How records are partitioned does not matter to the order of operators.
-        edges = [Edge(upstream=a, downstream=b, partitioning=Partitioning.REBALANCE) for a, b in self.edges]
-        return tuple(topological_order(names, edges))
+        return _order(self.edges)
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
@@ -117,3 +114,12 @@ class Rates(Format):
         for upstream, downstream in self.edges:
             senders.setdefault(downstream, []).append(upstream)
         return {name: tuple(names) for name, names in senders.items()}
+
+
+@lru_cache(maxsize=256)
+def _order(edges: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Kept from one interval to the next: the edges of a job stay the same."""
+    names = list(dict.fromkeys(name for edge in edges for name in edge))
+    # How records are partitioned does not matter to the order of operators.
+    joined = [Edge(upstream=a, downstream=b, partitioning=Partitioning.REBALANCE) for a, b in edges]
+    return tuple(topological_order(names, joined))

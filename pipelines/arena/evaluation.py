@@ -22,7 +22,7 @@ from pipelines.digests import digest
 from pipelines.progress import Progress
 from pipelines.workspace import Workspace
 
-PEAK_SHARE: Final = 0.6
+PEAK_SHARE: Final = 0.5
 """Nominal peak rate of the patterns, of what the job's nominal costs let the cluster sustain: leaves room to catch up, and
 for what contention and cache misses cost."""
 PLACED_BY_CAPS: Final = "sluice"

@@ -103,8 +103,8 @@ class _Loop:
     """When the job runs, or will run again."""
     last: Rescaled | None = None
     served: list[Served] = field(default_factory=list)
-    capacity: list[tuple[int, float]] = field(default_factory=list)
-    """End of the interval that it was measured in, and its value."""
+    capacity: list[tuple[int, int, float]] = field(default_factory=list)
+    """First reporting interval that it was measured in, one after the last, and its value."""
     deployed: list[tuple[int, Mapping[str, int], float]] = field(default_factory=list)
     rescales: list[RescaleRecord] = field(default_factory=list)
 
@@ -140,7 +140,7 @@ class _Loop:
         rates = self.meter.read()
         if rates is None:
             return
-        self.capacity.append((self.now, self._capacity(rates)))
+        self.capacity.append((self.now - round(seconds / SAMPLE_INTERVAL_S), self.now, self._capacity(rates)))
         time_s = self.now * SAMPLE_INTERVAL_S
         advice = self.policy.observe(Facts(time_s, seconds, rates, self.last, self.slots))
         if advice.deploy is not None:
@@ -189,10 +189,8 @@ class _Loop:
 
     def trace(self) -> Trace:
         capacity = np.full(self.now, np.nan)
-        first = 0
-        for end, value in self.capacity:
+        for first, end, value in self.capacity:
             capacity[first:end] = value
-            first = end
         return Trace(
             rate=np.concatenate([s.arrived for s in self.served]) / SAMPLE_INTERVAL_S,
             read=np.concatenate([s.read for s in self.served]),

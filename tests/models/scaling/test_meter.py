@@ -1,0 +1,167 @@
+"""From activity to rates, by hand (DS2 section 3.1, Eq. 1-6)."""
+
+import numpy as np
+import pytest
+
+from models.job import Job
+from models.metrics import Activity
+from models.scaling.meter import Meter
+
+JOB = Job.model_validate(
+    {
+        "name": "pair",
+        "description": "Two sources into one count.",
+        "figures_from": "made up",
+        "key_groups": 128,
+        "operators": [
+            {
+                "name": "left",
+                "kind": "source",
+                "figures_from": "made up",
+                "rate_share": 0.75,
+                "cost": {"cpu_s": 1e-6},
+                "max_parallelism": 12,
+            },
+            {"name": "right", "figures_from": "made up", "kind": "source", "rate_share": 0.25, "cost": {"cpu_s": 1e-6}},
+            {"name": "count", "figures_from": "made up", "cost": {"cpu_s": 1e-5}, "max_parallelism": 8},
+            {"name": "sink", "figures_from": "made up", "kind": "sink", "cost": {"cpu_s": 1e-6}, "selectivity": 0},
+        ],
+        "edges": [
+            {"from": "left", "to": "count", "partitioning": "hash"},
+            {"from": "right", "to": "count", "partitioning": "hash"},
+            {"from": "count", "to": "sink", "partitioning": "rebalance"},
+        ],
+    }
+)
+
+
+def _activity(seconds: float, records_in, busy_s, records_out=None, **other) -> Activity:
+    """Of tasks that are idle whenever they are not busy."""
+    into, busy = np.array(records_in, dtype=float), np.array(busy_s, dtype=float)
+    out = into if records_out is None else np.array(records_out, dtype=float)
+    given = {name: np.array(value, dtype=float) for name, value in other.items() if name != "keeps_state"}
+    nothing = np.zeros_like(into)
+    names = ("backpressured_s", "cpu_s", "cache_hits", "cache_misses", "state_time_s", "input_queue_share")
+    rest = {name: given.get(name, nothing) for name in (*names, "lag_records", "state_bytes")}
+    return Activity(
+        seconds=seconds,
+        records_in=into,
+        records_out=out,
+        busy_s=busy,
+        idle_s=seconds - busy - rest["backpressured_s"],
+        keeps_state=bool(other.get("keeps_state", False)),
+        **rest,
+    )
+
+
+def _all(seconds=10.0, count=None, left=None):
+    return {
+        "left": left or _activity(seconds, [600], [2]),
+        "right": _activity(seconds, [300], [1]),
+        "count": count or _activity(seconds, [900, 900], [9, 3], [90, 90]),
+        "sink": _activity(seconds, [180], [1], [0]),
+    }
+
+
+@pytest.fixture
+def meter() -> Meter:
+    meter = Meter(JOB)
+    meter.deployed({"left": 1, "right": 1, "count": 2, "sink": 1}, {"count": 64.0})
+    return meter
+
+
+def test_true_rates_are_summed_over_tasks(meter):
+    meter.record(_all(), arrival_rate=100.0)
+    count = meter.read().operators["count"]
+    # 900 records in 9 useful seconds, and 900 in 3: 100 + 300 records/s; a tenth of them goes out.
+    assert count.true_processing_rate == pytest.approx(400)
+    assert count.true_output_rate == pytest.approx(40)
+    assert (count.observed_input_rate, count.observed_output_rate) == (180, 18)
+    assert (count.busyness, count.max_busyness, count.idleness) == pytest.approx((0.6, 0.9, 0.4))
+
+
+def test_several_stretches_of_time_are_one_interval(meter):
+    meter.record(_all(10.0), arrival_rate=100.0)
+    meter.record(_all(30.0, count=_activity(30.0, [900, 100], [9, 1], [90, 10])), arrival_rate=200.0)
+    assert meter.seconds == 40
+    rates = meter.read()
+    # Task 1: 1800 records in 18 s; task 2: 1000 in 4 s. Over 40 s: 2800 records.
+    assert rates.operators["count"].true_processing_rate == pytest.approx(100 + 250)
+    assert rates.operators["count"].observed_input_rate == pytest.approx(70)
+    # (100 x 10 + 200 x 30) / 40 = 175 records/s, three quarters of them to the left.
+    assert rates.source_rates == pytest.approx({"left": 131.25, "right": 43.75})
+    assert meter.seconds == 0
+
+
+def test_a_task_that_did_nothing_keeps_its_last_known_rates(meter):
+    meter.record(_all(), arrival_rate=100.0)
+    meter.read()
+    meter.record(_all(count=_activity(10.0, [0, 500], [0.5, 1], [20, 50])), arrival_rate=100.0)
+    count = meter.read().operators["count"]
+    # Task 1 only fired windows: its 100 records/s stay. Task 2 does 500.
+    assert count.true_processing_rate == pytest.approx(100 + 500)
+    assert count.true_output_rate == pytest.approx(10 + 50)
+    assert count.observed_input_rate == 50
+
+
+def test_a_task_that_never_did_anything_is_like_the_others(meter):
+    meter.record(_all(count=_activity(10.0, [0, 500], [0, 1])), arrival_rate=100.0)
+    assert meter.read().operators["count"].true_processing_rate == pytest.approx(2 * 500)
+
+
+def test_after_a_rescale_the_mean_of_the_operator_is_known(meter):
+    meter.record(_all(), arrival_rate=100.0)
+    meter.read()
+    meter.deployed({"left": 1, "right": 1, "count": 3, "sink": 1}, {"count": 128.0})
+    meter.record(_all(count=_activity(10.0, [0, 0, 800], [0, 0, 2])), arrival_rate=100.0)
+    count = meter.read().operators["count"]
+    # 400 records/s by two tasks: 200 each by the two that did nothing yet, and 400 by the third.
+    assert count.true_processing_rate == pytest.approx(800)
+    assert (count.parallelism, count.memory_mb) == (3, 128)
+
+
+def test_nothing_is_known_until_every_operator_took_a_record(meter):
+    meter.record(_all(count=_activity(10.0, [0, 0], [0, 0])), arrival_rate=100.0)
+    assert meter.read() is None
+    meter.record(_all(), arrival_rate=100.0)
+    assert meter.read() is not None
+    assert meter.read() is None  # no time has passed since
+
+
+def test_sources_show_lag_and_how_it_grows(meter):
+    meter.record(_all(left=_activity(10.0, [600], [2], lag_records=[500])), arrival_rate=100.0)
+    left = meter.read().operators["left"]
+    # 75 records/s come in, 60 are read.
+    assert (left.lag_records, left.lag_change_per_s) == (500, 15)
+    assert left.true_output_rate == pytest.approx(300)
+    assert left.input_queue_share is None
+
+
+def test_state_is_shown_where_it_is_kept(meter):
+    stateful = _activity(
+        10.0,
+        [900, 900],
+        [9, 3],
+        keeps_state=True,
+        cache_hits=[30, 30],
+        cache_misses=[20, 0],
+        state_time_s=[0.08, 0.0],
+        state_bytes=[2**20, 2**20],
+        input_queue_share=[1.0, 0.5],
+        cpu_s=[8, 2],
+    )
+    meter.record(_all(count=stateful), arrival_rate=100.0)
+    operators = meter.read().operators
+    count = operators["count"]
+    assert (count.cache_hit_rate, count.state_latency_s, count.state_mb) == pytest.approx((0.75, 0.001, 2.0))
+    assert (count.input_queue_share, count.cpu_cores, count.memory_mb) == (0.75, 1.0, 64.0)
+    sink = operators["sink"]
+    assert (sink.cache_hit_rate, sink.state_latency_s, sink.state_mb, sink.memory_mb) == (None, None, None, None)
+
+
+def test_limits_of_the_job_are_passed_on(meter):
+    meter.record(_all(), arrival_rate=100.0)
+    operators = meter.read().operators
+    assert (operators["count"].max_parallelism, operators["count"].key_groups) == (8, 128)
+    assert (operators["left"].partitions, operators["right"].partitions) == (12, None)
+    assert operators["sink"].key_groups is None
