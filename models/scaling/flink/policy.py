@@ -17,7 +17,6 @@ from models.errors import InvalidInput
 from models.scaling.change import changes_in_words
 from models.scaling.flink.memory_tuning import MIB, Channels, MemoryUse, TunedMemory, tune
 from models.scaling.flink.metrics import Evaluated, evaluate
-from models.scaling.flink.quantities import memory_size
 from models.scaling.flink.scaling_history import (
     DelayedScaleDowns,
     RestartTimes,
@@ -225,7 +224,7 @@ class FlinkAutoscaler:
         if self._settings.memory_tuning_enabled:
             tuned = self._tune(rates, parallelism)
             memory = dict.fromkeys(parallelism, tuned.managed / self._settings.task_slots / MIB)
-            told = f"; a TaskManager of {memory_size(tuned.process)} has {tuned.managed_fraction:g} of it for state"
+            told = f"; TaskManagers are tuned to {tuned.process / MIB:,.0f} MiB, {tuned.managed / MIB:,.0f} of them managed"
             reasons = {name: reason + told for name, reason in reasons.items()}
         return Decision(
             parallelism=parallelism,

@@ -6,7 +6,7 @@ excluded periods, event and client intervals.
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import Enum
 from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,15 +19,15 @@ _PREFIX: Final = "job.autoscaler."
 _RENAMED: Final = {"target.utilization": "utilization.target", "scale-up.grace-period": "scale-down.interval"}
 
 
-class AlignmentMode(StrEnum):
-    """`scaling.parallelism-alignment.mode`."""
+class AlignmentMode(Enum):
+    """`scaling.parallelism-alignment.mode`. No StrEnum: its members would equal those of the same name below."""
 
     BALANCED = "BALANCED"
     EVENLY_SPREAD = "EVENLY_SPREAD"
     OFF = "OFF"
 
 
-class AdjustMode(StrEnum):
+class AdjustMode(Enum):
     """`scaling.key-group.partitions.adjust.mode`, which the operator keeps for those who set it."""
 
     EVENLY_SPREAD = "EVENLY_SPREAD"
