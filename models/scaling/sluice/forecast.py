@@ -1,7 +1,8 @@
 """A short forecast of the rate, with its interval.
 
-Exponential smoothing with an additive damped trend (ETS(A,Ad,N)), fitted anew at each forecast to the rates of the last
-hour; the random walk while the history is short. Both come from statsforecast.
+Exponential smoothing (ETS) with or without a damped trend, whichever has the lower corrected Akaike criterion, fitted
+anew at each forecast to the rates of the last hour; the random walk while the history is short. All come from
+statsforecast. A rate that wanders has no trend to be followed, one that goes up and down over the day has.
 """
 
 from collections import deque
@@ -75,9 +76,13 @@ class RateForecast:
         from statsforecast.models import AutoETS, Naive
 
         level = round(100 * self._probability)
-        model = Naive() if len(history) < LEAST_HISTORY else AutoETS(season_length=1, model="AAN", damped=True)
         # In units of the largest rate: the optimiser stops early on large numbers.
         unit = float(np.max(history))
-        found = model.forecast(y=history / unit, h=steps, level=[level])
+        models = [Naive()]
+        if len(history) >= LEAST_HISTORY:
+            models = [AutoETS(season_length=1, model="ANN"), AutoETS(season_length=1, model="AAN", damped=True)]
+        fitted = [model.fit(y=history / unit) for model in models]
+        best = fitted[0] if len(fitted) == 1 else min(fitted, key=lambda model: float(model.model_["aicc"]))
+        found = best.predict(h=steps, level=[level])
         mean, low, high = (np.maximum(unit * found[k], 0.0) for k in ("mean", f"lo-{level}", f"hi-{level}"))
         return Forecast(mean, low, high)

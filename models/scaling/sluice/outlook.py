@@ -10,6 +10,10 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
 n(t) tasks run, `need` is the tasks that the mean rate needs. Lag that is left at the end costs the time that it takes
 to read it. The rate is uncertain: costs are those of its low, mean and high path, weighted 0.3, 0.4 and 0.3 (Swanson's
 rule for the 10 %, 50 % and 90 % quantiles).
+
+No decision is the last one. An overload that has lasted for `correction_s` is mended in the model, too: by a rescale to
+`CORRECTED` x the rate, with its own downtime, as far as the cluster goes. So what an unlikely path costs is what mending
+it would cost, not being overloaded until the end.
 """
 
 from dataclasses import dataclass
@@ -18,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from models.placement.compiled import compiled
 from models.scaling.sluice.forecast import Forecast
 from models.scaling.sluice.settings import SluiceSettings
 
@@ -27,6 +32,7 @@ STEP_S: Final = 10.0
 WEIGHTS: Final = np.array([0.3, 0.4, 0.3])
 LEAST_SPARE: Final = 0.05
 """Share of the capacity that is taken to be spare when lag at the end of the horizon is priced."""
+CORRECTED: Final = 1.3
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,10 @@ class Situation:
     """Over the known past, records/s."""
     need: float
     """Tasks that the mean rate needs."""
+    downtime_s: float
+    """Of a rescale."""
+    most_tasks: float
+    """That the cluster takes."""
 
 
 @dataclass(frozen=True)
@@ -68,30 +78,16 @@ class Costs:
 
 def costs(options: Options, situation: Situation, forecast: Forecast, settings: SluiceSettings) -> Costs:
     """Expected costs of each option over the horizon."""
-    paths = _paths(forecast, settings)
-    number = len(options.capacity)
-    lag = np.full((number, len(WEIGHTS)), situation.lag, dtype=np.float64)
-    begin, end = options.delay_s, options.delay_s + options.downtime_s
-    late, penalty = np.zeros_like(lag), np.zeros_like(lag)
-    for k in range(paths.shape[1]):
-        start, stop = k * STEP_S, (k + 1) * STEP_S
-        before = np.clip(begin - start, 0.0, STEP_S)
-        after = np.clip(stop - end, 0.0, STEP_S)
-        read = situation.capacity * before + options.capacity * after
-        arrived = paths[:, k] * STEP_S
-        lag = np.maximum(lag + arrived - read[:, None], 0.0)
-        serving = np.where(stop <= begin, situation.capacity, options.capacity)
-        down = np.where(stop > begin, np.maximum(end - stop, 0.0), 0.0)
-        wait = down[:, None] + lag / serving[:, None]
-        is_late = arrived * (wait > settings.late_s)
-        late += is_late
-        penalty += is_late * (1 + wait / settings.patience_s)
-    spare = np.maximum(options.capacity[:, None] - paths[:, -1], LEAST_SPARE * options.capacity[:, None])
-    penalty += np.maximum(paths[:, -1], LEAST_SPARE * situation.mean_rate) * lag / spare
-    horizon = paths.shape[1] * STEP_S
-    held = np.minimum(begin, horizon) * situation.tasks + np.maximum(horizon - begin, 0.0) * options.tasks
-    price = settings.late_price * situation.need / situation.mean_rate
-    return Costs(held + price * (penalty @ WEIGHTS), (late @ WEIGHTS) / situation.mean_rate)
+    s = situation
+    found = _walk(
+        np.column_stack([options.capacity, options.tasks, options.delay_s, options.downtime_s]),
+        _paths(forecast, settings),
+        np.array([s.capacity, s.tasks, s.lag, s.mean_rate, s.downtime_s, s.most_tasks]),
+        np.array([settings.late_s, settings.patience_s, settings.correction_s, STEP_S, LEAST_SPARE, CORRECTED]),
+    )
+    held, late, penalty = (found[:, :, i] @ WEIGHTS for i in range(3))
+    price = settings.late_price * s.need / s.mean_rate
+    return Costs(held + price * penalty, late / s.mean_rate)
 
 
 def _paths(forecast: Forecast, settings: SluiceSettings) -> Array:
@@ -99,3 +95,38 @@ def _paths(forecast: Forecast, settings: SluiceSettings) -> Array:
     steps = round(settings.horizon_s / STEP_S)
     at = np.minimum((np.arange(steps) * STEP_S // settings.forecast_step_s).astype(np.int64), len(forecast.mean) - 1)
     return np.stack([forecast.low, forecast.mean, forecast.high])[:, at]
+
+
+@compiled
+def _walk(options: Array, paths: Array, situation: Array, rules: Array) -> Array:
+    """Task-seconds, late records and their penalty of each option on each path, shape (options, paths, 3)."""
+    capacity_now, tasks_now, lag_now, mean_rate, restart_s, most_tasks = situation
+    late_s, patience_s, correction_s, step_s, least_spare, corrected = rules
+    found = np.zeros((len(options), len(paths), 3))
+    for o in range(len(options)):
+        capacity_then, tasks_then, delay_s, downtime_s = options[o]
+        for p in range(len(paths)):
+            capacity, tasks, lag = capacity_now, tasks_now, lag_now
+            begun, down_s, overload_s, rate = False, 0.0, 0.0, 0.0
+            for k in range(paths.shape[1]):
+                rate = paths[p, k]
+                if not begun and k * step_s >= delay_s:
+                    begun, down_s, overload_s = True, downtime_s, 0.0
+                    capacity, tasks = capacity_then, tasks_then
+                elif overload_s >= correction_s:
+                    wanted = max(corrected * rate, capacity)
+                    more = min(wanted / capacity, max(most_tasks / tasks, 1.0))
+                    down_s, overload_s = restart_s, 0.0
+                    capacity, tasks = capacity * more, tasks * more
+                up_s = step_s - min(down_s, step_s)
+                down_s -= step_s - up_s
+                lag = max(lag + rate * step_s - capacity * up_s, 0.0)
+                wait = down_s + lag / capacity
+                found[o, p, 0] += tasks * step_s
+                if wait > late_s:
+                    found[o, p, 1] += rate * step_s
+                    found[o, p, 2] += rate * step_s * (1 + wait / patience_s)
+                overload_s = overload_s + step_s if rate > capacity and down_s == 0.0 else 0.0
+            spare = max(capacity - rate, least_spare * capacity)
+            found[o, p, 2] += max(rate, least_spare * mean_rate) * lag / spare
+    return found

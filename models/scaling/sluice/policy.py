@@ -130,7 +130,15 @@ class Sluice:
         numbers = tasks.sum(axis=1)
         mean_rate = max(self._forecast.mean, 1e-9)
         need = mean_rate * float(np.sum(demand.task_seconds)) / float(share[0])
-        situation = Situation(float(capacity[0]), float(numbers[0]), lag, mean_rate, need)
+        situation = Situation(
+            capacity=float(capacity[0]),
+            tasks=float(numbers[0]),
+            lag=lag,
+            mean_rate=mean_rate,
+            need=need,
+            downtime_s=self._downtime_s,
+            most_tasks=float(facts.max_task_slots or np.inf),
+        )
         others = np.arange(1, len(tasks))
         rows = np.concatenate([[0], np.tile(others, len(DELAYS_S))])
         delay = np.concatenate([[0.0], np.repeat(DELAYS_S, len(others))])

@@ -33,6 +33,9 @@ class SluiceSettings(Format):
         4.0, description="What a second of late records at the mean rate is worth, in task-seconds of the mean need."
     )
     patience_s: Positive = Field(60.0, description="Waiting that doubles what a late record costs.")
+    correction_s: NonNegative = Field(
+        180.0, description="How long an overload lasts before it is taken to be mended by a later rescale."
+    )
     least_gain: Ratio = Field(0.05, description="Of the expected costs that a rescale must save.")
     restart_s: NonNegative = Field(40.0, description="Downtime of a rescale, until one was measured.")
     cooldown_s: NonNegative = Field(90.0, description="After a rescale, before the next one.")
