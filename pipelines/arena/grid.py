@@ -5,6 +5,7 @@ run shares what it has in common with it, and changed code computes anew.
 """
 
 import functools
+import logging
 import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from pipelines.progress import Progress, Quiet
 from pipelines.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "arena"
+_logger = logging.getLogger(__name__)
 
 
 class KeptResult(Format):
@@ -105,7 +107,10 @@ def _trace_key(key: str) -> str:
 def _kept(key: str, cell: Cell, workspace: Workspace) -> Finished | None:
     try:
         kept = workspace.read(_result_key(key), KeptResult)
-    except (Missing, Damaged):
+    except Missing:
+        return None
+    except Damaged as error:
+        _logger.warning("%s; it is replayed again", error)
         return None
     if not workspace.exists(_trace_key(key)):
         return None
