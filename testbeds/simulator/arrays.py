@@ -19,8 +19,9 @@ AT_ONCE, ALL_PANES, OLDEST_PANE = 0, 1, 2
 
 LIMITED, LOGGED, CLOSED = 0, 1, 2
 """What sources read: a generator at a limited rate, a log that keeps what comes, nothing."""
-JOB_CLOCK, EVENT_CLOCK, LAST_EVENT = 0, 1, 2
-"""State.clock: steps since the job's code was loaded, event time in steps, and event time when panes last ended."""
+JOB_CLOCK, WALL_CLOCK, EVENT_CLOCK, LAST_EVENT = 0, 1, 2, 3
+"""State.clock: steps since the job's code was loaded; steps since the job was deployed; the latest time of arrival, in
+those steps, up to which all sources have read; and what that was when panes last ended."""
 
 RECORDS_IN, RECORDS_OUT, BYTES_OUT, BUSY, BACKPRESSURED, CPU, READ, WRITTEN, HITS, MISSES, STATE_TIME, LAG = range(12)
 MEASURES = 12
@@ -135,7 +136,6 @@ TASK_STATE = np.dtype(
         ("fire", "f8"),  # thread seconds per record of a fired window that is sent, now
         ("sendable", "f8"),  # records out that the worker's network takes in a step, now
         ("hit", "f8"),  # share of state reads answered from the cache
-        ("uncached", "f8"),  # bytes of restored state that have not been read since
         ("state_wait", "f8"),  # seconds that a read waits for the device, now
         ("intake", "f8"),  # records it can take in this step
         ("want", "f8"),  # records that wait for it
@@ -196,7 +196,9 @@ class Plant(NamedTuple):
 class State(NamedTuple):
     """What changes from step to step; the arrays are changed in place."""
 
-    clock: np.ndarray  # int64[3]: JOB_CLOCK, EVENT_CLOCK, LAST_EVENT
+    clock: np.ndarray  # int64[4]: JOB_CLOCK, WALL_CLOCK, EVENT_CLOCK, LAST_EVENT
+    came: np.ndarray  # float64[1]: records that have come into the log
+    log: np.ndarray  # float64[..., 2]: each change of their rate: WALL_CLOCK, and records that had come by then
     edges: np.ndarray  # EDGE_STATE
     gates: np.ndarray  # GATE_STATE
     tasks: np.ndarray  # TASK_STATE
@@ -222,7 +224,9 @@ def fresh_state(plant: Plant, rng: np.random.Generator) -> State:
         own = np.arange(operator["end"] - operator["first"])
         tasks["pane"][operator["first"] : operator["end"]] = operator["ring_first"] + own * operator["panes"]
     return State(
-        clock=np.zeros(3, np.int64),
+        clock=np.zeros(4, np.int64),
+        came=np.zeros(1),
+        log=np.zeros((1, 2)),
         edges=edges,
         gates=np.zeros(len(plant.gates), GATE_STATE),
         tasks=tasks,

@@ -16,9 +16,7 @@ LEAST_SHARE = 0.01
 
 @compiled
 def water_level(wanted: np.ndarray, capacity: float) -> float:
-    """Level L with sum of min(wanted, L) = capacity; infinite where all can have what they want (Eq. 4)."""
-    if np.sum(wanted) <= capacity:
-        return np.inf
+    """Level L with sum of min(wanted, L) = capacity, which is less than all that is wanted (Eq. 4)."""
     level = capacity / len(wanted)
     while True:
         small, large = 0.0, 0
@@ -34,11 +32,9 @@ def water_level(wanted: np.ndarray, capacity: float) -> float:
 
 
 @compiled
-def fair_share(wanted: np.ndarray, capacity: float, debt: float, step_s: float) -> float:
-    """Level for the next step, with what was overdrawn before taken off."""
-    if capacity == np.inf:
-        return np.inf
-    return water_level(wanted, max(capacity - debt / step_s, LEAST_SHARE * capacity))
+def in_reach(capacity: float, debt: float, step_s: float) -> float:
+    """Capacity for the next step, with what was overdrawn before taken off."""
+    return capacity if capacity == np.inf else max(capacity - debt / step_s, LEAST_SHARE * capacity)
 
 
 @compiled
@@ -46,17 +42,24 @@ def share_workers(p: Plant, s: State) -> None:
     """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]
-        n = worker.end - worker.first
-        if n == 0:
-            continue
-        cores, io, net, active = np.empty(n), np.empty(n), np.empty(n), 0.0
-        for i in range(n):
-            task = s.tasks[p.worker_tasks[worker.first + i]]
-            cores[i], io[i], net[i] = task.cores, task.io, task.net
+        own = p.worker_tasks[worker.first : worker.end]
+        cores, io, net, active = 0.0, 0.0, 0.0, 0.0
+        for t in own:
+            task = s.tasks[t]
+            cores += task.cores
+            io += task.io
+            net += task.net
             active += task.spent / p.step_s
-        state.core_level = fair_share(cores, worker.cores, state.core_debt, p.step_s)
-        state.io_level = fair_share(io, worker.io, state.io_debt, p.step_s)
-        state.net_level = fair_share(net, worker.net, state.net_debt, p.step_s)
+        state.core_level = state.io_level = state.net_level = np.inf
+        reach = in_reach(worker.cores, state.core_debt, p.step_s)
+        if cores > reach:
+            state.core_level = water_level(np.array([s.tasks[t].cores for t in own]), reach)
+        reach = in_reach(worker.io, state.io_debt, p.step_s)
+        if io > reach:
+            state.io_level = water_level(np.array([s.tasks[t].io for t in own]), reach)
+        reach = in_reach(worker.net, state.net_debt, p.step_s)
+        if net > reach:
+            state.net_level = water_level(np.array([s.tasks[t].net for t in own]), reach)
         state.speed = 1.0
         if worker.cores > 1.0 and worker.cores < np.inf:
             load = min(max(active - 1.0, 0.0) / (worker.cores - 1.0), 1.0)
@@ -66,41 +69,48 @@ def share_workers(p: Plant, s: State) -> None:
 @compiled
 def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
     """What a record costs each task in this step (Eq. 1, 5)."""
+    step_s = p.step_s
     cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[JOB_CLOCK] * p.step_s / p.cold_decay_s)
     for operator in p.operators:
         for t in range(operator.first, operator.end):
             task, own = s.tasks[t], p.tasks[t]
             worker = s.workers[own.worker]
             task.work = operator.cpu_s * cold * noise[t] / worker.speed
-            flushing = operator.write_bytes * p.flush_s / own.memtable_bytes
-            price_state(p, s, operator, t)
-            task.alone = task.work + flushing + task.state_wait
-            alone = task.work / min(worker.core_level, 1.0) + flushing
-            task.service = max(alone + task.state_wait, task.device / worker.io_level)
-            if operator.read_bytes > 0.0:
-                task.state_wait = max(task.state_wait, task.service - alone)
+            task.alone = task.work
+            task.service = task.work if worker.core_level >= 1.0 else task.work / worker.core_level
+            if operator.read_bytes > 0.0 or operator.write_bytes > 0.0:
+                price_state(p, s, operator, t)
             task.fire = task.service * operator.fire_share / operator.selectivity if operator.fire_share > 0.0 else 0.0
             task.sendable = np.inf
             if worker.net_level < np.inf and own.remote_bytes > 0.0:
-                task.sendable = worker.net_level * p.step_s / own.remote_bytes
+                task.sendable = worker.net_level * step_s / own.remote_bytes
 
 
 @compiled
 def price_state(p: Plant, s: State, operator: Row, t: int) -> None:
-    """What state asks of the device for a record of task t, and how long a read waits for it (Eq. 3)."""
+    """What state adds to the price of a record of task t (Eq. 3, 5)."""
     task, own = s.tasks[t], p.tasks[t]
-    worker = s.workers[own.worker]
+    flushing = operator.write_bytes * p.flush_s / own.memtable_bytes
     task.hit, task.state_wait = 1.0, 0.0
     task.device = operator.write_bytes * p.write_amplification
-    if operator.read_bytes == 0.0:
-        return
+    if operator.read_bytes > 0.0:
+        read_state(p, s, operator, t)
+    task.alone += flushing + task.state_wait
+    task.service += flushing
+    waiting = task.device / s.workers[own.worker].io_level - task.service
+    task.state_wait = max(task.state_wait, waiting)
+    task.service += task.state_wait
+
+
+@compiled
+def read_state(p: Plant, s: State, operator: Row, t: int) -> None:
+    """Share of reads that the cache answers, and how long a read waits for the device (Eq. 3)."""
+    task, own = s.tasks[t], p.tasks[t]
+    worker = s.workers[own.worker]
     live = operator.hot_set * (task.live * operator.live_per_record + own.key_bytes)
     needed = p.cached_bytes_per_live_byte * live
     if needed > own.cache_bytes:
         task.hit = own.cache_bytes / needed
-    if task.uncached > 0.0:
-        task.uncached = min(task.uncached, live)
-        task.hit *= 1.0 - task.uncached / live
     if task.hit == 1.0:
         return
     load = min(worker.io_used / p.workers[own.worker].io, p.most_io_load)

@@ -24,6 +24,7 @@ from testbeds.simulator.arrays import (
     RECORDS_IN,
     RECORDS_OUT,
     STATE_TIME,
+    WALL_CLOCK,
     WRITTEN,
     Plant,
     Row,
@@ -59,7 +60,9 @@ def advance(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, step
                 arrive(p, s, rate)
             if interval * steps + step >= down:
                 run_step(p, s, reads, rate, noise[interval], totals[interval])
-            s.clock[EVENT_CLOCK] += 1
+            s.clock[WALL_CLOCK] += 1
+            now = read_up_to(p, s) if reads == LOGGED else s.clock[WALL_CLOCK]
+            s.clock[EVENT_CLOCK] = max(s.clock[EVENT_CLOCK], now)
         note_lag(p, s, reads, totals[interval])
     return totals
 
@@ -104,10 +107,29 @@ def run_step(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, tot
 @compiled
 def arrive(p: Plant, s: State, rate: float) -> None:
     """Records come into the log, to the part of each source task alike."""
+    s.came[0] += rate * p.step_s
     for operator in p.operators:
         if operator.source_share > 0.0:
             for t in range(operator.first, operator.end):
                 s.tasks[t].log += rate * operator.source_share * p.step_s
+
+
+@compiled
+def read_up_to(p: Plant, s: State) -> int:
+    """Time of arrival, in steps, of the last record that the slowest source task has read (Eq. 12)."""
+    behind = 0.0
+    for operator in p.operators:
+        if operator.source_share > 0.0:
+            for t in range(operator.first, operator.end):
+                behind = max(behind, s.tasks[t].log / operator.source_share)
+    read, rows = s.came[0] - behind, len(s.log)
+    for row in range(rows):
+        begin, before = s.log[row]
+        end, after = (s.log[row + 1, 0], s.log[row + 1, 1]) if row + 1 < rows else (s.clock[WALL_CLOCK], s.came[0])
+        if read <= after or row + 1 == rows:
+            part = (read - before) / (after - before) if after > before else 0.0
+            return int(begin + part * (end - begin) + 1e-6)
+    return 0
 
 
 @compiled
@@ -244,14 +266,14 @@ def process_window(p: Plant, s: State, operator: Row) -> None:
 @compiled
 def account(p: Plant, s: State, totals: np.ndarray) -> None:
     """Write down what each task did in this step, and what it wanted of its worker."""
-    dt = p.step_s
+    dt, per_s = p.step_s, 1.0 / p.step_s
     for operator in p.operators:
         for t in range(operator.first, operator.end):
             task, own, row = s.tasks[t], p.tasks[t], totals[t]
             worker, paid = s.workers[own.worker], task.paid
-            task.cores += FORGET * (task.could_do * task.work / dt - task.cores)
-            task.io += FORGET * (task.could_do * task.device / dt - task.io)
-            task.net += FORGET * (task.could_send * own.remote_bytes / dt - task.net)
+            task.cores += FORGET * (task.could_do * task.work * per_s - task.cores)
+            task.io += FORGET * (task.could_do * task.device * per_s - task.io)
+            task.net += FORGET * (task.could_send * own.remote_bytes * per_s - task.net)
             worker.core_debt += paid * task.work
             worker.io_debt += paid * task.device
             worker.io_step += paid * task.device
@@ -269,14 +291,3 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
                 row[HITS] += paid - missed
                 row[MISSES] += missed
                 row[STATE_TIME] += (paid - missed) * p.hit_latency_s + paid * task.state_wait
-                if task.uncached > 0.0:
-                    warm_up(p, s, operator, t, paid)
-
-
-@compiled
-def warm_up(p: Plant, s: State, operator: Row, t: int, reads: float) -> None:
-    """Reads of restored state bring its blocks into the cache (Eq. 15)."""
-    task = s.tasks[t]
-    live = operator.hot_set * (task.live * operator.live_per_record + p.tasks[t].key_bytes)
-    loaded = reads * task.uncached / live * p.block_bytes / p.cached_bytes_per_live_byte
-    task.uncached = max(task.uncached - loaded, 0.0)

@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
-from testbeds.simulator.arrays import EVENT_CLOCK, FORWARD, JOB_CLOCK, LAST_EVENT, Plant, Row, State, fresh_state
+from testbeds.simulator.arrays import FORWARD, JOB_CLOCK, Plant, Row, State, fresh_state
 from testbeds.simulator.settings import Rescaling
 
 
@@ -35,9 +35,9 @@ def transfer_s(plant: Plant, state: State, bytes_per_s: float) -> float:
 def carry_over(old: Plant, state: State, new: Plant, settings: Rescaling, rng: np.random.Generator) -> State:
     """The state of another deployment of the same job, with all that the old one kept (Eq. 14)."""
     carried = fresh_state(new, rng)
-    carried.clock[EVENT_CLOCK], carried.clock[LAST_EVENT] = state.clock[EVENT_CLOCK], state.clock[LAST_EVENT]
-    if not settings.new_jvms:
-        carried.clock[JOB_CLOCK] = state.clock[JOB_CLOCK]
+    carried = carried._replace(clock=state.clock, came=state.came, log=state.log)
+    if settings.new_jvms:
+        carried.clock[JOB_CLOCK] = 0
     for column in ("key", "left"):
         carried.edges[column] = state.edges[column]
     for before, after in zip(old.edges, new.edges, strict=True):
@@ -46,8 +46,6 @@ def carry_over(old: Plant, state: State, new: Plant, settings: Rescaling, rng: n
         carried.gates["queue"][after["first"] : after["end"]] = waiting * share / np.sum(share)
     for before, after in zip(old.operators, new.operators, strict=True):
         _carry_tasks(state, before, carried, after, _shares(new, after))
-    restored = np.repeat(new.operators["hot_set"], new.operators["end"] - new.operators["first"])
-    carried.tasks["uncached"] = restored * state_bytes(new, carried)
     return carried
 
 

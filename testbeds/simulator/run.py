@@ -13,7 +13,7 @@ from models.metrics import SAMPLE_INTERVAL_S
 from testbeds.protocol import Configuration, Rescale, Served, Window, sample_intervals, served_intervals
 from testbeds.simulator import arrays
 from testbeds.simulator.activity import activity
-from testbeds.simulator.arrays import LIMITED, LOGGED, Plant, fresh_state
+from testbeds.simulator.arrays import EVENT_CLOCK, LIMITED, LOGGED, WALL_CLOCK, Plant, fresh_state
 from testbeds.simulator.buffers import BYTES_PER_MB
 from testbeds.simulator.kernel import advance, drain
 from testbeds.simulator.rescaling import carry_over, state_bytes, transfer_s
@@ -51,6 +51,7 @@ class SimulatedRun:
         self._intervals = 0
         self._down_steps = 0
         self._rate: float | None = None
+        self._arriving = 0.0
         self._closed = False
 
     @property
@@ -101,6 +102,7 @@ class SimulatedRun:
         """
         self._check_open()
         intervals = served_intervals(rate, seconds)
+        self._let_arrive(rate)
         down_s = min(self._down_steps * self._physics.step_s, seconds)
         measured = self._advance(LOGGED, rate, intervals)
         running_s, columns = seconds - down_s, self._deployed.columns
@@ -140,7 +142,17 @@ class SimulatedRun:
     def _wait_until_up(self) -> None:
         """Let the intervals pass in which the job is down, with nothing coming into the log."""
         if self._down_steps:
+            self._let_arrive(0.0)
             self._advance(LOGGED, 0.0, -(-self._down_steps // self._physics.steps_per_interval))
+
+    def _let_arrive(self, rate: float) -> None:
+        """Note in the log that records come at another rate from now on, and forget what has been read by all."""
+        if rate == self._arriving:
+            return
+        self._arriving, log = rate, self.state.log
+        unread = np.searchsorted(log[:, 0], self.state.clock[EVENT_CLOCK], side="right") - 1
+        now = [self.state.clock[WALL_CLOCK], self.state.came[0]]
+        self.state = self.state._replace(log=np.vstack([log[max(unread, 0) :], now]))
 
     def _advance(self, reads: int, rate: float, intervals: int) -> np.ndarray:
         """float64[intervals, tasks, MEASURES]"""

@@ -87,10 +87,7 @@ def turn_pane(s: State, operator: Row, t: int) -> None:
         task.firing += operator.selectivity * task.live / n
     elif operator.emission == OLDEST_PANE:
         task.firing += operator.selectivity * s.ring[oldest]
-    left = max(task.live - s.ring[oldest], 0.0)
-    if task.uncached > 0.0:
-        task.uncached *= left / max(task.live, 1e-9)
-    task.live = left
+    task.live = max(task.live - s.ring[oldest], 0.0)
     s.ring[oldest] = 0.0
 
 

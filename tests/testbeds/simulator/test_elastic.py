@@ -108,7 +108,7 @@ def test_new_jvms_compile_again(chain):
         with deploy(counting(chain), physics=physics) as run:
             run.serve(200_000, 200)
             run.rescale(configuration())
-            return run.serve(200_000, 20).read[-1]
+            return run.serve(200_000, 25).read[-1]
 
     assert first_reads(warm) == pytest.approx(5 * 100_000, rel=0.01)
     assert first_reads(cold) < 0.7 * 5 * 100_000
@@ -172,3 +172,27 @@ def test_nothing_is_lost_or_made_twice(chain, kept, steps, seed):
                 assert arrived == pytest.approx(read + served.lag[-1], rel=1e-9, abs=1e-6)
                 in_panes, live = records_held(run)
                 assert kept == "for ever" or in_panes == pytest.approx(live, rel=1e-6, abs=1e-3)
+
+
+def test_windows_end_by_the_time_of_arrival(chain):
+    """Of 10 s, 20 s of which are read late, each window holds what arrived in its 10 s, and fires as that is read."""
+    job = chain({"name": "count", "cpu_s": 1e-6, "into": "hash", "window": {"kind": "tumbling", "length_s": 10}})
+    physics = QUICK.model_copy(update={"rescaling": Rescaling(restart_s=20)})
+    with deploy(job, physics=physics) as run:
+        before = run.serve(10_000, 20).activity["count"].records_out
+        run.rescale(configuration())
+        assert run.serve(10_000, 20).activity == {}
+        caught_up = run.serve(10_000, 5)
+        fired = caught_up.activity["count"].records_out
+        assert caught_up.lag[-1] == 0 and before.sum() == pytest.approx(100_000, rel=0.02)
+        assert fired.sum() == pytest.approx(300_000, rel=0.02)
+        assert run.serve(10_000, 5).activity["count"].records_out.sum() == 0
+
+
+def test_silence_ends_no_window(chain):
+    """Without records no watermark comes: the last window waits until they come again."""
+    job = chain({"name": "count", "cpu_s": 1e-6, "into": "hash", "window": {"kind": "tumbling", "length_s": 10}})
+    with deploy(job) as run:
+        run.serve(10_000, 15)
+        assert run.serve(0, 60).activity["count"].records_out.sum() == 0
+        assert run.serve(10_000, 5).activity["count"].records_out.sum() == pytest.approx(50_000, rel=0.03)
