@@ -4,6 +4,9 @@ Thresholds depend on the tasks and on the workers, but hardly on the rate: a hig
 L_max by one factor, and the cost (CAPSys Eq. 4) stays. Only which dimensions can become a bottleneck depends on it. So a
 table holds, for one job with its unit costs on one cluster, a row for each combination of parallelism, memory and these
 dimensions, and serves every rate that comes down to it.
+
+A table is a folder with a file for each row, named by its key. So writers need no lock, which object stores do not have:
+each adds files of its own, and two that tune the same scaling write the same row. A replan reads its row alone.
 """
 
 import json
@@ -22,7 +25,7 @@ from models.schema import Format, NonNegative, Positive, PositiveInt
 from pipelines.digests import digest
 from pipelines.knowledge import Knowledge
 from pipelines.scaling import Scaling
-from pipelines.workspace import Damaged, Workspace
+from pipelines.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "thresholds"
 VERSION: Final = "2"
@@ -68,11 +71,11 @@ SCHEMA: Final = pa.schema(
         ("digest", pa.string()),
     ]
 )
-"""Of the file; parallelism, placement and tuning are JSON, the digest is that of the rest of the row."""
+"""Of each file; parallelism, placement and tuning are JSON, the digest is that of the rest of the row."""
 
 
 def table_key(knowledge: Knowledge, cluster: Cluster) -> str:
-    """Workspace key of the table: the job, and a digest of all that its rows depend on beside the scaling."""
+    """Workspace key of the table's folder: the job, and a digest of all that its rows depend on beside the scaling."""
     made_from = {
         "version": VERSION,
         "job": knowledge.job,
@@ -80,7 +83,7 @@ def table_key(knowledge: Knowledge, cluster: Cluster) -> str:
         "unit_costs": dict(knowledge.unit_costs),
         "records_in_per_source_record": dict(knowledge.records_in_per_source_record),
     }
-    return f"{FOLDER}/{knowledge.job.name}/{digest(made_from)[:16]}.parquet"
+    return f"{FOLDER}/{knowledge.job.name}/{digest(made_from)[:16]}"
 
 
 def scaling_key(scaling: Scaling, cluster: Cluster) -> str:
@@ -90,23 +93,22 @@ def scaling_key(scaling: Scaling, cluster: Cluster) -> str:
     return digest({**tasks, "left_out": sorted(idle_dimensions(scaling.dataflow, cluster))})
 
 
-def read_rows(workspace: Workspace, key: str) -> dict[str, ThresholdRow]:
+def read_rows(workspace: Workspace, table: str) -> dict[str, ThresholdRow]:
     """The rows of a table by their keys; none where there is no table. A damaged row is told in the log, and left out."""
-    if not workspace.exists(key):
-        return {}
-    try:
-        rows = workspace.read_table(key).to_pylist()
-    except Damaged as error:
-        _logger.warning("%s; its thresholds are tuned again", error)
-        return {}
-    read = (_from_file(row, workspace.uri(key)) for row in rows)
+    read = (_read_row(workspace, key) for key in workspace.list(table))
     return {row.key: row for row in read if row is not None}
 
 
-def write_rows(workspace: Workspace, key: str, rows: Iterable[ThresholdRow]) -> None:
-    """Write or replace a table, atomically; rows by rate."""
-    ordered = sorted(rows, key=lambda row: (row.rate, row.key))
-    workspace.write_table(key, pa.Table.from_pylist([_to_file(row) for row in ordered], schema=SCHEMA))
+def add_rows(workspace: Workspace, table: str, rows: Iterable[ThresholdRow]) -> None:
+    """Add rows to a table, each atomically; others may do so at the same time.
+
+    A row takes the place of the one with its key, except that one without thresholds leaves those there are.
+    """
+    for row in rows:
+        key = _row_key(table, row.key)
+        if row.thresholds is None and (there := _read_row(workspace, key)) and there.thresholds is not None:
+            continue
+        workspace.write_table(key, pa.Table.from_pylist([_to_file(row)], schema=SCHEMA))
 
 
 def stored_tuning(workspace: Workspace, knowledge: Knowledge, scaling: Scaling, cluster: Cluster) -> Tuning | None:
@@ -114,10 +116,30 @@ def stored_tuning(workspace: Workspace, knowledge: Knowledge, scaling: Scaling, 
 
     The loads that a tuning states of what it left out are those at the scaling's own rate.
     """
-    row = read_rows(workspace, table_key(knowledge, cluster)).get(scaling_key(scaling, cluster))
+    row = _read_row(workspace, _row_key(table_key(knowledge, cluster), scaling_key(scaling, cluster)))
     if row is None or row.tuning is None:
         return None
     return row.tuning.model_copy(update={"left_out": idle_dimensions(scaling.dataflow, cluster)})
+
+
+def _row_key(table: str, row: str) -> str:
+    return f"{table}/{row}.parquet"
+
+
+def _read_row(workspace: Workspace, key: str) -> ThresholdRow | None:
+    try:
+        rows = workspace.read_table(key).to_pylist()
+    except Missing:
+        return None
+    except Damaged as error:
+        _logger.warning("%s; its thresholds are tuned again", error)
+        return None
+    if len(rows) != 1:
+        _logger.warning(
+            "%s holds %d rows instead of one; its thresholds are tuned again", workspace.uri(key), len(rows)
+        )
+        return None
+    return _from_file(rows[0], workspace.uri(key))
 
 
 def _to_file(row: ThresholdRow) -> dict[str, Any]:
@@ -152,5 +174,5 @@ def _from_file(row: Mapping[str, Any], origin: str) -> ThresholdRow | None:
             tuning=tuning,
         )
     except (ValidationError, ValueError, TypeError, KeyError) as error:
-        _logger.warning("a row of %s is damaged (%s); its thresholds are tuned again", origin, str(error)[:200])
+        _logger.warning("%s is damaged (%s); its thresholds are tuned again", origin, str(error)[:200])
         return None

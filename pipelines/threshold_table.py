@@ -23,12 +23,12 @@ from pipelines.plan_store import PlanStore
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.scaling import Scaling, scale
-from pipelines.threshold_store import ThresholdRow, read_rows, scaling_key, table_key, write_rows
+from pipelines.threshold_store import ThresholdRow, add_rows, read_rows, scaling_key, table_key
 from pipelines.workspace import Workspace
 
 MOST_RATES: Final = 2000
 ROWS_PER_CORE: Final = 4
-"""Rows that are tuned between two writes of the table, for each core: what a killed run may lose."""
+"""Rows that are tuned before they are written, for each core: what a killed run may lose."""
 SETTLED: Final = ("optimal", "feasible", "infeasible")
 """Rows with another status are tuned again."""
 
@@ -71,7 +71,7 @@ class ThresholdTable(Format):
 
     job: str
     uri: str
-    rows: tuple[ThresholdRow, ...] = Field(description="Of the rates asked for, by rate; the file may hold more.")
+    rows: tuple[ThresholdRow, ...] = Field(description="Of the rates asked for, by rate; the table may hold more.")
     unreachable: tuple[Unreachable, ...] = Field((), description="Rates that are out of reach, by rate.")
     tuned: int = Field(ge=0, description="Rows that were tuned now; the others were there.")
     seconds: NonNegative
@@ -164,9 +164,7 @@ def _tune(
     for part in progress.track(parts, "tuning scalings"):
         dataflows = {name: scalings[name].dataflow for name in part}
         tuned = tune_scalings(spark, cluster, dataflows, seed=request.seed, time_limit_s=request.time_limit_s)
-        rows = _rows(tuned, scalings)
-        # Read anew: somebody else may have added rows meanwhile.
-        write_rows(workspace, key, {**read_rows(workspace, key), **{row.key: row for row in rows}}.values())
+        add_rows(workspace, key, _rows(tuned, scalings))
 
 
 def _rows(tuned: pa.Table, scalings: dict[str, Scaling]) -> list[ThresholdRow]:

@@ -138,12 +138,13 @@ def test_a_threshold_table_is_made_by_hand_and_a_second_time_tunes_nothing(
     asked = {"job": JOB, "rate": SMALL["rate"], "lowest": 0.9, "highest": 1.1}
     made = run_dag("threshold_table", **asked)
     assert made.state == DagRunState.SUCCESS
-    (table,) = workspace_folder.glob(f"thresholds/{JOB}/*.parquet")
+    (table,) = workspace_folder.glob(f"thresholds/{JOB}/*")
     uri = f"file://{table}"
     assert _asset_events(made) == {"sluice-thresholds": {"job": JOB, "uri": uri}}
-    before = table.stat().st_mtime_ns
+    before = {row.name: row.stat().st_mtime_ns for row in table.iterdir()}
+    assert before
     assert run_dag("threshold_table", **asked).state == DagRunState.SUCCESS
-    assert table.stat().st_mtime_ns == before
+    assert {row.name: row.stat().st_mtime_ns for row in table.iterdir()} == before
 
 
 def test_a_threshold_table_without_a_job_fails_at_once(run_dag: Callable[..., Any]) -> None:
@@ -152,19 +153,28 @@ def test_a_threshold_table_without_a_job_fails_at_once(run_dag: Callable[..., An
     assert _states(failed)["jobs"] == TaskInstanceState.FAILED
 
 
-def test_an_asset_event_makes_the_scheduler_replan(planned: Any, running_airflow: Any, store: PlanStore) -> None:
+def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_thresholds(
+    planned: Any, running_airflow: Any, store: PlanStore, workspace_folder: Path
+) -> None:
     airflow, before, rate = running_airflow, store.versions(JOB), 3 * SMALL["rate"]
-    airflow.wait_for(lambda: airflow.call("GET", "/api/v2/dags/replan"))
-    airflow.call("PATCH", "/api/v2/dags/replan", {"is_paused": False})
+
+    def finished(dag: str) -> Any:
+        runs = airflow.call("GET", f"/api/v2/dags/{dag}/dagRuns")["dag_runs"]
+        return [run for run in runs if run["state"] in ("success", "failed")]
+
+    for dag in ("replan", "threshold_table"):
+        airflow.wait_for(lambda dag=dag: airflow.call("GET", f"/api/v2/dags/{dag}"))
+        airflow.call("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
     assets = airflow.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
     event = {"asset_id": assets[0]["id"], "extra": {"job": JOB, "rate": rate}}
     airflow.call("POST", "/api/v2/assets/events", event)
-
-    def finished() -> Any:
-        runs = airflow.call("GET", "/api/v2/dags/replan/dagRuns")["dag_runs"]
-        return [run for run in runs if run["state"] in ("success", "failed")]
-
-    (run,) = airflow.wait_for(finished)
+    (run,) = airflow.wait_for(lambda: finished("replan"))
     assert (run["state"], run["run_type"]) == ("success", "asset_triggered")
     assert store.versions(JOB) == [*before, before[-1] + 1]
     assert store.current(JOB).target_rate == rate
+
+    (run,) = airflow.wait_for(lambda: finished("threshold_table"))
+    assert (run["state"], run["run_type"]) == ("success", "asset_triggered")
+    workspace = Workspace(workspace_folder)
+    rates = [workspace.read_table(row)["rate"][0].as_py() for row in workspace.list(f"thresholds/{JOB}")]
+    assert max(rates) > 1.5 * rate

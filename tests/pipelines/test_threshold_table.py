@@ -1,11 +1,15 @@
 """Threshold tables: which scalings they hold, what a replan finds in them, and what damage or a kill costs."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -26,7 +30,7 @@ from pipelines.replan import replan
 from pipelines.run import PipelineRun, PlanRequest
 from pipelines.scaling import Scaling, scale
 from pipelines.stages import run_all
-from pipelines.threshold_store import ThresholdRow, read_rows, scaling_key, stored_tuning, table_key, write_rows
+from pipelines.threshold_store import ThresholdRow, add_rows, read_rows, scaling_key, stored_tuning, table_key
 from pipelines.threshold_table import ThresholdRequest, make_table, threshold_table
 from pipelines.tuning import FROM_TABLE, tuned_scaling
 from pipelines.workspace import Workspace
@@ -147,15 +151,55 @@ def test_rows_come_back_as_they_were_kept(asked: Asked, tmp_path: Path) -> None:
         seconds=0,
     )
     rows = {row.key: row for row in (asked.row(RATE), without)}
-    write_rows(workspace, "thresholds/q5/t.parquet", rows.values())
-    assert read_rows(workspace, "thresholds/q5/t.parquet") == rows
-    assert read_rows(workspace, "thresholds/q5/none.parquet") == {}
+    add_rows(workspace, "thresholds/q5/t", rows.values())
+    assert read_rows(workspace, "thresholds/q5/t") == rows
+    assert read_rows(workspace, "thresholds/q5/none") == {}
+
+
+def row(key: str, **fields: Any) -> ThresholdRow:
+    """A row without a tuning."""
+    given = {"rate": 2.0, "parallelism": {"a": 3}, "memory_mb": 0, "total_slots": 3, "status": "failed", "seconds": 0}
+    return ThresholdRow(**(given | {"key": key} | fields))
+
+
+WRITER = """
+import sys
+from pipelines.threshold_store import ThresholdRow, add_rows
+from pipelines.workspace import Workspace
+print("ready", flush=True)
+for line in sys.stdin:
+    add_rows(Workspace(sys.argv[1]), "thresholds/q5/t", [ThresholdRow.model_validate_json(line)])
+"""
+
+
+def test_of_two_writers_at_once_neither_loses_a_row(tmp_path: Path) -> None:
+    """Two processes add 30 rows each, ten of them the same ones, and start together."""
+    keys = [f"r{number:02d}" for number in range(50)]
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    writers = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) for _ in range(2)]
+    assert [writer.stdout.readline() for writer in writers if writer.stdout] == ["ready\n"] * 2
+    for writer, own in zip(writers, (keys[:30], keys[:19:-1]), strict=True):
+        assert writer.stdin is not None
+        writer.stdin.write("\n".join(row(key).model_dump_json(by_alias=True) for key in own))
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=60)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert sorted(read_rows(Workspace(tmp_path), "thresholds/q5/t")) == keys
+
+
+def test_a_row_without_thresholds_leaves_those_there_are(asked: Asked, tmp_path: Path) -> None:
+    workspace, tuned = Workspace(tmp_path), asked.row(RATE)
+    add_rows(workspace, "thresholds/q5/t", [row(tuned.key)])
+    add_rows(workspace, "thresholds/q5/t", [tuned])
+    add_rows(workspace, "thresholds/q5/t", [row(tuned.key)])
+    assert read_rows(workspace, "thresholds/q5/t") == {tuned.key: tuned}
 
 
 @pytest.mark.usefixtures("no_table")
 def test_a_scaling_that_is_in_the_table_is_not_searched_for(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     row = asked.row(RATE)
-    write_rows(asked.workspace, asked.key, [row])
+    add_rows(asked.workspace, asked.key, [row])
 
     def search(*_: object, **__: object) -> None:
         raise AssertionError("it searched")
@@ -195,7 +239,7 @@ def test_a_rate_at_which_another_dimension_can_be_short_has_a_row_of_its_own(ask
 @pytest.mark.usefixtures("no_table")
 def test_a_replan_takes_its_placement_from_the_table(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     rate = 0.9 * RATE
-    write_rows(asked.workspace, asked.key, [asked.row(rate)])
+    add_rows(asked.workspace, asked.key, [asked.row(rate)])
     monkeypatch.setattr(pipelines.tuning, "tune_thresholds", None)  # to tune would fail
     replanned = replan(asked.workspace, "nexmark-q5", rate)
     assert (replanned.is_new, replanned.plan.target_rate) == (True, rate)
@@ -204,7 +248,7 @@ def test_a_replan_takes_its_placement_from_the_table(asked: Asked, monkeypatch: 
 
 @pytest.mark.usefixtures("no_table")
 def test_another_cluster_or_another_cost_has_a_table_of_its_own(asked: Asked) -> None:
-    write_rows(asked.workspace, asked.key, [asked.row(RATE)])
+    add_rows(asked.workspace, asked.key, [asked.row(RATE)])
     knowledge, scaling = asked.knowledge, asked.scaling(RATE)
     assert stored_tuning(asked.workspace, knowledge, scaling, asked.cluster) is not None
     smaller = asked.cluster.model_copy(update={"workers": asked.cluster.workers[:-1]})
@@ -216,15 +260,19 @@ def test_another_cluster_or_another_cost_has_a_table_of_its_own(asked: Asked) ->
 @pytest.mark.usefixtures("no_table")
 def test_damage_is_told_and_costs_the_row_only(asked: Asked, caplog: pytest.LogCaptureFixture) -> None:
     rows = [asked.row(RATE), asked.row(0.8 * RATE)]
-    write_rows(asked.workspace, asked.key, rows)
-    table = asked.workspace.read_table(asked.key)
-    changed = [row | {"cpu": 0.0} if row["key"] == rows[0].key else row for row in table.to_pylist()]
-    asked.workspace.write_table(asked.key, type(table).from_pylist(changed, schema=table.schema))
+    add_rows(asked.workspace, asked.key, rows)
+    first, second = (f"{asked.key}/{of.key}.parquet" for of in rows)
+    table = asked.workspace.read_table(first)
+    changed = [of | {"cpu": 0.0} for of in table.to_pylist()]
+    asked.workspace.write_table(first, type(table).from_pylist(changed, schema=table.schema))
     assert list(read_rows(asked.workspace, asked.key)) == [rows[1].key]
     assert "does not match its content" in caplog.text
-    asked.workspace.write_bytes(asked.key, b"PAR1, but nothing else")
+    asked.workspace.write_bytes(second, b"PAR1, but nothing else")
     assert read_rows(asked.workspace, asked.key) == {}
     assert "is damaged" in caplog.text
+    asked.workspace.write_table(second, pa.concat_tables([table, table]))
+    assert read_rows(asked.workspace, asked.key) == {}
+    assert "2 rows instead of one" in caplog.text
 
 
 def test_a_job_without_a_plan_has_no_table(tmp_path: Path) -> None:
@@ -238,6 +286,9 @@ NEAR = ThresholdRequest(rate=RATE, lowest=0.8, highest=1.1)
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_table")
 def test_the_table_holds_each_scaling_once_and_grows_by_what_is_missing(asked: Asked) -> None:
+    def written() -> dict[str, bytes]:
+        return {key: asked.workspace.read_bytes(key) for key in asked.workspace.list(asked.key)}
+
     made = make_table(asked.workspace, "nexmark-q5", NEAR)
     assert made.tuned == len(made.rows) == 4
     assert [row.rate for row in made.rows] == pytest.approx([0.8 * RATE, 0.9 * RATE, RATE, 1.1 * RATE])
@@ -249,10 +300,10 @@ def test_the_table_holds_each_scaling_once_and_grows_by_what_is_missing(asked: A
         assert row.seconds > 0
     assert made.uri == asked.workspace.uri(asked.key)
 
-    before = asked.workspace.read_bytes(asked.key)
+    before = written()
     again = make_table(asked.workspace, "nexmark-q5", NEAR)
     assert (again.tuned, again.rows) == (0, made.rows)
-    assert asked.workspace.read_bytes(asked.key) == before
+    assert written() == before
 
     wider = make_table(asked.workspace, "nexmark-q5", NEAR.model_copy(update={"lowest": 0.7}))
     assert wider.tuned == 1
@@ -294,7 +345,7 @@ def test_rates_out_of_reach_are_told(asked: Asked) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_table")
-def test_others_can_read_the_file(asked: Asked) -> None:
+def test_others_can_read_the_files(asked: Asked) -> None:
     uri = threshold_table(asked.workspace, "nexmark-q5", ThresholdRequest(lowest=1, highest=1))
     (row,) = pq.read_table(uri.removeprefix("file://")).to_pylist()
     assert {"status", "cpu", "io", "net", "placement", "seconds"} <= row.keys()

@@ -26,7 +26,7 @@ def test_people_get_a_table_and_machines_one_document(
     made = json.loads(out)
     assert (made["job"], made["tuned"], len(made["rows"])) == ("nexmark-q5", 0, 3)
     assert set(made["rows"][0]["thresholds"]) == {"cpu", "io", "net"}
-    assert Path(made["uri"].removeprefix("file://")).is_file()
+    assert Path(made["uri"].removeprefix("file://")).is_dir()
     assert "0 tuned now" in err
 
 
