@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from models.errors import Infeasible, InvalidInput, SluiceError
+from pipelines.cli.commands import register
 
 app = typer.Typer(
     name="sluice",
@@ -19,6 +20,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def _sluice() -> None:
+    # Without this, typer takes an app with one command for that command.
+    ...
+
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_STOPPED = 1, 2, 3, 130
 
@@ -30,8 +38,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors are one message on standard error, never a traceback."""
-    from pipelines.cli import commands  # noqa: F401  (registers the commands on `app`)
-
+    register(arguments)
     stderr = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         app(args=arguments, prog_name="sluice")

@@ -8,16 +8,32 @@ from pathlib import Path
 import pytest
 import typer
 
-import pipelines.cli.commands  # noqa: F401  (registers the real commands before a test puts another app in place)
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines import cli
 from pipelines.cli import run
+from pipelines.cli.commands import MODULES, register
 
+register([])  # the real commands, before a test puts another app in place
 SLUICE = Path(sys.executable).with_name("sluice")
 
 
 def sluice(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SLUICE, *arguments], capture_output=True, text=True, cwd=folder, timeout=120)
+
+
+def test_every_command_is_found_in_its_module() -> None:
+    group = typer.main.get_command(cli.app)
+    registered = {name: command.callback.__module__ for name, command in group.commands.items() if command.callback}
+    registered |= {name: f"pipelines.cli.{name}" for name in group.commands if name not in registered}
+    assert registered == {
+        command: f"pipelines.cli.{module}" for module, commands in MODULES.items() for command in commands
+    }
+
+
+def test_a_command_does_not_wait_for_the_imports_of_others(tmp_path: Path) -> None:
+    loaded = "import sys; from pipelines.cli import run; run(['jobs']); print({'numba', 'scipy'} & sys.modules.keys())"
+    listed = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert listed.stdout.endswith("set()\n")
 
 
 @pytest.fixture
