@@ -4,11 +4,13 @@ Rulings, where the paper leaves room:
 
 - Warm-up also follows the first deployment (Figure 7: with 30 s of it and an interval of 10 s, the first decision falls
   at 40 s). An interval belongs to it if it begins less than `warm_up_intervals` x `policy_interval_s` after the job ran.
+  The paper's 30 s (sections 5.3, 5.4) are for JVMs that stay up; the default of 2 minutes is for ones that start anew.
 - Once the model asks for no operator to grow and a source still reads less than its target, every operator gets
   ceil(target / read x tasks of the model) tasks: "the ratio between the currently achieved rate and the target rate".
-  That factor is kept while the target stays about the same; without it the next decision would take the tasks away.
-- A decision is minor if no operator grows and none shrinks by more than `minor_change_tasks`: leaving out tasks that the
-  sources need would leave the job behind for good.
+  That factor is kept while the target stays about the same; without it the next decision would take the tasks away. It
+  adds none while the sources reach their target.
+- A decision is minor if no operator grows and none shrinks by more than `minor_change_tasks`, each as many tasks as the
+  factor makes of one: leaving out tasks that the sources need would leave the job behind for good.
 - A scale-down that turns out too small is refined by the model, which by its Property 2 errs on the safe side. Only a
   scale-up after which the sources read less is rolled back. Then, or after `max_futile_decisions` scale-ups in a row that
   left the target missed and brought next to nothing, DS2 decides no more until the target rate changes.
@@ -23,12 +25,13 @@ from pydantic import Field
 
 from models.metrics import SAMPLE_INTERVAL_S
 from models.scaling.change import changes_in_words, runs_already, runs_now
-from models.scaling.ds2 import at_most, ds2
+from models.scaling.ds2 import at_most, ds2, round_up
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
 from models.scaling.throughput import Throughput, throughput
 from models.schema import Format, NonNegative, PositiveInt, Ratio
 from models.wording import amount
+from models.wording import tasks as task_count
 
 
 class Ds2Settings(Format):
@@ -37,7 +40,7 @@ class Ds2Settings(Format):
     policy_interval_s: float = Field(
         30.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Policy interval: how often the policy is invoked, s."
     )
-    warm_up_intervals: int = Field(1, ge=0, description="Warm-up time: intervals ignored after a start.")
+    warm_up_intervals: int = Field(4, ge=0, description="Warm-up time: intervals ignored after a start.")
     activation_intervals: PositiveInt = Field(1, description="Activation time: consecutive decisions considered.")
     activation: Literal["max", "median"] = Field("max", description="What is made of them, operator by operator.")
     target_rate_ratio: float = Field(
@@ -157,16 +160,18 @@ class Ds2:
     def _correct(self, decision: Decision, rates: Rates, now: Throughput) -> tuple[Decision, _Correction | None]:
         """The decision with the tasks that the true rates don't account for."""
         known = self._correction.factor if self._correction else 1.0
+        if not self._misses(now):
+            return _scaled(decision, rates, known, only_keep=True), self._correction
         corrected = _scaled(decision, rates, known)
-        grows = any(tasks > rates.operators[name].parallelism for name, tasks in corrected.parallelism.items())
-        if grows or not self._misses(now):
+        if any(tasks > rates.operators[name].parallelism for name, tasks in corrected.parallelism.items()):
             return corrected, self._correction
         factor = known * now.ratio
         return _scaled(decision, rates, factor), _Correction(factor, now.target)
 
     def _is_minor(self, decision: Decision, rates: Rates) -> bool:
         lost = [rates.operators[name].parallelism - tasks for name, tasks in decision.parallelism.items()]
-        return min(lost) >= 0 and max(lost) <= self._settings.minor_change_tasks
+        factor = self._correction.factor if self._correction else 1.0
+        return min(lost) >= 0 and max(lost) <= round_up(factor) * self._settings.minor_change_tasks
 
     def _rests(self, decision: Decision, rates: Rates, now: Throughput) -> str:
         keeps_up = f"the sources are to read {amount(now.target)} records/s and read {amount(now.achieved)}"
@@ -188,21 +193,27 @@ class Ds2:
         )
 
 
-def _scaled(decision: Decision, rates: Rates, factor: float) -> Decision:
-    """Every operator that the model gave a number of tasks gets `factor` times as many."""
+def _scaled(decision: Decision, rates: Rates, factor: float, only_keep: bool = False) -> Decision:
+    """Every operator that the model gave a number of tasks gets `factor` times as many.
+
+    Args:
+        decision: of the model.
+        rates: that it was made from.
+        factor: 1 or more.
+        only_keep: tasks that run are kept for the factor's sake, but none added.
+    """
     if factor == 1.0:
         return decision
-    tasks = {
-        name: at_most(tasks * factor, rates.operators[name]) if name in decision.exact else tasks
-        for name, tasks in decision.parallelism.items()
-    }
-    reasons = {
-        name: f"{reason}; times {factor:.3g} for what true rates miss: {tasks[name]}"
-        if name in decision.exact
-        else reason
-        for name, reason in decision.reasons.items()
-    }
-    return decision.model_copy(update={"parallelism": tasks, "reasons": reasons})
+    parallelism, reasons = dict(decision.parallelism), dict(decision.reasons)
+    for name in decision.exact:
+        asked, metrics = parallelism[name], rates.operators[name]
+        tasks = at_most(asked * factor, metrics)
+        if only_keep:
+            tasks = max(asked, min(tasks, metrics.parallelism))
+        if tasks != asked:
+            parallelism[name] = tasks
+            reasons[name] += f"; {factor:.3g} times that for what true rates miss: {task_count(tasks)}"
+    return decision.model_copy(update={"parallelism": parallelism, "reasons": reasons})
 
 
 def _combined(decisions: deque[Decision], by: Literal["max", "median"]) -> Decision:

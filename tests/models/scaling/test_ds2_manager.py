@@ -50,6 +50,13 @@ class Clock:
         return self.policy.observe(self.facts)
 
 
+def test_the_defaults_are_a_decision_in_30_s_after_2_minutes_of_warm_up():
+    policy = Ds2(Ds2Settings())
+    assert policy.interval_s == 30.0
+    answers = [policy.observe(Facts(t, 30.0, single(1, 500, 100))).deploy for t in (30.0, 60.0, 90.0, 120.0, 150.0)]
+    assert [answer is None for answer in answers] == [True, True, True, True, False]
+
+
 def test_heron_word_count_is_right_in_one_step():
     """Section 5.2: 60 s interval, no warm-up, activation after one interval, ratio 1.0; 10 and 20 tasks."""
     clock = Clock(policy_interval_s=60, target_rate_ratio=1.0)
@@ -144,10 +151,12 @@ def test_overheads_that_true_rates_miss_are_corrected_and_remembered():
     assert tasks_of(corrected) == {"map": 13}
     assert "1.25 times what true rates ask for" in corrected.reason
     assert corrected.deploy is not None
-    assert corrected.deploy.reasons["map"].endswith("as now; times 1.25 for what true rates miss: 13")
+    assert corrected.deploy.reasons["map"].endswith("as now; 1.25 times that for what true rates miss: 13 tasks")
     # The model alone would go back to 10 now.
     assert clock.observe(single(13, 1000, 1000), rescaled=15).deploy is None
-    assert clock.observe(single(13, 1050, 1050)).deploy is not None, "11 x 1.25 = 13.75, so 14"
+    # 11 x 1.25 = 13.75, but 13 are enough; they no longer are when less is read than asked for.
+    assert clock.observe(single(13, 1050, 1050)).deploy is None
+    assert tasks_of(clock.observe(single(13, 1050, 1020))) == {"map": 14}
     # A different rate is another matter: 5 tasks by the model, and no correction unless it is short again.
     assert tasks_of(clock.observe(single(13, 500, 500))) == {"map": 5}
 
@@ -251,3 +260,12 @@ def test_the_rate_that_a_source_achieves_must_be_known():
     unknown = rates.operators | {"source": OperatorMetrics(parallelism=1)}
     with pytest.raises(InvalidInput, match="source 'source' has no observed_output_rate, which is compared with its"):
         Clock().observe(rates.model_copy(update={"operators": unknown}))
+
+
+def test_what_a_task_of_the_model_needs_is_minor_too():
+    """With a factor of 2, one task less in the model is two less that run."""
+    clock = Clock()
+    assert tasks_of(clock.observe(single(10, 1000, 500))) == {"map": 20}
+    assert clock.observe(single(20, 940, 940), rescaled=15).deploy is None, "10 x 2 = 20"
+    assert clock.observe(single(20, 900, 900)).deploy is None, "9 x 2 = 18, two less"
+    assert tasks_of(clock.observe(single(20, 900, 900, task_rate=112.5))) == {"map": 16}
