@@ -50,15 +50,23 @@ class _Targets:
     outside_band: Sequence[bool]
 
     def reason(self, i: int, after: int) -> str:
-        now = self.current[i]
-        change = f"so {tasks(after)}, as now" if after == now else f"so {tasks(after)}, instead of {now}"
+        now, exact = self.current[i], self.exact[i]
+        change = self._change(now, self.tasks[i], after)
         if math.isinf(self.true_rate[i]):
             return f"nothing was read, {change}"
+        fitted = "" if math.ceil(exact) == self.tasks[i] else f", fitted to its limits {self.tasks[i]}"
         return (
             f"{amount(self.target_rate[i])} records/s come in, which calls for a capacity of "
             f"{amount(self.wanted_capacity[i])}, and {tasks(now)} can do {amount(self.true_rate[i])}: "
-            f"{self.exact[i]:,.6g}, {change}"
+            f"{exact:,.6g}{fitted}, {change}"
         )
+
+    @staticmethod
+    def _change(now: int, wanted: int, after: int) -> str:
+        if after == now:
+            return f"so {tasks(now)}, as now" if wanted == now else f"but {tasks(now)}, as now, until it is due"
+        most = "" if wanted == after else " as the most that was wanted while it waited"
+        return f"so {tasks(after)}{most}, instead of {now}"
 
 
 @dataclass(frozen=True)
@@ -176,35 +184,37 @@ class FlinkAutoscaler:
             i for i, (now, after) in enumerate(zip(targets.current, targets.tasks, strict=True)) if now != after
         ]
         self._delayed.keep({targets.names[i] for i in changing if targets.tasks[i] < targets.current[i]})
-        changes: dict[int, Wanted] = {}
-        held: list[str] = []
-        for i in changing:
-            change, why_not = self._change(targets, i, facts.time_s)
-            if change is None:
-                held.append(f"{targets.names[i]} {why_not}")
-            else:
-                changes[i] = change
+        due = {i: self._due(targets, i, facts.time_s) for i in changing}
+        changes = {i: change for i, change in due.items() if change is not None}
         if any(change.outside_band for change in changes.values()):
             return self._deploy(facts, targets, changes)
-        content = "every operator is within its utilisation band"
-        if held:
-            content = held[0] + (f", and {len(held) - 1} more operators wait" if len(held) > 1 else "")
+        content = self._held(targets, [i for i in changing if i not in changes])
         backlog = "; a backlog is being processed" if evaluated.processing_backlog else ""
         return Recommendation(None, f"The autoscaler leaves the job as it is: {content}{backlog}.")
 
-    def _change(self, targets: _Targets, i: int, now_s: float) -> tuple[Wanted | None, str]:
-        """What to do now with an operator that should change; or None and why."""
+    def _due(self, targets: _Targets, i: int, now_s: float) -> Wanted | None:
+        """What to do now with an operator that should change; None to leave it."""
         name, now, after = targets.names[i], targets.current[i], targets.tasks[i]
         wanted = Wanted(now_s, after, targets.outside_band[i])
         if after < now:
-            due = self._delayed.want(name, wanted)
-            return due, f"would do with {tasks(after)}, but has not for {self._settings.scale_down_interval_s:g} s"
+            return self._delayed.want(name, wanted)
         if self._settings.blocks_ineffective:
             earlier = self._history.of(name, now_s)
             last = earlier[-1] if earlier else None
             if is_ineffective(last, now, targets.true_rate[i], self._settings.effectiveness_threshold):
-                return None, f"should have {tasks(after)}, but its last scale-up brought next to nothing"
-        return wanted, ""
+                return None
+        return wanted
+
+    def _held(self, targets: _Targets, held: Sequence[int]) -> str:
+        """Why nothing is done, by the first of the operators that should change but may not."""
+        if not held:
+            return "every operator is within its utilisation band"
+        name, now, after = targets.names[held[0]], targets.current[held[0]], targets.tasks[held[0]]
+        more = f", and {len(held) - 1} more operators wait" if len(held) > 1 else ""
+        if after < now:
+            interval_s = self._settings.scale_down_interval_s
+            return f"{name} would do with {tasks(after)}, but has not for {interval_s:g} s{more}"
+        return f"{name} should have {tasks(after)}, but its last scale-up brought next to nothing{more}"
 
     def _deploy(self, facts: Facts, targets: _Targets, changes: dict[int, Wanted]) -> Recommendation:
         after = list(targets.current)

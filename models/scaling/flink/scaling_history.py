@@ -80,7 +80,7 @@ class ScalingHistory:
         return [observed_scalability(self.of(name, now_s), enough, lowest) for name in names]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """A scale-down that is wanted."""
 
