@@ -1,10 +1,8 @@
 """`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
 
-import json
 from typing import Annotated, Any
 
 import typer
-from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,6 +12,7 @@ from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, Standing
 from pipelines.arena.workloads import SEED
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.settings import settings_by_policy
 from pipelines.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.workspace import Workspace
@@ -61,7 +60,7 @@ def evaluate_policies(
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
         "policies": _names(policy, "--policy"),
-        "settings": parse_settings(settings or []),
+        "settings": settings_by_policy(settings or []),
         "cluster": cluster,
         "seed": seed,
         "seeds": seeds,
@@ -88,34 +87,6 @@ def _names(text: str, option: str) -> list[str]:
     if not all(names):
         raise InvalidInput(f"{option} must be names with commas between them, but got {text!r}")
     return names
-
-
-def parse_settings(texts: list[str]) -> dict[str, dict[str, JsonValue]]:
-    """`ds2.policy_interval_s=60` as settings by policy; values are JSON, or else text.
-
-    Raises:
-        InvalidInput: a part is missing, or a setting is given twice.
-    """
-    found: dict[str, dict[str, JsonValue]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        policy, dot, setting = name.partition(".")
-        if not (equals and dot and policy and setting):
-            raise InvalidInput(
-                f"--set must be POLICY.SETTING=VALUE, for example ds2.policy_interval_s=60, but got {text!r}"
-            )
-        if setting in found.setdefault(policy, {}):
-            raise InvalidInput(f"--set must name a setting once, but {name!r} stands twice")
-        found[policy][setting] = _value(value)
-    return found
-
-
-def _value(text: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        return text
-    return value
 
 
 def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:

@@ -1,35 +1,36 @@
 """`sluice scale`: one decision of a scaling policy."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from models.scaling.ds2 import ds2
+from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Decision
 from models.scaling.rates import Rates
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.cli.settings import policy_settings
 from pipelines.files import read_as
-
-
-class Policy(StrEnum):
-    DS2 = "ds2"
 
 
 @app.command()
 def scale(
     rates: Annotated[Path, typer.Argument(metavar="RATES", help="Edges, source rates and operators, YAML or JSON.")],
-    policy: Annotated[Policy, typer.Option(help="How to decide.")] = Policy.DS2,
+    policy: Annotated[str, typer.Option(metavar="P", help=f"How to decide: {', '.join(POLICIES)}.")] = "ds2",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help="A setting of the policy; repeatable.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide the parallelism of every operator from measured rates."""
+    """Decide the parallelism of every operator from measured rates, without history."""
+    decides = make_policy(policy, policy_settings(settings or []))
     read = read_as(rates, Rates)
-    decision = {Policy.DS2: ds2}[policy](read)
+    decision = decides.decide(read)
     if as_json:
-        print_json({"policy": policy.value, **decision.model_dump(mode="json")})
+        print_json({"policy": policy, **decision.model_dump(mode="json")})
     else:
         _print_decision(read, decision)
 
@@ -37,10 +38,16 @@ def scale(
 def _print_decision(rates: Rates, decision: Decision) -> None:
     table = Table(title="Decision")
     table.add_column("operator")
-    for heading in ("now", "tasks", "exact"):
+    for heading in ("now", "tasks", "exact", *(["MiB a task"] if decision.memory_mb else [])):
         table.add_column(heading, justify="right")
     table.add_column("why")
     for name, tasks in decision.parallelism.items():
-        exact = f"{decision.exact[name]:,.3f}" if name in decision.exact else "-"
-        table.add_row(name, str(rates.operators[name].parallelism), str(tasks), exact, decision.reasons[name])
+        row = [escape(name), str(rates.operators[name].parallelism), str(tasks), _amount(decision.exact.get(name), 3)]
+        if decision.memory_mb:
+            row.append(_amount(decision.memory_mb.get(name), 0))
+        table.add_row(*row, escape(decision.reasons[name]))
     console.print(table)
+
+
+def _amount(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.scaling.policies import POLICIES
 from pipelines.cli import EXIT_USAGE, run
 
 WORD_COUNT = {
@@ -36,12 +37,64 @@ def test_word_count_is_scaled_in_one_step(capsys, rates):
 def test_people_see_before_after_and_why(capsys, rates):
     assert run(["scale", str(rates)]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "flatmap" in line)
-    assert [cell.strip() for cell in row.split("│")][1:5] == ["flatmap", "1", "10", "10.000"]
+    assert [cell.strip() for cell in row.split("│")][1:6] == ["flatmap", "1", "10", "10.000", "64"]
 
 
 def test_a_policy_that_does_not_exist_is_refused(capsys, rates):
     assert run(["scale", "--policy", "guess", str(rates)]) == EXIT_USAGE
-    assert "'guess' is not one of 'ds2'" in capsys.readouterr().err
+    assert "there is no policy 'guess'; there are 'dhalion', 'ds2'" in capsys.readouterr().err
+
+
+def _measured(rates: Path) -> None:
+    """Add to the rates what policies that do not go by true rates decide by: all tasks wait half of the time."""
+    document = json.loads(rates.read_text())
+    shares = {"busyness": 0.5, "backpressure": 0.0, "idleness": 0.5, "input_queue_share": 0.1, "cpu_cores": 0.5}
+    for metrics in document["operators"].values():
+        metrics |= shares | {"observed_input_rate": 50000.0, "observed_output_rate": 50000.0}
+    document["operators"]["source"] = shares | {
+        "parallelism": 1,
+        "true_processing_rate": 2000000.0,
+        "true_output_rate": 2000000.0,
+        "observed_input_rate": 1000000.0,
+        "observed_output_rate": 1000000.0,
+        "lag_records": 0.0,
+        "lag_change_per_s": 0.0,
+    }
+    rates.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_decides_from_one_window(capsys, rates, policy):
+    _measured(rates)
+    assert run(["scale", "--policy", policy, str(rates), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["policy"] == policy
+    assert set(answer["parallelism"]) >= {"flatmap", "count"}
+    assert answer["exact"].keys() <= answer["parallelism"].keys() == answer["reasons"].keys()
+    assert run(["scale", "--policy", policy, str(rates)]) == 0
+
+
+def test_settings_change_a_decision(capsys, rates):
+    assert run(["scale", str(rates), "--set", "over_provisioning_factor=0.2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parallelism"] == {"flatmap": 12, "count": 24}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("factor", "--set must be SETTING=VALUE"),
+        ("factor=2", "policy 'ds2' has no setting 'factor'"),
+        ("over_provisioning_factor=much", "over_provisioning_factor"),
+    ],
+)
+def test_unusable_settings_are_refused(capsys, rates, text, message):
+    assert run(["scale", str(rates), "--set", text]) == EXIT_USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_policy_that_lacks_a_metric_says_which(capsys, rates):
+    assert run(["scale", "--policy", "hpa-cpu", str(rates)]) == EXIT_USAGE
+    assert "decides by 'cpu_cores', which is missing for 'flatmap'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

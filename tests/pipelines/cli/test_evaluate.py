@@ -1,0 +1,83 @@
+"""`sluice evaluate`, through the command's own entry point: short replays on the real simulator."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from models.errors import InvalidInput
+from pipelines.cli import EXIT_INFEASIBLE, EXIT_USAGE, run
+from pipelines.cli.settings import settings_by_policy
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path):
+    def call(*options: str, policy: str = "ds2", workload: str = "cosine") -> int:
+        given = ["--job", "nexmark-q1", "--workload", workload, "--policy", policy, "--minutes", "4"]
+        return run(["evaluate", *given, "--processes", "1", "--workspace", str(tmp_path / "workspace"), *options])
+
+    return call
+
+
+def test_people_see_who_served_best_and_why(capsys, evaluate):
+    assert evaluate(policy="ds2,hpa-cpu", workload="cosine,steps") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("nexmark-q1")] == ["nexmark-q1, cosine", "nexmark-q1, steps"]
+    first = next(line.split() for line in lines if line.startswith(" *"))
+    winner = next(line for line in lines if line.startswith("* "))
+    assert winner.startswith(f"* {first[1]}: it takes the fewest task-minutes of the 2 policies")
+    assert lines[-1].startswith("results of all replays: file:///")
+
+
+def test_machines_see_every_metric(capsys, evaluate):
+    assert evaluate("--seeds", "2", "--set", "ds2.over_provisioning_factor=0.2", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(cell["policy"], cell["seed"]) for cell in answer["cells"]] == [("ds2", 1066), ("ds2", 1067)]
+    (ranking,) = answer["rankings"]
+    assert (ranking["job"], ranking["workload"], ranking["winner"]) == ("nexmark-q1", "cosine", "ds2")
+    cell = answer["cells"][0]
+    assert 0.5 < cell["throughput_ratio"] <= 1
+    assert len(cell["rescale_log"]) == cell["rescales"] + cell["refusals"]
+    table = pq.read_table(answer["results"].removeprefix("file://"))
+    assert table["task_minutes"].to_pylist() == [cell["task_minutes"] for cell in answer["cells"]]
+
+
+def test_a_file_of_rates_is_replayed(capsys, evaluate, tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("time_s,rate\n0,1000\n30,2000\n")
+    assert evaluate("--json", workload=str(path)) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["workload"], cell["input_rate"]) == ("rates", 1500)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--policy", "guess"], EXIT_USAGE, "there is no policy 'guess'; there are"),
+        (["--policy", "ds2,"], EXIT_USAGE, "--policy must be names with commas between them"),
+        (["--workload", "sine"], EXIT_USAGE, "there is no workload 'sine'"),
+        (["--job", "nexmark-q99"], EXIT_USAGE, "no job 'nexmark-q99'"),
+        (["--cluster", "moon"], EXIT_USAGE, "no cluster 'moon'"),
+        (["--minutes", "0"], EXIT_USAGE, "minutes"),
+        (["--peak-rate", "-1"], EXIT_USAGE, "peak_rate"),
+        (["--set", "ds2"], EXIT_USAGE, "--set must be POLICY.SETTING=VALUE"),
+        (["--set", "flink.x=1"], EXIT_USAGE, "settings for 'flink', which is not among the policies"),
+        (["--placement", "anyhow"], EXIT_USAGE, "placement"),
+        (["--managed-memory", "9999"], EXIT_INFEASIBLE, "cannot start with 9999 MiB of managed memory"),
+    ],
+)
+def test_unusable_options_are_named(capsys, evaluate, options, code, message):
+    assert evaluate(*options) == code
+    captured = capsys.readouterr()
+    assert message in captured.err and "Traceback" not in captured.err and captured.out == ""
+
+
+def test_settings_are_json_or_text():
+    texts = ["ds2.activation=median", "ds2.policy_interval_s=60", "flink.job.autoscaler.utilization.target=0.6"]
+    assert settings_by_policy(texts) == {
+        "ds2": {"activation": "median", "policy_interval_s": 60},
+        "flink": {"job.autoscaler.utilization.target": 0.6},
+    }
+    with pytest.raises(InvalidInput, match="'a' stands twice"):
+        settings_by_policy(["ds2.a=1", "ds2.a=2"])
