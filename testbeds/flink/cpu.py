@@ -1,0 +1,82 @@
+"""CPU quotas of processes by control groups, version 1 or 2, where this process may write them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PERIOD_US: Final = 20_000
+"""Short, so that a process that has used its share stops for milliseconds, not for tenths of a second."""
+_MOUNTS: Final = Path("/proc/self/mounts")
+_OWN_GROUPS: Final = Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True)
+class CpuGroup:
+    """A control group made for one process."""
+
+    folder: Path
+    version: int
+
+    def add(self, pid: int) -> None:
+        """Move a process with all its threads into the group."""
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def limit(self, cores: float | None) -> None:
+        """Let the group use `cores` of CPU time per second; None: all there is."""
+        quota = None if cores is None else max(1000, round(cores * _PERIOD_US))
+        if self.version == 2:
+            (self.folder / "cpu.max").write_text(f"{'max' if quota is None else quota} {_PERIOD_US}")
+        else:
+            (self.folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+            (self.folder / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
+
+    def remove(self) -> None:
+        """Its processes must have ended; one that is gone already is no error."""
+        if self.folder.exists():
+            self.folder.rmdir()
+
+
+def new_cpu_group(name: str) -> CpuGroup | None:
+    """A group below that of this process; None where none can be written."""
+    for parent, version in _parents():
+        group = CpuGroup(parent / name, version)
+        try:
+            group.folder.mkdir()
+        except OSError:
+            continue
+        try:
+            group.limit(None)
+            return group
+        except OSError:
+            group.folder.rmdir()
+    return None
+
+
+def cpu_groups(prefix: str) -> Iterator[CpuGroup]:
+    """Groups whose name starts so, for removing those that a killed process left."""
+    for parent, version in _parents():
+        yield from (CpuGroup(path, version) for path in parent.glob(f"{prefix}*") if path.is_dir())
+
+
+def _parents() -> Iterator[tuple[Path, int]]:
+    own = {controllers: path for _, controllers, path in map(_split_group, _lines(_OWN_GROUPS))}
+    for line in _lines(_MOUNTS):
+        _, mount, kind, options, *_ = line.split()
+        if kind == "cgroup" and "cpu" in options.split(","):
+            ours = next((path for controllers, path in own.items() if "cpu" in controllers.split(",")), "/")
+            yield Path(mount) / ours.lstrip("/"), 1
+        elif kind == "cgroup2":
+            yield Path(mount) / own.get("", "/").lstrip("/"), 2
+
+
+def _split_group(line: str) -> tuple[str, str, str]:
+    number, controllers, path = line.split(":", 2)
+    return number, controllers, path
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,306 @@
+"""A Flink cluster as processes of this machine: started, watched, and never left behind."""
+
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+import yaml
+
+from models.errors import Infeasible, SluiceError
+from testbeds.flink.cache import cache_folder
+from testbeds.flink.cpu import CpuGroup, cpu_groups, new_cpu_group
+from testbeds.flink.distribution import Report, flink_home
+from testbeds.flink.jdk import find_jdk
+from testbeds.flink.kit import kit_jar
+from testbeds.flink.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
+from testbeds.flink.rest import FlinkRest, wait_for
+
+START_S: Final = 120.0
+_STOP_S: Final = 5.0
+_LOCAL: Final = "127.0.0.1"
+_MEMORY: Final = Path("/proc/meminfo")
+_JOB_MANAGER: Final = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_TASK_MANAGER: Final = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+
+
+@dataclass
+class _Process:
+    name: str
+    popen: subprocess.Popen[bytes]
+    log: Path
+    group: CpuGroup | None = None
+    cores: float | None = None
+
+
+class LocalCluster:
+    """A JobManager and TaskManagers on 127.0.0.1. The processes end with this one, even if that is killed.
+
+        with LocalCluster() as cluster:
+            cluster.ensure(profile)
+            cluster.rest.task_managers()
+
+    Its files (logs, state, checkpoints) lie in a folder of the user's cache, which is removed with it; what a killed
+    process left there is removed when the next cluster starts.
+    """
+
+    def __init__(self, report: Report = lambda what, share: None) -> None:
+        """
+        Raises:
+            SluiceError: there is no Java, or Flink could not be fetched.
+        """
+        self._jdk = find_jdk()
+        self._flink_home = flink_home(report)
+        self.kit = kit_jar(self._flink_home, self._jdk)
+        self._folder, self._owner = _own_folder()
+        self._processes: list[_Process] = []
+        self._profile: Profile | None = None
+        self._rest: FlinkRest | None = None
+
+    @property
+    def rest(self) -> FlinkRest:
+        """The REST interface of what runs.
+
+        Raises:
+            SluiceError: nothing was started.
+        """
+        if self._rest is None:
+            raise SluiceError("the local Flink cluster was not started; call `ensure` with a profile first")
+        return self._rest
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie; savepoints go below it, too."""
+        return self._folder
+
+    @property
+    def placement_file(self) -> Path:
+        """Read by the placement hook whenever tasks are scheduled; see `java/sluice/Placement.java`."""
+        return self._folder / "placement"
+
+    @property
+    def has_cpu_quotas(self) -> bool:
+        """Whether the cores of TaskManagers are enforced; else only operators with stated costs keep to them."""
+        return all(one.group is not None for one in self._processes if one.cores is not None)
+
+    def ensure(self, profile: Profile) -> None:
+        """Have a cluster of this profile run; one that does already is left alone.
+
+        Raises:
+            Infeasible: there is not enough memory for it.
+            SluiceError: a process ended, or they were not ready in time; the message says what their logs do.
+        """
+        if profile == self._profile and all(one.popen.poll() is None for one in self._processes):
+            return
+        self.stop()
+        _check_memory(profile.memory_mb)
+        options = {one.name: one.options() for one in profile.task_managers}
+        rest_port = _free_port() if profile.rest_port is None else _checked_port(profile.rest_port)
+        self._write_settings(cluster_settings(profile, self._folder, _free_port(), rest_port))
+        try:
+            self._processes.append(self._start("jobmanager", _JOB_MANAGER, _job_manager_flags(self.placement_file), {}))
+            for one in profile.task_managers:
+                process = self._start(one.name, _TASK_MANAGER, one.jvm_flags(), options[one.name])
+                self._processes.append(process)
+                _put_in_group(process, one, self._folder.name)
+            self._rest = FlinkRest(f"http://{_LOCAL}:{rest_port}")
+            self._wait_until_ready(profile)
+        except BaseException:
+            self.stop()
+            raise
+        self._profile = profile
+
+    def check(self) -> None:
+        """Raise if a process has ended.
+
+        Raises:
+            SluiceError: it names the process and the end of its log.
+        """
+        for one in self._processes:
+            if one.popen.poll() is not None:
+                raise SluiceError(
+                    f"the Flink process {one.name} ended with code {one.popen.returncode}: {_last_words(one.log)}"
+                )
+
+    def limit_cpu(self, limited: bool) -> None:
+        """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before."""
+        for one in self._processes:
+            if one.group is not None:
+                one.group.limit(one.cores if limited else None)
+
+    def kill(self, name: str) -> None:
+        """Kill a process, for trying out what a fault does."""
+        next(one for one in self._processes if one.name == name).popen.kill()
+
+    def stop(self) -> None:
+        """End all processes; may be called twice."""
+        self.limit_cpu(False)
+        for one in self._processes:
+            one.popen.terminate()
+        until = time.monotonic() + _STOP_S
+        for one in self._processes:
+            try:
+                one.popen.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                one.popen.kill()
+                one.popen.wait()
+            if one.group is not None:
+                _remove(one.group)
+        if self._rest is not None:
+            self._rest.close()
+        self._processes, self._rest, self._profile = [], None, None
+
+    def close(self) -> None:
+        """Stop and remove its files."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._owner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write_settings(self, settings: Mapping[str, str]) -> None:
+        (self._folder / "conf").mkdir(exist_ok=True)
+        (self._folder / "tmp").mkdir(exist_ok=True)
+        (self._folder / "conf" / "config.yaml").write_text(yaml.safe_dump(dict(settings)), encoding="utf-8")
+        self.placement_file.write_text("", encoding="utf-8")
+
+    def _start(self, name: str, main: str, flags: list[str], options: Mapping[str, str]) -> _Process:
+        log = self._folder / f"{name}.log"
+        logging = self._flink_home / "conf" / "log4j.properties"
+        command = [str(self._jdk / "bin" / "java"), *flags, *opened_modules(self._flink_home)]
+        command += [f"-Dlog.file={log}", f"-Dlog4j.configurationFile={logging.as_uri()}"]
+        command += ["-cp", f"{self.kit}:{self._flink_home}/lib/*", "sluice.Child", str(os.getpid()), main]
+        command += ["--configDir", str(self._folder / "conf")]
+        for key, value in options.items():
+            command += ["-D", f"{key}={value}"]
+        environment = os.environ | {"FLINK_PLUGINS_DIR": str(self._flink_home / "plugins")}
+        with (self._folder / f"{name}.out").open("wb") as output:
+            # A process group of its own: Ctrl-C is for this process, which then stops them in order.
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                cwd=self._folder,
+                env=environment,
+            )
+        return _Process(name, popen, log)
+
+    def _wait_until_ready(self, profile: Profile) -> None:
+        ready = FlinkRest(self.rest.url, patience_s=0)
+
+        def registered() -> bool | None:
+            self.check()
+            try:
+                return sum(one.slots for one in ready.task_managers()) == profile.slots or None
+            except SluiceError:
+                return None
+
+        with ready:
+            wait_for(registered, START_S, f"a Flink cluster of {len(profile.task_managers)} TaskManagers")
+
+
+def _put_in_group(process: _Process, task_manager: TaskManager, prefix: str) -> None:
+    process.cores = task_manager.cores
+    if task_manager.cores is not None and (group := new_cpu_group(f"sluice-{prefix}-{task_manager.name}")) is not None:
+        process.group = group
+        group.add(process.popen.pid)
+
+
+def _job_manager_flags(placement: Path) -> list[str]:
+    return [
+        *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
+        f"-Dsluice.placement={placement}",
+    ]
+
+
+def _own_folder() -> tuple[Path, IO[str]]:
+    """A new folder, and a file in it that stays locked for as long as this process lives."""
+    clusters = cache_folder() / "flink-clusters"
+    clusters.mkdir(parents=True, exist_ok=True)
+    with (clusters / "lock").open("w") as all_of_them:
+        fcntl.flock(all_of_them, fcntl.LOCK_EX)
+        for left in (path for path in clusters.iterdir() if path.is_dir()):
+            _remove_if_left(left)
+        folder = Path(tempfile.mkdtemp(dir=clusters))
+        owner = (folder / "owner").open("w")
+        fcntl.flock(owner, fcntl.LOCK_EX)
+    return folder, owner
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Remove what a process that was killed has left: its files and control groups."""
+    with (folder / "owner").open("a") as owner:
+        try:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        for group in cpu_groups(f"sluice-{folder.name}-"):
+            _remove(group)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove(group: CpuGroup) -> None:
+    """The kernel needs a moment after the last process of a group has ended."""
+
+    def removed() -> bool | None:
+        try:
+            group.remove()
+            return True
+        except OSError:
+            return None
+
+    wait_for(removed, _STOP_S, f"the control group {group.folder} without processes", pause_s=0.02)
+
+
+def _check_memory(needed_mb: float) -> None:
+    available = next(line for line in _MEMORY.read_text().splitlines() if line.startswith("MemAvailable:"))
+    available_mb = int(available.split()[1]) / 1024
+    if needed_mb > available_mb:
+        raise Infeasible(
+            f"the Flink cluster needs {needed_mb:.0f} MiB, but {available_mb:.0f} are available on this machine; ask for "
+            f"fewer or smaller TaskManagers"
+        )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_LOCAL, 0))
+        return int(probe.getsockname()[1])
+
+
+def _checked_port(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_LOCAL, port))
+        except OSError as error:
+            raise SluiceError(
+                f"port {port} of {_LOCAL} cannot be used ({error.strerror}); name another, or none to take one that is free"
+            ) from error
+    return port
+
+
+def _last_words(log: Path, lines: int = 3) -> str:
+    """The last errors of a log; what the JVM printed where there is none."""
+    for path in (log, log.with_suffix(".out")):
+        text = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        errors = [line for line in text if " ERROR " in line or "Exception" in line or "rror:" in line]
+        if found := errors[-lines:] or (text[-lines:] if path.suffix == ".out" else []):
+            return " | ".join(line.strip() for line in found)
+    return "its log is empty"

@@ -1,0 +1,109 @@
+"""What is run on Flink: SQL scripts, and dataflows of operators with stated costs made from jobs of the catalogue."""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from models.dataflow import Partitioning
+from models.errors import InvalidInput
+from models.job import Job, Keys, Operator, records_in_per_source_record
+from testbeds.flink.kit import ENTRY_CLASS
+from testbeds.flink.rest import Program
+
+NEXMARK: Final = Path(__file__).parent / "sql" / "nexmark.sql"
+UNCHAINED: Final = {"pipeline.operator-chaining.enabled": "false"}
+
+
+class Payment(StrEnum):
+    """How operators pay the stated CPU cost of a record."""
+
+    BUSY = "busy"
+    """They burn that much of the machine."""
+    PACED = "paced"
+    """Each task is limited in rate, as the operators of DS2 section 5.2."""
+    SHARED = "shared"
+    """As PACED, and the tasks of a TaskManager share the budget of its cores."""
+
+
+def nexmark_tables(control: str, seed: int) -> str:
+    """The SQL that goes before a Nexmark query: its tables and views."""
+    return NEXMARK.read_text(encoding="utf-8").replace("{control}", control).replace("{seed}", str(seed))
+
+
+def sql_program(name: str, script: str, settings: Mapping[str, str], *, slot_per_task: bool) -> Program:
+    """Run the INSERTs of a script as one job.
+
+    Args:
+        slot_per_task: whether no operators share slots, so that each task can be placed by itself. Chained operators
+            are one vertex and must share: switch chaining off with it (`UNCHAINED`).
+    """
+    return _program({"name": name, "sql": script, "slot_per_task": slot_per_task}, settings)
+
+
+def dataflow_program(
+    job: Job,
+    parallelism: Mapping[str, int],
+    control: str,
+    settings: Mapping[str, str],
+    *,
+    payment: Payment,
+    seed: int = 1,
+    slot_per_task: bool = True,
+) -> Program:
+    """Run a job of the catalogue as operators that cost what it states: CPU, bytes, state, keys, records out.
+
+    Windows do not fire in bursts here: an operator with a window pays and emits record by record.
+
+    Raises:
+        InvalidInput: an edge takes a share of its upstream's records, or hash-partitioned input has no keys.
+    """
+    shares = [e for e in job.edges if e.share != 1.0]
+    if shares:
+        raise InvalidInput(
+            f"on Flink an edge must take all records of its upstream, but {shares[0].upstream!r} -> "
+            f"{shares[0].downstream!r} of job {job.name!r} takes {shares[0].share:g}"
+        )
+    records_in = records_in_per_source_record(job)
+    dataflow = {
+        "operators": [_operator(job.operator(name), parallelism[name], records_in[name]) for name in job.order],
+        "edges": [{"from": e.upstream, "to": e.downstream, "partitioning": e.partitioning.value} for e in job.edges],
+        "cost": payment.value,
+        "seed": seed,
+    }
+    for edge in job.edges:
+        if edge.partitioning is Partitioning.HASH and job.operator(edge.downstream).keys is None:
+            raise InvalidInput(
+                f"operator {edge.downstream!r} of job {job.name!r} reads by hash and needs 'keys' to run on Flink"
+            )
+    document = {"name": job.name, "dataflow": dataflow, "control": control, "slot_per_task": slot_per_task}
+    return _program(document, UNCHAINED | dict(settings))
+
+
+def _operator(operator: Operator, tasks: int, records_in: float) -> dict[str, Any]:
+    return {
+        "name": operator.name,
+        "parallelism": tasks,
+        "cpu_s": operator.cost.cpu_s,
+        "selectivity": operator.selectivity,
+        "bytes_out": round(operator.cost.bytes_out),
+        "state_read_bytes": round(operator.cost.state_read_bytes),
+        "state_write_bytes": round(operator.cost.state_write_bytes),
+        "keys": None if operator.keys is None else _keys(operator.keys, records_in),
+    }
+
+
+def _keys(keys: Keys, records_in: float) -> dict[str, float]:
+    """Periods in events of the source; a key that is hot for seconds is hot for good, since records bear no time."""
+    period = keys.hot_period_records
+    return {
+        "distinct": keys.distinct,
+        "hot_share": keys.hot_share,
+        "hot_period_events": 2.0**53 if period is None else period / records_in,
+        "lifetime_events": 0.0 if keys.lifetime_records is None else keys.lifetime_records / records_in,
+    }
+
+
+def _program(document: Mapping[str, Any], settings: Mapping[str, str]) -> Program:
+    return Program(ENTRY_CLASS, (json.dumps(document),), settings)

@@ -1,0 +1,362 @@
+"""A client of Flink's REST interface: what the testbed asks of a cluster, with types.
+
+Paths and fields as documented for Flink 1.20 (REST API). Requests that change nothing, or may be repeated, are repeated
+when the connection fails or the answer is a server error; the others are not.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from html import unescape
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from models.errors import InvalidInput, SluiceError
+
+RUNNING: Final = "RUNNING"
+ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
+T = TypeVar("T")
+_PAUSE_S: Final = 0.2
+_LONGEST_MESSAGE: Final = 600
+_LONGEST_CAUSE: Final = 300
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """An operator chain of a running job."""
+
+    id: str
+    name: str
+    """Of a job: Flink's name; of a plan: its description."""
+    parallelism: int
+    running: int
+    """Its tasks that run."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A connection of two vertices."""
+
+    upstream: str
+    downstream: str
+    ship_strategy: str
+    """Flink's word: FORWARD, REBALANCE, HASH, BROADCAST, RESCALE, ..."""
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    state: str
+    vertices: tuple[Vertex, ...]
+    """In topological order."""
+
+    @property
+    def all_running(self) -> bool:
+        tasks_run = all(v.running == v.parallelism for v in self.vertices)
+        return self.state == RUNNING and bool(self.vertices) and tasks_run
+
+
+@dataclass(frozen=True)
+class Subtask:
+    index: int
+    state: str
+    attempt: int
+    task_manager: str
+    """Resource id of the TaskManager it runs on; empty while it has none."""
+
+
+@dataclass(frozen=True)
+class TaskManagerStatus:
+    id: str
+    slots: int
+    free_slots: int
+    managed_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a jar is to run."""
+
+    entry_class: str
+    arguments: tuple[str, ...]
+    settings: Mapping[str, str]
+    """Flink settings of this job."""
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "entryClass": self.entry_class,
+            "programArgsList": list(self.arguments),
+            "flinkConfiguration": dict(self.settings),
+        }
+
+
+class FlinkRest:
+    """The REST interface of one cluster; close it, or use it as a context."""
+
+    def __init__(self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0) -> None:
+        """
+        Args:
+            url: of the JobManager, `http://host:8081`.
+            timeout_s: for one answer.
+            patience_s: for how long a failing request is repeated.
+        """
+        self.url = url.rstrip("/")
+        self._patience_s = patience_s
+        self._client = httpx.Client(base_url=self.url, timeout=timeout_s)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- the cluster
+
+    def flink_version(self) -> str:
+        return str(self._get("/config")["flink-version"])
+
+    def task_managers(self) -> tuple[TaskManagerStatus, ...]:
+        """Those that have registered."""
+        return tuple(
+            TaskManagerStatus(
+                id=one["id"],
+                slots=one["slotsNumber"],
+                free_slots=one["freeSlots"],
+                managed_memory_bytes=one["totalResource"]["managedMemory"] * 2**20,
+            )
+            for one in self._get("/taskmanagers")["taskmanagers"]
+        )
+
+    def task_manager_metrics(self, task_manager: str, names: Iterable[str]) -> dict[str, float]:
+        """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); what is unknown is left out."""
+        return _numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
+
+    # --- jars
+
+    def upload(self, jar: Path) -> str:
+        """Store a jar on the cluster. Returns its id there."""
+        with jar.open("rb") as file:
+            answer = self._request("POST", "/jars/upload", files={"jarfile": (jar.name, file)}, repeat=False)
+        return str(answer["filename"]).rsplit("/", 1)[-1]
+
+    def plan(self, jar: str, program: Program) -> tuple[tuple[Vertex, ...], tuple[Edge, ...]]:
+        """The job graph that a program would run, without running it.
+
+        Raises:
+            InvalidInput: Flink refused the program; the message is Flink's.
+        """
+        return _graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
+
+    def run(self, jar: str, program: Program, *, savepoint: str | None = None) -> str:
+        """Start a job, from a savepoint if one is given. Returns its id.
+
+        Raises:
+            InvalidInput: Flink refused the program (for example wrong SQL); the message is Flink's.
+        """
+        body = program.body() | ({"savepointPath": savepoint} if savepoint else {})
+        return str(self._submitted(f"/jars/{jar}/run", body)["jobid"])
+
+    def _submitted(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            return self._request("POST", path, json=body, repeat=False)
+        except _Refused as error:
+            raise InvalidInput(f"Flink refused the job: {error}") from error
+
+    # --- jobs
+
+    def job(self, job: str) -> JobStatus:
+        """State and vertices; a job that waits for slots has no vertices yet."""
+        answer = self._get(f"/jobs/{job}")
+        order = {v.id: place for place, v in enumerate(_graph(answer["plan"])[0])}
+        vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
+        return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
+
+    def edges(self, job: str) -> tuple[Edge, ...]:
+        return _graph(self._get(f"/jobs/{job}/plan")["plan"])[1]
+
+    def subtasks(self, job: str, vertex: str) -> tuple[Subtask, ...]:
+        """The tasks of a vertex by their number."""
+        listed = [
+            Subtask(
+                one["subtask"], one["status"], one["attempt"], one.get("taskmanager-id", "").replace("(unassigned)", "")
+            )
+            for one in self._get(f"/jobs/{job}/vertices/{vertex}")["subtasks"]
+        ]
+        return tuple(sorted(listed, key=lambda one: one.index))
+
+    def failure(self, job: str) -> str | None:
+        """Why a job failed last, in short; None if it did not."""
+        answer = self._get(f"/jobs/{job}/exceptions")
+        entries = answer["exceptionHistory"]["entries"]
+        trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
+        return _shortened(trace) if trace else None
+
+    def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
+        """Metrics of each task of a vertex, such as `numRecordsOut`; those not reported (yet) are left out.
+
+        Flink fetches them from the TaskManagers at intervals (`metrics.fetcher.update-interval`): use differences of
+        counters, not values.
+        """
+        names = tuple(names)
+        wanted = ",".join(f"{task}.{name}" for task in range(tasks) for name in names)
+        values = _numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
+        return [{n: values[f"{t}.{n}"] for n in names if f"{t}.{n}" in values} for t in range(tasks)]
+
+    def metric_names(self, job: str, vertex: str) -> frozenset[str]:
+        """Names of all metrics of a vertex, each with the number of its task before it: `0.numRecordsIn`."""
+        return frozenset(one["id"] for one in self._get(f"/jobs/{job}/vertices/{vertex}/metrics"))
+
+    def requirements(self, job: str) -> dict[str, int]:
+        """Tasks that each vertex is asked to have (adaptive scheduler): the upper bounds."""
+        answer = self._get(f"/jobs/{job}/resource-requirements")
+        return {vertex: bounds["parallelism"]["upperBound"] for vertex, bounds in answer.items()}
+
+    def require(self, job: str, parallelism: Mapping[str, int]) -> None:
+        """Ask for another number of tasks by vertex id; the others stay (adaptive scheduler).
+
+        Flink accepts what it cannot meet, and then nothing happens: wait for `job` to run so.
+        """
+        asked = self.requirements(job) | dict(parallelism)
+        body = {vertex: {"parallelism": {"lowerBound": n, "upperBound": n}} for vertex, n in asked.items()}
+        self._request("PUT", f"/jobs/{job}/resource-requirements", json=body)
+
+    def cancel(self, job: str) -> None:
+        """Ask a job to end without a savepoint; one that has ended already is left alone."""
+        if self.job(job).state not in ENDED:
+            self._request("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
+
+    def savepoint(self, job: str, folder: str, *, cancel: bool, seconds: float = 120.0) -> str:
+        """Take a savepoint below `folder` (a URI that all TaskManagers can write), and cancel the job if asked.
+
+        Returns:
+            Where it lies.
+
+        Raises:
+            SluiceError: it failed, or was not done in `seconds`.
+        """
+        body = {"target-directory": folder, "cancel-job": cancel}
+        trigger = self._request("POST", f"/jobs/{job}/savepoints", json=body, repeat=False)["request-id"]
+
+        def done() -> dict[str, Any] | None:
+            answer = self._get(f"/jobs/{job}/savepoints/{trigger}")
+            return answer["operation"] if answer["status"]["id"] == "COMPLETED" else None
+
+        operation = wait_for(done, seconds, f"the savepoint of job {job}")
+        if "location" not in operation:
+            raise SluiceError(
+                f"the savepoint of job {job} failed: {_shortened(operation['failure-cause']['stack-trace'])}"
+            )
+        return str(operation["location"])
+
+    def wait_until_running(self, job: str, seconds: float, parallelism: Mapping[str, int] | None = None) -> JobStatus:
+        """Wait until all tasks of a job run, with the given parallelism by vertex id if there is one.
+
+        Raises:
+            SluiceError: the job failed (the message says why), or does not run so in `seconds`.
+        """
+        wanted = dict(parallelism or {})
+
+        def running() -> JobStatus | None:
+            status = self.job(job)
+            if status.state in ENDED or status.state == "FAILING":
+                raise SluiceError(f"job {job} is {status.state.lower()}: {self.failure(job) or 'no reason was given'}")
+            tasks = {v.id: v.parallelism for v in status.vertices}
+            as_wanted = all(tasks.get(vertex) == n for vertex, n in wanted.items())
+            return status if status.all_running and as_wanted else None
+
+        return wait_for(running, seconds, f"job {job} with all tasks running")
+
+    # --- requests
+
+    def _get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        return self._request("GET", path, params=params)
+
+    def _request(self, method: str, path: str, *, repeat: bool = True, **content: Any) -> Any:
+        until = time.monotonic() + self._patience_s
+        while True:
+            try:
+                answer = self._client.request(method, path, **content)
+                if answer.status_code < 500 or not repeat or time.monotonic() > until:
+                    return self._content(answer, method, path)
+            except httpx.TransportError as error:
+                if time.monotonic() > until or not (repeat or isinstance(error, httpx.ConnectError)):
+                    raise SluiceError(
+                        f"Flink at {self.url} does not answer ({type(error).__name__}: {error}); check that the "
+                        f"JobManager runs and the address is right"
+                    ) from error
+            time.sleep(_PAUSE_S)
+
+    def _content(self, answer: httpx.Response, method: str, path: str) -> Any:
+        if answer.is_success:
+            return answer.json() if answer.content else {}
+        try:
+            said = _shortened("\n".join(answer.json()["errors"]))
+        except (ValueError, KeyError, TypeError):
+            said = _shortened(answer.text)
+        raise _Refused(f"{said} (Flink's answer {answer.status_code} to {method} {path})")
+
+
+class _Refused(SluiceError):
+    """Flink answered, and said no."""
+
+
+def wait_for(look: Callable[[], T | None], seconds: float, what: str, pause_s: float = _PAUSE_S) -> T:
+    """What `look` returns once it is not None.
+
+    Raises:
+        SluiceError: it still was None after `seconds`.
+    """
+    until = time.monotonic() + seconds
+    while (found := look()) is None:
+        if time.monotonic() > until:
+            raise SluiceError(f"{what} was waited for {seconds:g} s in vain; look into the logs of the cluster")
+        time.sleep(pause_s)
+    return found
+
+
+def _graph(plan: Mapping[str, Any]) -> tuple[tuple[Vertex, ...], tuple[Edge, ...]]:
+    """Vertices in topological order and the edges of a plan in Flink's JSON; it is empty until the job is scheduled."""
+    nodes = {node["id"]: node for node in plan.get("nodes", ())}
+    inputs = {name: [one["id"] for one in node.get("inputs", ())] for name, node in nodes.items()}
+    vertices = tuple(
+        Vertex(name, _plain(nodes[name]["description"]), nodes[name]["parallelism"], running=0)
+        for name in TopologicalSorter(inputs).static_order()
+    )
+    edges = tuple(
+        Edge(one["id"], name, one["ship_strategy"]) for name, node in nodes.items() for one in node.get("inputs", ())
+    )
+    return vertices, edges
+
+
+def _plain(description: str) -> str:
+    """A plan's description is HTML."""
+    return unescape(description.replace("<br/>", " ")).strip()
+
+
+def _numbers(metrics: Iterable[Mapping[str, str]]) -> dict[str, float]:
+    """Values by name; a gauge that has none yet says NaN, and is left out."""
+    values = {one["id"]: float(one["value"]) for one in metrics if "value" in one}
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def _shortened(stack_trace: str) -> str:
+    """The messages of a stack trace, the root cause first, without the frames."""
+    causes: list[list[str]] = [[]]
+    for line in map(str.strip, stack_trace.splitlines()):
+        if line.startswith("Caused by: "):
+            causes.append([line.removeprefix("Caused by: ")])
+        elif line and not line.startswith(("at ", "...", "<", "End of exception")):
+            causes[-1].append(line)
+    messages = [" ".join(lines)[:_LONGEST_CAUSE] for lines in reversed(causes) if lines]
+    text = " | ".join(dict.fromkeys(messages))
+    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " ..."

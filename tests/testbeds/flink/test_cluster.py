@@ -1,0 +1,267 @@
+"""A real Flink on this machine: two TaskManagers of four slots, on which jobs are run, changed and broken."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from models.errors import InvalidInput, SluiceError
+from models.job import Job
+from testbeds.flink.control import SourceControl, SourceReport
+from testbeds.flink.processes import LocalCluster
+from testbeds.flink.profile import Profile, TaskManager
+from testbeds.flink.programs import UNCHAINED, Payment, dataflow_program, nexmark_tables, sql_program
+from testbeds.flink.rest import FlinkRest, JobStatus, Program, wait_for
+
+pytestmark = pytest.mark.slow
+PROFILE = Profile((TaskManager("tm1", 4, 700, cores=1.0), TaskManager("tm2", 4, 700, cores=1.0)))
+START_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster() as made:
+        made.ensure(PROFILE)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def jar(cluster: LocalCluster) -> str:
+    return cluster.rest.upload(cluster.kit)
+
+
+@pytest.fixture
+def control() -> Iterator[SourceControl]:
+    with SourceControl() as made:
+        yield made
+
+
+@pytest.fixture
+def rest(cluster: LocalCluster) -> FlinkRest:
+    return cluster.rest
+
+
+@pytest.fixture
+def start(cluster: LocalCluster, jar: str) -> Iterator[Callable[..., tuple[str, JobStatus]]]:
+    """Run a program and wait for its tasks; what still runs at the end is cancelled."""
+    rest, started = cluster.rest, []
+
+    def run(program: Program, savepoint: str | None = None) -> tuple[str, JobStatus]:
+        job = rest.run(jar, program, savepoint=savepoint)
+        started.append(job)
+        return job, rest.wait_until_running(job, START_S)
+
+    yield run
+    cluster.placement_file.write_text("")
+    for job in started:
+        rest.cancel(job)
+
+
+@pytest.fixture
+def wordcount(root: Path) -> Job:
+    return Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
+
+
+def _nexmark(root: Path, query: str, control: SourceControl, *, slot_per_task: bool = False) -> Program:
+    script = nexmark_tables(control.address, seed=1) + (root / "jobs" / f"nexmark-{query}.sql").read_text()
+    return sql_program(query, script, UNCHAINED, slot_per_task=slot_per_task)
+
+
+def _report(control: SourceControl, order: str, seconds: float) -> SourceReport:
+    """The first report of the only source task that comes so long after an order."""
+
+    def late_enough() -> SourceReport | None:
+        found = control.reports("source").get(0)
+        return found if found is not None and found.order == order and found.seconds >= seconds else None
+
+    return wait_for(late_enough, 30, f"a report {seconds:g} s after order {order}", pause_s=0.02)
+
+
+def test_the_cluster_is_what_was_asked_for_and_stays_while_that_does(cluster: LocalCluster) -> None:
+    found = sorted(cluster.rest.task_managers(), key=lambda one: one.id)
+    assert [(one.id, one.slots) for one in found] == [("tm1", 4), ("tm2", 4)]
+    assert found[0].managed_memory_bytes == pytest.approx(0.4 * (700 - 224) * 2**20, rel=0.01)
+    assert cluster.rest.flink_version() == "1.20.5"
+    before = cluster.rest.url
+    cluster.ensure(PROFILE)
+    assert cluster.rest.url == before
+    cluster.check()
+
+
+def test_the_rate_of_a_running_query_follows_orders(
+    root: Path, control: SourceControl, start: Callable[..., tuple[str, JobStatus]], rest: FlinkRest
+) -> None:
+    _, status = start(_nexmark(root, "q1", control))
+    assert [v.name.split("[")[0] for v in status.vertices] == ["Source: events", "Calc", "converted_bids"]
+    for rate in (2000.0, 20_000.0):
+        order = control.offer({"source": rate})
+        settled = _report(control, order, 2.0)
+        assert settled.emitted == pytest.approx(rate * settled.seconds, rel=0.02)
+        assert settled.pending <= 0.04 * rate
+    order = control.offer({"source": 1e8})
+    overloaded = _report(control, order, 1.0)
+    assert overloaded.emitted + overloaded.pending == pytest.approx(1e8 * overloaded.seconds, rel=0.01)
+    assert overloaded.pending > 0
+
+
+@pytest.mark.parametrize("query", ["q2", "q3", "q5", "q8", "q11"])
+def test_the_other_queries_are_accepted(
+    root: Path, control: SourceControl, rest: FlinkRest, jar: str, query: str
+) -> None:
+    vertices, edges = rest.plan(jar, _nexmark(root, query, control, slot_per_task=True))
+    assert len(vertices) >= 3 and len(edges) >= len(vertices) - 1
+    assert any(e.ship_strategy == "HASH" for e in edges) == (query != "q2")
+
+
+def test_recorded_events_are_replayed(
+    tmp_path: Path, control: SourceControl, start: Callable[..., tuple[str, JobStatus]], rest: FlinkRest
+) -> None:
+    (tmp_path / "clicks.jsonl").write_text("".join(f'{{"who": {i}, "at_ms": {i * 1000}}}\n' for i in range(100)))
+    script = f"""
+    CREATE TABLE clicks (who BIGINT, at_ms BIGINT, t AS TO_TIMESTAMP_LTZ(at_ms, 3), WATERMARK FOR t AS t)
+    WITH ('connector' = 'sluice', 'control' = '{control.address}', 'path' = '{tmp_path}/clicks.jsonl',
+          'format' = 'json', 'time-column' = 'at_ms');
+    CREATE TABLE counts (n BIGINT) WITH ('connector' = 'blackhole');
+    INSERT INTO counts SELECT COUNT(*) FROM clicks GROUP BY TUMBLE(t, INTERVAL '1' SECOND);
+    """
+    job, status = start(sql_program("clicks", script, UNCHAINED, slot_per_task=False))
+    control.offer({"source": 500.0})
+    names = [v.name.split("[")[0] for v in status.vertices]
+    window = status.vertices[next(i for i, name in enumerate(names) if "WindowAggregate" in name)].id
+
+    def fired() -> bool | None:
+        (metrics,) = rest.vertex_metrics(job, window, ["numRecordsIn", "numRecordsOut"], tasks=1)
+        return (metrics.get("numRecordsIn", 0) >= 500 and metrics.get("numRecordsOut", 0) >= 1) or None
+
+    wait_for(fired, 30, "a window of replayed events")
+
+
+def test_tasks_run_where_they_are_placed_and_a_rescale_keeps_to_it(
+    cluster: LocalCluster,
+    wordcount: Job,
+    control: SourceControl,
+    start: Callable[..., tuple[str, JobStatus]],
+    rest: FlinkRest,
+    jar: str,
+) -> None:
+    tasks = {"source": 1, "flatmap": 2, "count": 3}
+    program = dataflow_program(wordcount, tasks, control.address, {}, payment=Payment.PACED)
+    ids = {v.name.removeprefix("Source: "): v.id for v in rest.plan(jar, program)[0]}
+    plan = {("source", 0): "tm2", ("flatmap", 0): "tm2", ("flatmap", 1): "tm2", ("count", 0): "tm2"}
+    plan |= {("count", 1): "tm1", ("count", 2): "tm1", ("count", 3): "tm1"}
+    cluster.placement_file.write_text("slots 8\n" + "".join(f"{ids[o]} {i} {w}\n" for (o, i), w in plan.items()))
+    job, _ = start(program)
+
+    def where() -> dict[tuple[str, int], str]:
+        return {(o, one.index): one.task_manager for o, v in ids.items() for one in rest.subtasks(job, v)}
+
+    assert where() == {task: worker for task, worker in plan.items() if task != ("count", 3)}
+    rest.require(job, {ids["count"]: 4})
+    rest.wait_until_running(job, START_S, {ids["count"]: 4})
+    assert where() == plan
+
+
+@pytest.mark.parametrize(
+    ("payment", "cores"),
+    [
+        # DS2 section 5.2: a FlatMap takes 100 000 sentences a minute, 2 Count the 2 M words of these: all are busy.
+        (Payment.PACED, 3.0),
+        # All tasks are on one TaskManager, which has one core.
+        (Payment.SHARED, 1.0),
+    ],
+)
+def test_operators_with_stated_costs_take_what_these_allow(
+    cluster: LocalCluster,
+    wordcount: Job,
+    control: SourceControl,
+    start: Callable[..., tuple[str, JobStatus]],
+    jar: str,
+    payment: Payment,
+    cores: float,
+) -> None:
+    tasks = {"source": 1, "flatmap": 1, "count": 2}
+    program = dataflow_program(wordcount, tasks, control.address, {}, payment=payment)
+    vertices, _ = cluster.rest.plan(jar, program)
+    on_one = [f"{v.id} {task} tm1\n" for v in vertices for task in range(v.parallelism)]
+    cluster.placement_file.write_text("".join(["slots 8\n", *on_one]))
+    job, status = start(program)
+    control.offer({"source": 10_000.0})
+    rates = _rates_in(cluster.rest, job, status, seconds=4.0)
+    cost = {o.name: o.cost.cpu_s for o in wordcount.scaled_operators}
+    assert sum(rates[name] * cost[name] for name in cost) == pytest.approx(cores, rel=0.1)
+    if payment is Payment.PACED:
+        assert rates["flatmap"] == pytest.approx(100_000 / 60, rel=0.1)
+
+
+def _rates_in(rest: FlinkRest, job: str, status: JobStatus, seconds: float) -> dict[str, float]:
+    """Records/s into each vertex, from a refresh of Flink's metrics to one that long after it."""
+    seen: dict[str, list[tuple[float, float]]] = {v.name: [] for v in status.vertices[1:]}
+
+    def long_enough() -> bool | None:
+        for v in status.vertices[1:]:
+            tasks = rest.vertex_metrics(job, v.id, ["numRecordsIn"], v.parallelism)
+            total = sum(task.get("numRecordsIn", 0.0) for task in tasks)
+            if total > (seen[v.name][-1][1] if seen[v.name] else 0.0):
+                seen[v.name].append((time.monotonic(), total))
+        return all(len(s) > 2 and s[-1][0] - s[1][0] >= seconds for s in seen.values()) or None
+
+    wait_for(long_enough, seconds + 30, "refreshed metrics", pause_s=0.02)
+    return {name: (s[-1][1] - s[1][1]) / (s[-1][0] - s[1][0]) for name, s in seen.items()}
+
+
+def test_a_savepoint_goes_on_in_the_sequence_of_events_with_other_tasks(
+    cluster: LocalCluster, wordcount: Job, control: SourceControl, start: Callable[..., tuple[str, JobStatus]]
+) -> None:
+    def program(tasks: int) -> Program:
+        parallelism = {"source": tasks, "flatmap": 1, "count": 1}
+        return dataflow_program(wordcount, parallelism, control.address, {}, payment=Payment.PACED)
+
+    def pending() -> int:
+        return sum(report.pending for report in control.reports("source").values())
+
+    control.fill({"source": 0.0}, {"source": 1000.0})
+    job, _ = start(program(1))
+    wait_for(lambda: (bool(control.reports("source")) and pending() == 0) or None, 30, "all events to be read")
+    savepoint = cluster.rest.savepoint(job, (cluster.folder / "savepoints").as_uri(), cancel=True)
+    wait_for(lambda: control.tasks("source") == 0 or None, 30, "the source to leave")
+    control.fill({"source": 0.0}, {"source": 1100.0})
+    start(program(3), savepoint)
+    wait_for(lambda: (len(control.reports("source")) == 3 and pending() == 0) or None, 30, "the rest to be read")
+    assert sum(report.emitted_in_all for report in control.reports("source").values()) == 100
+
+
+def test_wrong_sql_is_told_in_flinks_words(rest: FlinkRest, jar: str) -> None:
+    with pytest.raises(InvalidInput, match="nowhere"):
+        rest.run(jar, sql_program("wrong", "INSERT INTO nowhere SELECT 1", {}, slot_per_task=False))
+    with pytest.raises(InvalidInput, match="must hold an INSERT"):
+        rest.run(jar, sql_program("none", "CREATE VIEW v AS SELECT 1", {}, slot_per_task=False))
+
+
+def test_a_placement_that_does_not_fit_fails_the_job_and_not_the_cluster(
+    cluster: LocalCluster, wordcount: Job, control: SourceControl, rest: FlinkRest, jar: str
+) -> None:
+    program = dataflow_program(
+        wordcount, {"source": 1, "flatmap": 1, "count": 1}, control.address, {}, payment=Payment.PACED
+    )
+    source = rest.plan(jar, program)[0][0].id
+    cluster.placement_file.write_text(f"slots 8\n{source} 0 tm9\n")
+    try:
+        with pytest.raises(SluiceError, match="TaskManager tm9, which has no slot left"):
+            rest.wait_until_running(rest.run(jar, program), START_S)
+    finally:
+        cluster.placement_file.write_text("")
+    cluster.check()
+
+
+def test_a_task_manager_that_dies_fails_the_job_and_is_told(
+    cluster: LocalCluster, root: Path, control: SourceControl, start: Callable[..., tuple[str, JobStatus]]
+) -> None:
+    """Last in this file: it breaks the cluster, and sees it mended."""
+    job, _ = start(_nexmark(root, "q1", control, slot_per_task=True))
+    for victim in ("tm1", "tm2"):
+        cluster.kill(victim)
+    wait_for(lambda: cluster.rest.job(job).state != "RUNNING" or None, 40, "the job to fail")
+    with pytest.raises(SluiceError, match="process tm1 ended with code -9"):
+        cluster.check()
