@@ -8,7 +8,7 @@ Rulings. A scaling enters the history once its rescale is reported, so that one 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,10 +48,14 @@ class _Targets:
     true_rate: Sequence[float]
     wanted_capacity: Sequence[float]
     outside_band: Sequence[bool]
+    kept: Mapping[int, str]
+    """Operators that are not decided about, and why."""
 
     def reason(self, i: int, after: int) -> str:
         now, exact = self.current[i], self.exact[i]
         change = self._change(now, self.tasks[i], after)
+        if i in self.kept:
+            return f"{self.kept[i]}, {change}"
         if math.isinf(self.true_rate[i]):
             return f"nothing was read, {change}"
         fitted = "" if math.ceil(exact) == self.tasks[i] else f", fitted to its limits {self.tasks[i]}"
@@ -99,7 +103,8 @@ class FlinkAutoscaler:
         self._planned: _Planned | None = None
         self._last_rescale: Rescaled | None = None
         self._layout: tuple[tuple[tuple[str, str], ...], Topology] | None = None
-        self._running: dict[str, int] = {}
+        self._running: tuple[object, dict[str, int]] | None = None
+        """Edges and tasks, as seen last."""
 
     @property
     def interval_s(self) -> float:
@@ -129,7 +134,8 @@ class FlinkAutoscaler:
 
     def _take_note(self, facts: Facts) -> float:
         """What happened since the last call. Returns when the job was last started, seconds."""
-        rescale, running = facts.last_rescale, {name: m.parallelism for name, m in facts.rates.operators.items()}
+        rescale, rates = facts.last_rescale, facts.rates
+        running = (rates.edges, {name: metrics.parallelism for name, metrics in rates.operators.items()})
         if rescale != self._last_rescale and rescale is not None:
             self._restarts.add(rescale.ended_s, rescale.downtime_s)
             if self._planned is not None:
@@ -163,9 +169,12 @@ class FlinkAutoscaler:
         factors = scaling_factors(evaluated.wanted_capacity, evaluated.true_rate, scalability, settings)
         after = parallelism(current, factors, Bounds.of(operators, current, settings), settings.alignment)
         now = current.tolist()
-        for i, name in enumerate(topology.names) if unrated or settings.vertex_exclude_ids else ():
-            if i in unrated or name in settings.vertex_exclude_ids:
-                after[i] = now[i]
+        kept = dict.fromkeys(unrated, "what it can do is not known")
+        if settings.vertex_exclude_ids:
+            excluded = (i for i, name in enumerate(topology.names) if name in settings.vertex_exclude_ids)
+            kept |= dict.fromkeys(excluded, "it is not to be scaled")
+        for i in kept:
+            after[i] = now[i]
         outside = (evaluated.true_rate < evaluated.scale_up_below) | (evaluated.true_rate > evaluated.scale_down_above)
         return _Targets(
             names=topology.names,
@@ -177,6 +186,7 @@ class FlinkAutoscaler:
             true_rate=evaluated.true_rate.tolist(),
             wanted_capacity=evaluated.wanted_capacity.tolist(),
             outside_band=outside.tolist(),
+            kept=kept,
         )
 
     def _recommend(self, facts: Facts, evaluated: Evaluated, targets: _Targets) -> Recommendation:
@@ -238,7 +248,7 @@ class FlinkAutoscaler:
             reasons = {name: reason + told for name, reason in reasons.items()}
         return Decision(
             parallelism=parallelism,
-            exact={name: targets.exact[i] for i, name in rated},
+            exact={name: targets.exact[i] for i, name in rated if i not in targets.kept},
             memory_mb=memory,
             reasons=reasons,
         )

@@ -136,6 +136,46 @@ def test_limits_of_the_vertex_and_of_the_settings():
     assert make_policy("flink", {"vertex.max-parallelism": 5}).decide(job(1000, 8)).parallelism["work"] == 8
 
 
+def test_what_is_not_decided_about_says_so():
+    rates = job(1000, 8)
+    excluded = make_policy("flink", ONLY_WORK).decide(rates)
+    assert excluded.reasons["source"] == "it is not to be scaled, so 1 task, as now"
+    assert "source" not in excluded.exact
+    unknown = rates.operators["source"].model_copy(update={"busyness": None})
+    blind = rates.model_copy(update={"operators": rates.operators | {"source": unknown}})
+    assert make_policy("flink").decide(blind).reasons["source"] == "what it can do is not known, so 1 task, as now"
+    alone = rates.model_copy(update={"operators": {"work": rates.operators["work"]}})
+    assert make_policy("flink").decide(alone).parallelism == {"work": 16}
+
+
+def test_a_reason_tells_what_came_between_need_and_decision():
+    policy = make_policy("flink", ONLY_WORK)
+    few = policy.decide(job(1000, 8, key_groups=100))
+    assert few.reasons["work"].endswith(": 15.95, fitted to its limits 17, so 17 tasks, instead of 8")  # 5 groups each
+    assert policy.decide(job(1000, 100)).reasons["work"].endswith(": 40, so 40 tasks, instead of 100")
+    answers = dict(minutes(policy, job(1000, 30), 1, 78))
+    assert not any(answer.deploy for answer in answers.values())
+    # The last two minutes want less; the most in the hour is still due.
+    last = dict(minutes(policy, job(100, 30), 79, 80))[80].deploy
+    assert last.parallelism["work"] == 16
+    assert last.reasons["work"].endswith("so 16 tasks as the most that was wanted while it waited, instead of 30")
+
+
+def test_deciding_in_between_does_not_disturb_observing():
+    policy = make_policy("flink", ONLY_WORK)
+    other = Rates.model_validate(
+        {
+            "edges": [("a", "b")],
+            "source_rates": {"a": 1},
+            "operators": {"b": {"parallelism": 1, "true_processing_rate": 1}},
+        }
+    )
+    for _, answer in minutes(policy, job(1000, 8), 1, 19):
+        assert answer.deploy is None
+        policy.decide(other)
+    assert deployed(minutes(policy, job(1000, 8), 20, 20)) == {20: 16}
+
+
 def test_memory_is_tuned_where_it_is_asked_for():
     options = {
         "memory.tuning.enabled": True,
