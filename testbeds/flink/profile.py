@@ -9,18 +9,13 @@ from typing import Final
 import yaml
 
 from models.errors import Infeasible, InvalidInput
+from models.memory import MANAGED_FRACTION, METASPACE_MB, managed_memory_per_slot_mb
 
-METASPACE_MB: Final = 160.0
-OVERHEAD_MB: Final = 64.0
-JVM_MB: Final = METASPACE_MB + OVERHEAD_MB
-"""Of a TaskManager: classes, and stacks, compiled code and the like."""
 OFF_HEAP_MB: Final = 32.0
 NETWORK_MB: Final = 64.0
 FRAMEWORK_HEAP_MB: Final = 96.0
 TASK_HEAP_MB: Final = 64.0
 """The least that tasks can work with."""
-MANAGED_SHARE: Final = 0.4
-"""Of the memory that is Flink's own, as Flink has it by default."""
 JOB_MANAGER_MB: Final = 640.0
 
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -64,9 +59,17 @@ class TaskManager:
     """Processors it may use, by a quota or by the budget of operators with stated costs; None: all."""
 
     @property
+    def flink_mb(self) -> float:
+        """What Flink has of it, the JVM's own share aside (`models.memory`), MiB.
+
+        Raises:
+            Infeasible: the JVM's share takes it all.
+        """
+        return managed_memory_per_slot_mb(self.memory_mb, slots=1) / MANAGED_FRACTION
+
+    @property
     def managed_memory_mb(self) -> float:
-        flinks = self.memory_mb - JVM_MB
-        return max(0.0, flinks * MANAGED_SHARE) if self.managed_mb is None else self.managed_mb
+        return self.flink_mb * MANAGED_FRACTION if self.managed_mb is None else self.managed_mb
 
     @property
     def heap_mb(self) -> float:
@@ -75,18 +78,20 @@ class TaskManager:
         Raises:
             Infeasible: less than they need.
         """
-        heap = self.memory_mb - JVM_MB - OFF_HEAP_MB - NETWORK_MB - self.managed_memory_mb
+        heap = self.flink_mb - OFF_HEAP_MB - NETWORK_MB - self.managed_memory_mb
         least = FRAMEWORK_HEAP_MB + TASK_HEAP_MB
         if heap < least:
+            jvm_and_network = self.memory_mb - self.flink_mb + OFF_HEAP_MB + NETWORK_MB
             raise Infeasible(
                 f"TaskManager {self.name} has {heap:.0f} MiB of its {self.memory_mb:g} left for the heap, but needs "
-                f"{least:g} beside {self.managed_memory_mb:.0f} managed and {JVM_MB + OFF_HEAP_MB + NETWORK_MB:g} for the "
-                f"JVM and the network; give it more memory, or less of it managed"
+                f"{least:g} beside {self.managed_memory_mb:.0f} managed and {jvm_and_network:.0f} for the JVM and the "
+                f"network; give it more memory, or less of it managed"
             )
         return heap
 
     def options(self) -> dict[str, str]:
         """Flink settings of this process; all sizes are given, so that Flink derives none."""
+        overhead = self.memory_mb - self.flink_mb - METASPACE_MB
         return {
             "taskmanager.resource-id": self.name,
             "taskmanager.numberOfTaskSlots": str(self.slots),
@@ -99,13 +104,12 @@ class TaskManager:
             "taskmanager.memory.network.max": _size(NETWORK_MB),
             "taskmanager.memory.managed.size": _size(self.managed_memory_mb),
             "taskmanager.memory.jvm-metaspace.size": _size(METASPACE_MB),
-            "taskmanager.memory.jvm-overhead.min": _size(OVERHEAD_MB),
-            "taskmanager.memory.jvm-overhead.max": _size(OVERHEAD_MB),
+            "taskmanager.memory.jvm-overhead.min": _size(overhead),
+            "taskmanager.memory.jvm-overhead.max": _size(overhead),
         }
 
     def jvm_flags(self) -> list[str]:
-        heap = f"{self.heap_mb:.0f}m"
-        flags = ["-XX:+UseSerialGC", f"-Xms{heap}", f"-Xmx{heap}"]
+        flags = ["-XX:+UseSerialGC", f"-Xmx{self.heap_mb:.0f}m"]
         flags.append(f"-XX:MaxDirectMemorySize={OFF_HEAP_MB + NETWORK_MB:.0f}m")
         flags.append(f"-XX:MaxMetaspaceSize={METASPACE_MB:.0f}m")
         return flags if self.cores is None else [*flags, f"-Dsluice.cores={self.cores!r}"]

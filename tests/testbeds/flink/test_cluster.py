@@ -16,7 +16,7 @@ from testbeds.flink.programs import UNCHAINED, Payment, dataflow_program, nexmar
 from testbeds.flink.rest import FlinkRest, JobStatus, Program, wait_for
 
 pytestmark = pytest.mark.slow
-PROFILE = Profile((TaskManager("tm1", 4, 700, cores=1.0), TaskManager("tm2", 4, 700, cores=1.0)))
+PROFILE = Profile((TaskManager("tm1", 4, 900, cores=1.0), TaskManager("tm2", 4, 900, cores=1.0)))
 START_S = 60.0
 
 
@@ -82,7 +82,7 @@ def _report(control: SourceControl, order: str, seconds: float) -> SourceReport:
 def test_the_cluster_is_what_was_asked_for_and_stays_while_that_does(cluster: LocalCluster) -> None:
     found = sorted(cluster.rest.task_managers(), key=lambda one: one.id)
     assert [(one.id, one.slots) for one in found] == [("tm1", 4), ("tm2", 4)]
-    assert found[0].managed_memory_bytes == pytest.approx(0.4 * (700 - 224) * 2**20, rel=0.01)
+    assert found[0].managed_memory_bytes == pytest.approx(0.4 * (900 - 256 - 192) * 2**20, rel=0.01)
     assert cluster.rest.flink_version() == "1.20.5"
     before = cluster.rest.url
     cluster.ensure(PROFILE)

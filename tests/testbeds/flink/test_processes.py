@@ -23,7 +23,7 @@ from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
 with LocalCluster() as cluster:
     print(cluster.folder, flush=True)
-    cluster.ensure(Profile((TaskManager("tm1", 1, 700, cores=0.5),)))
+    cluster.ensure(Profile((TaskManager("tm1", 1, 900, cores=0.5),)))
     time.sleep(600)
 """
 
@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_told(cluster: LocalCluster) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SluiceError, match=rf"port {port} of 127\.0\.0\.1 cannot be used"):
-            cluster.ensure(Profile((TaskManager("tm1", 1, 700),), rest_port=port))
+            cluster.ensure(Profile((TaskManager("tm1", 1, 900),), rest_port=port))
 
 
 def test_memory_that_is_not_there_is_no_answer(cluster: LocalCluster) -> None:
@@ -82,7 +82,7 @@ def test_memory_that_is_not_there_is_no_answer(cluster: LocalCluster) -> None:
 
 
 def test_a_process_that_ends_at_its_start_is_told_with_its_last_words(cluster: LocalCluster) -> None:
-    wrong = Profile((TaskManager("tm1", 1, 700),), settings={"state.backend.type": "rocksdb", "rest.port": "none"})
+    wrong = Profile((TaskManager("tm1", 1, 900),), settings={"state.backend.type": "rocksdb", "rest.port": "none"})
     with pytest.raises(SluiceError, match=r"process \w+ ended with code 1: .*none"):
         cluster.ensure(wrong)
     assert not _with_folder(cluster.folder)
