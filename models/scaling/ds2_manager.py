@@ -11,9 +11,11 @@ Rulings, where the paper leaves room:
   adds none while the sources reach their target.
 - A decision is minor if no operator grows and none shrinks by more than `minor_change_tasks`, each as many tasks as the
   factor makes of one: leaving out tasks that the sources need would leave the job behind for good.
-- A scale-down that turns out too small is refined by the model, which by its Property 2 errs on the safe side. Only a
-  scale-up after which the sources read less is rolled back. Then, or after `max_futile_decisions` scale-ups in a row that
-  left the target missed and brought next to nothing, DS2 decides no more until the target rate changes.
+- A scale-down after which the sources miss their target is not rolled back but refined by the model, as in Table 4 (q8:
+  16, 8, 10 tasks). No other one follows until the target rate changes: where more tasks do more than their share, as when
+  state fits in memory only then, the same scale-down would be decided again and again.
+- A scale-up after which the sources read less is rolled back. Then, or after `max_futile_decisions` scale-ups in a row
+  that left the target missed and brought next to nothing, DS2 decides no more until the target rate changes.
 """
 
 from collections import deque
@@ -87,6 +89,8 @@ class Ds2:
         self._futile = 0
         self._stopped: tuple[float, str] | None = None
         """Target rate at which it decided to decide no more, and why."""
+        self._too_small: float | None = None
+        """Target rate at which a scale-down fell short."""
 
     @property
     def interval_s(self) -> float:
@@ -112,6 +116,8 @@ class Ds2:
         if missing:
             return Recommendation(None, f"DS2 waits for {missing} more decisions before it acts on them.")
         decision = _combined(self._decisions, self._settings.activation)
+        if self._too_small is not None:
+            decision = _without_scale_down(decision, facts.rates)
         if self._is_minor(decision, facts.rates):
             return Recommendation(None, self._rests(decision, facts.rates, now))
         self._correction = correction
@@ -124,6 +130,8 @@ class Ds2:
         if self._stopped is not None and self._moved(target, self._stopped[0]):
             self._stopped = None
             self._futile = 0
+        if self._too_small is not None and self._moved(target, self._too_small):
+            self._too_small = None
 
     def _moved(self, target: float, reference: float) -> bool:
         return abs(target - reference) > self._settings.target_change * reference
@@ -134,9 +142,11 @@ class Ds2:
         if attempt is None or facts.last_rescale is None or facts.last_rescale.ended_s < attempt.time_s:
             return None
         self._attempt = None
-        if not attempt.scales_up:
-            return None
         was = attempt.throughput
+        if not attempt.scales_up:
+            if self._misses(now) and not self._moved(now.target, was.target):
+                self._too_small = now.target
+            return None
         read = f"the sources read {amount(was.achieved)} records/s before and {amount(now.achieved)} after"
         if now.achieved < min(was.achieved, now.target) * (1 - self._settings.min_improvement):
             return self._roll_back(attempt.before, facts.rates, now.target, read)
@@ -213,6 +223,16 @@ def _scaled(decision: Decision, rates: Rates, factor: float, only_keep: bool = F
         if tasks != asked:
             parallelism[name] = tasks
             reasons[name] += f"; {factor:.3g} times that for what true rates miss: {task_count(tasks)}"
+    return decision.model_copy(update={"parallelism": parallelism, "reasons": reasons})
+
+
+def _without_scale_down(decision: Decision, rates: Rates) -> Decision:
+    kept = {name: rates.operators[name].parallelism for name in decision.parallelism}
+    reasons = {
+        name: f"{reason}; it keeps {kept[name]}, since a scale-down fell short" if tasks < kept[name] else reason
+        for (name, tasks), reason in zip(decision.parallelism.items(), decision.reasons.values(), strict=True)
+    }
+    parallelism = {name: max(tasks, kept[name]) for name, tasks in decision.parallelism.items()}
     return decision.model_copy(update={"parallelism": parallelism, "reasons": reasons})
 
 

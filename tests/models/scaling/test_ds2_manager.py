@@ -213,6 +213,17 @@ def test_a_scale_down_that_falls_short_is_refined_not_rolled_back():
     assert tasks_of(clock.observe(single(8, 780, 650, task_rate=81.0), rescaled=15)) == {"map": 10}
 
 
+def test_a_scale_down_that_fell_short_is_not_tried_again_at_this_rate():
+    """State that fits in memory of 10 tasks, not of 5: tasks do 200 records/s or 80."""
+    clock = Clock()
+    assert tasks_of(clock.observe(single(10, 1000, 1000, task_rate=200.0))) == {"map": 5}
+    assert tasks_of(clock.observe(single(5, 1000, 400, task_rate=80.0), rescaled=15)) == {"map": 13}
+    kept = clock.observe(single(13, 1000, 1000, task_rate=200.0), rescaled=25)
+    assert kept.reason == "DS2 asks for what runs: the sources are to read 1,000 records/s and read 1,000."
+    assert tasks_of(clock.observe(single(13, 1080, 1080, task_rate=80.0))) == {"map": 14}
+    assert tasks_of(clock.observe(single(14, 800, 800, task_rate=200.0), rescaled=45)) == {"map": 4}
+
+
 def test_scale_ups_that_bring_nothing_end():
     """Skew: one task is the limit, whatever the number of tasks."""
     clock = Clock(max_futile_decisions=2)
