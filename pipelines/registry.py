@@ -14,7 +14,7 @@ from pydantic import Field
 from models.capacity.surrogates import Surrogate
 from models.errors import InvalidInput
 from models.schema import Format, PositiveInt
-from pipelines.digests import canonical_json
+from pipelines.digests import canonical_json, digest, digest_bytes
 from pipelines.files import validate_as
 from pipelines.model_artifact import ChangedModel, read_model_file, verify
 from pipelines.selection_record import SELECTION_FILE, SelectionRecord
@@ -146,13 +146,23 @@ def load_version(workspace: Workspace, tracking: Tracking, info: VersionInfo) ->
     try:
         _check_workspace_record(workspace, info)
         source = tracking.client.get_model_version(info.job, str(info.version)).source
-        verify(read_model_file(tracking, str(source)), selection.model_digest, selection.surrogate)
+        _verify_once(workspace, read_model_file(tracking, str(source)), selection)
     except ChangedModel as error:
         raise ChangedModel(
             f"{info.uri} is not what was registered: {error}; do not use it; promote another version with "
             f"`sluice models promote {info.job}@VERSION`, or plan again to register a new one"
         ) from None
     return LoadedModel(selection.surrogate, selection)
+
+
+def _verify_once(workspace: Workspace, content: bytes, selection: SelectionRecord) -> None:
+    """Verify a model's file, unless the same bytes were found to be this surrogate before: skops and scikit-learn take
+    seconds to import. Any other byte, digest or coefficient is verified anew."""
+    checked = {"file": digest_bytes(content), "registered": selection.model_digest, "surrogate": selection.surrogate}
+    key = f"verified/{digest(checked)}"
+    if not workspace.exists(key):
+        verify(content, selection.model_digest, selection.surrogate)
+        workspace.write_bytes(key, f"{selection.model_uri}\n".encode())
 
 
 def promote(workspace: Workspace, tracking: Tracking, info: VersionInfo, reason: str) -> None:

@@ -242,6 +242,14 @@ def test_a_file_that_was_exchanged_is_refused(explored: ExploredRun) -> None:
         load_champion(run.workspace, JOB)
 
 
+def test_the_same_file_is_read_with_skops_once(explored: ExploredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = explored()
+    reviewed(run)
+    first = load_champion(run.workspace, JOB)
+    monkeypatch.setattr(skops.io, "loads", None)  # to read it again would fail
+    assert load_champion(run.workspace, JOB) == first
+
+
 def test_a_file_that_is_gone_is_named(explored: ExploredRun) -> None:
     run = explored()
     reviewed(run)
