@@ -119,12 +119,12 @@ def _print_ranking(ranking: Ranking, bound_s: float) -> None:
     first = ranking.winner
     seeds = f", medians of {first.seeds} seeds" if first.seeds > 1 else ""
     console.print(f"[bold]{escape(first.job)}, {escape(first.workload)}[/bold]{seeds}")
-    table = Table(box=None)
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for heading in ("", "policy"):
         table.add_column(heading)
     headings = ["p50 s", "p95 s", "read", "task-min", "GiB-min", "rescales", "down s"]
     converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
-    for heading in [*headings, *(["rest after s", "steps"] if converges else [])]:
+    for heading in [*headings, *(["rest s", "steps"] if converges else [])]:
         table.add_column(heading, justify="right")
     for standing in ranking.standings:
         mark = "*" if standing is first else "" if standing.within_bound else "late"
@@ -150,4 +150,6 @@ def _row(standing: Standing) -> list[str]:
 
 
 def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
