@@ -175,6 +175,7 @@ class Plant(NamedTuple):
     cold_decay_s: float
     full_load_slowdown: float
     source_burst_s: float
+    stamped_on_arrival: bool
     hit_latency_s: float
     block_latency_s: float
     block_bytes: float

@@ -61,7 +61,9 @@ def advance(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, step
             if interval * steps + step >= down:
                 run_step(p, s, reads, rate, noise[interval], totals[interval])
             s.clock[WALL_CLOCK] += 1
-            now = read_up_to(p, s) if reads == LOGGED else s.clock[WALL_CLOCK]
+            now = s.clock[WALL_CLOCK]
+            if reads == LOGGED and p.stamped_on_arrival:
+                now = read_up_to(p, s)
             s.clock[EVENT_CLOCK] = max(s.clock[EVENT_CLOCK], now)
         note_lag(p, s, reads, totals[interval])
     return totals

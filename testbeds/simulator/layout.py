@@ -48,6 +48,7 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         cold_decay_s=physics.cold_decay_s,
         full_load_slowdown=physics.full_load_slowdown,
         source_burst_s=physics.source_burst_s,
+        stamped_on_arrival=physics.stamped == "arrival",
         hit_latency_s=physics.state.hit_latency_s,
         block_latency_s=physics.state.block_latency_s,
         block_bytes=physics.state.block_bytes,

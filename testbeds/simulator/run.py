@@ -126,7 +126,8 @@ class SimulatedRun:
         after = self._lay_out(configuration)
         most = round(settings.stop_timeout_s / step_s)
         drained_s = drain(self.plant, self.state, self._noise.factors(1)[0], most) * step_s
-        save_s = transfer_s(self.plant, self.state, settings.save_bytes_per_s)
+        saving = settings.save_bytes_per_s
+        save_s = 0.0 if saving is None else transfer_s(self.plant, self.state, saving)
         state = carry_over(self.plant, self.state, after.plant, settings, self._rng)
         restore_s = transfer_s(after.plant, state, settings.restore_bytes_per_s)
         kept = float(np.sum(state_bytes(self.plant, self.state)))

@@ -3,6 +3,8 @@
 `docs/simulator.md` says why each has its value. None of them is a property of a job: those stand in the job's file.
 """
 
+from typing import Literal, Self
+
 from pydantic import Field, model_validator
 
 from models.metrics import SAMPLE_INTERVAL_S
@@ -64,13 +66,19 @@ class Rescaling(Format):
     stop_timeout_s: Positive = Field(
         600.0, description="execution.checkpointing.timeout: longest time for what is in flight to be worked off."
     )
-    save_bytes_per_s: Positive = Field(
-        1e8, description="One task writes its part of a savepoint at most so fast, bytes/s."
+    save_bytes_per_s: Positive | None = Field(
+        1e8,
+        description="One task writes its part of a savepoint at most so fast, bytes/s; None: no savepoint is written.",
     )
     restore_bytes_per_s: Positive = Field(
         1e8, description="One task reads its part of a savepoint at most so fast, bytes/s."
     )
     new_jvms: bool = Field(True, description="Whether TaskManagers start anew, with code to be compiled again.")
+
+    @classmethod
+    def in_place(cls) -> Self:
+        """Flink's adaptive scheduler: processes stay, and the checkpoint it waits for is in shared storage already."""
+        return cls(restart_s=0.7, save_bytes_per_s=None, new_jvms=False)
 
 
 class Physics(Format):
@@ -85,6 +93,11 @@ class Physics(Format):
     )
     source_burst_s: NonNegative = Field(
         1.0, description="Time whose records a rate-limited source may catch up, seconds."
+    )
+    stamped: Literal["arrival", "reading"] = Field(
+        "arrival",
+        description="When a record of the log gets the time that windows go by: when it comes into the log (event time), or "
+        "when it is read (processing time, and generators that stamp what they emit).",
     )
     least_record_bytes: Positive = Field(24.0, description="A record in a network buffer is no smaller, bytes.")
     least_hot_records: Positive = Field(
