@@ -1,7 +1,12 @@
 """The findings of the evaluation of autoscalers (sections 6.2 to 6.5), each as a statement that replays can confirm.
 
 A check returns what was measured, in words, and whether it agrees with the paper. Queries and policies bear the paper's
-names; latencies are p95 over records, in seconds.
+names; latencies are p95 over records, in seconds. The paper gives no figures for words such as "high" or "follows": the
+limits here are ours, were set before these replays were first made, and stay. One check was replaced after a run, and both versions of it
+differ from the paper: that DS2 is late for the lag of its rescales was first read from the share of late minutes in which
+the tasks could take more than came in (48 to 79 %, and 50 % was asked of every run).
+
+Reasons why ours differ say "likely" where nothing was measured. The other figures in them are of the default seed.
 """
 
 from collections.abc import Callable
@@ -222,23 +227,31 @@ def none_accounts_for_lag(all_: Replays) -> Verdict:
 
 
 _COOLDOWN = (
-    "At most 1 / 0.7 more tasks a step, and 5.5 min between steps: too slow for a rate that grows 11-fold in 30 min. "
-    "Without the cooldown its p95 is 62 s on Map, with 70 % more task-minutes."
+    "CPU ends at one core: at most 1 / 0.7 more tasks a step, 5.5 min apart, for a rate that grows 11-fold in 30 min. "
+    "Without the cooldown the p95 under the cosine is 62 s, for 68 % more task-minutes."
 )
 _CPU_IS_USE = (
-    "CPU is that of the tasks' own work here, without garbage collection and network threads. So it never exceeds the "
-    "time not idle, and HPA-Varga asks for at least as much as HPA-CPU."
+    "CPU in use equals busy time here, so it never exceeds the time not idle, and HPA-Varga takes no fewer task-minutes "
+    "than HPA-CPU in 24 of 25 cells. On a cluster, likely, garbage collection and network threads add to the CPU."
 )
-_STEADY = "A steady rate is steadier here than on a cluster, so that metrics come to rest within the tolerance of 10 %."
-_SOURCES = (
-    "In the catalogue reading from Kafka is most of the work of Map, Filter and IJ, so Dhalion goes by the growth of the "
-    "lag (Eq. 2), in small steps, and its state is small."
+_STEADY = (
+    "At a steady rate utilisation varies by less than 1 % here, against a tolerance of 10 %. It likely varies more on a "
+    "cluster."
+)
+_LIGHT_JOIN = (
+    "The join keeps 8 MB in the catalogue and is light, so all operators must grow together, and Dhalion takes them in "
+    "turn, six minutes apart, by 47 % each (median)."
 )
 
 FINDINGS: Final = (
     Finding("6.5", "DS2 consistently follows the input (Map and SWA, four workloads).", ds2_follows),
     Finding("6.5", "DS2 may encounter high latency.", ds2_is_late),
-    Finding("6.5", "DS2 is late because it does not consider the lag that its rescales make.", ds2_ignores_lag),
+    Finding(
+        "6.5",
+        "DS2 is late because it does not consider the lag that its rescales make.",
+        ds2_ignores_lag,
+        "DS2's rule has no lag in it, but more often than not the job has caught up by then, likely for the 20 % to spare.",
+    ),
     Finding("6.2", "DS2 deploys the fewest workers (Map and SWA, four workloads).", ds2_takes_fewest),
     Finding("6.5", "Dhalion scales up a single operator in each action.", dhalion_grows_one),
     Finding("6.2", "Dhalion takes workers away although the rate increases.", dhalion_shrinks_while_rate_grows),
@@ -247,8 +260,8 @@ FINDINGS: Final = (
         "6.5",
         "Dhalion deploys more resources than the others.",
         dhalion_takes_most,
-        "It does on SA. Elsewhere the factors of Eq. 1 and 2 stay near what is missing, and the targets of 70 % of the "
-        "HPA policies keep more tasks than that.",
+        "It does on SA under three workloads. On Map and SWA half of its growths are by 41 % or less, of one operator, "
+        "and the HPA policies' targets of 70 % keep more tasks than that.",
     ),
     Finding("6.5", "HPA-CPU has the lowest latency on Map and Filter.", cpu_wins_stateless, _COOLDOWN),
     Finding(
@@ -259,7 +272,8 @@ FINDINGS: Final = (
         "6.3",
         "HPA-CPU does best on SA: lowest latency, fewest workers.",
         cpu_best_on_sliding,
-        "Windows fire every 2 s and hold up what comes, then idle: mean CPU rests at its target while the lag grows.",
+        "Windows fire every 2 s and then idle: for half an hour the mean CPU of the window lies at 70 to 74 %, within "
+        "the tolerance of its target, while the lag grows.",
     ),
     Finding("6.2", "Both HPA policies follow the input on Map.", hpa_follows, _COOLDOWN),
     Finding("6.2", "HPA-Varga scales up more slowly than HPA-CPU (Map, cosine).", varga_slower_than_cpu, _CPU_IS_USE),
@@ -267,22 +281,28 @@ FINDINGS: Final = (
         "6.2",
         "HPA-Varga fills the cluster on SWA (increasing, decreasing).",
         varga_fills_the_cluster,
-        "It comes to most of all policies but not to all slots: the peak is half of what 70 tasks sustain here.",
+        "It takes the most tasks of the four, but not all slots. Our peak is half of what 70 tasks sustain by their "
+        "nominal costs; the paper does not say its share.",
     ),
     Finding(
         "6.5", "HPA-Varga is worse on complex queries, in latency and workers.", varga_worse_on_complex, _CPU_IS_USE
     ),
     Finding("6.2", "Only DS2 follows the random input on SWA.", random_swa),
     Finding(
-        "6.2", "Dhalion has the best latency on SWA with random input.", random_swa_latency, "HPA-Varga has more tasks."
+        "6.2",
+        "Dhalion has the best latency on SWA with random input.",
+        random_swa_latency,
+        "HPA-Varga has the most tasks.",
     ),
-    Finding("6.3", "Only Dhalion keeps latency low on IJ, with twice the workers of DS2.", join_by_dhalion, _SOURCES),
+    Finding(
+        "6.3", "Only Dhalion keeps latency low on IJ, with twice the workers of DS2.", join_by_dhalion, _LIGHT_JOIN
+    ),
     Finding(
         "6.3",
         "DS2 takes dead periods of SA for underprovisioning and raises resources.",
         sliding_by_ds2,
-        "Useful time is measured within the firing, too, so true rates hold in dead periods; its SA is late because "
-        "adding tasks does not help a burst that meets in one key.",
+        "True rates keep their value in dead periods here, since they count useful time alone. DS2 errs the other way: "
+        "the window is held up for up to 31 % of the time, which useful time does not show.",
     ),
     Finding("6.4", "Dhalion converges to none of the rates.", dhalion_never_rests),
     Finding("6.4", "HPA-Varga does not converge, whatever rate and query.", varga_never_rests, _STEADY),

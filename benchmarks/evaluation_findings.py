@@ -7,7 +7,8 @@ one hundred replays on the simulated cluster of 70 slots, with the settings of s
 published workloads. What is done is kept in the workspace, so that a second call is fast.
 
 The paper states few figures in words; its plots are not read off. So each finding is made a statement that replays can
-confirm or not (`evaluation_checks.py`), and where ours differ the table says why.
+confirm or not (`evaluation_checks.py`, with limits of our own for words such as "high"), and where ours differ the table
+says why, as far as that is known.
 """
 
 import argparse
