@@ -2,9 +2,11 @@
 
 A check returns what was measured, in words, and whether it agrees with the paper. Queries and policies bear the paper's
 names; latencies are p95 over records, in seconds. The paper gives no figures for words such as "high" or "follows": the
-limits here are ours, were set before these replays were first made, and stay. One check was replaced after a run, and both versions of it
-differ from the paper: that DS2 is late for the lag of its rescales was first read from the share of late minutes in which
-the tasks could take more than came in (48 to 79 %, and 50 % was asked of every run).
+limits here are ours, were set before these replays were first made, and stay.
+
+One check was replaced after a run: that DS2 is late for the lag of its rescales was first read from the share of late
+minutes in which the tasks could take more than came in (48 to 79 %, where 50 % was asked of every run). Both versions differ
+from the paper.
 
 Reasons why ours differ say "likely" where nothing was measured. The other figures in them are of the default seed.
 """
