@@ -39,11 +39,11 @@ class RescaleRecord(Format):
     time_s: NonNegative = Field(description="When it was decided, seconds since the start.")
     downtime_s: NonNegative = Field(description="How long the job read nothing; 0 where it was refused.")
     state_mb: NonNegative = Field(description="State that was saved and restored, MiB.")
-    tasks: PositiveInt = Field(description="Tasks of all operators afterwards.")
-    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator afterwards.")
-    memory_mb: dict[str, NonNegative] = Field(description="Managed memory of a task of each operator, MiB.")
+    tasks: PositiveInt = Field(description="Tasks of all operators in what was to be deployed.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator in it.")
+    memory_mb: dict[str, NonNegative] = Field(description="Managed memory of a task of each operator in it, MiB.")
     reason: str = Field(description="The policy's, in words.")
-    note: str | None = Field(None, description="What the cluster did not grant, in words.")
+    note: str | None = Field(None, description="What the cluster did not grant, or why it refused, in words.")
     refused: bool = Field(False, description="Whether the job ran on as it was.")
 
 

@@ -56,8 +56,10 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, interval_s: float, script: dict[float, dict[str, int]]) -> None:
-        self._interval_s, self._script = interval_s, script
+    def __init__(
+        self, interval_s: float, script: dict[float, dict[str, int]], memory_mb: dict[str, float] | None = None
+    ) -> None:
+        self._interval_s, self._script, self._memory_mb = interval_s, script, memory_mb or {}
         self.seen: list[Facts] = []
 
     @property
@@ -72,7 +74,8 @@ class Scripted:
         tasks = self._script.get(facts.time_s)
         if tasks is None:
             return Recommendation(None, "it is not time")
-        return Recommendation(Decision(parallelism=tasks, exact={}, memory_mb={}, reasons={}), f"{facts.time_s:g} s")
+        wanted = Decision(parallelism=tasks, exact={}, memory_mb=self._memory_mb, reasons={})
+        return Recommendation(wanted, f"{facts.time_s:g} s")
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,13 @@ def test_a_cell_repeats_and_a_seed_changes_it(cell):
     assert first.trace.schema == TRACE_SCHEMA and len(first.trace) == 48
 
 
+def test_caps_places_what_is_deployed_on_workers_of_several_slots(cell):
+    shared = {"name": "shared", "count": 3, "slots": 4, "cores": 2, "memory_mb": 8192}
+    evenly, caps = (run_cell(cell("ds2", cluster=shared, placement=by)) for by in ("evenly", "caps"))
+    assert caps.outcome.rescales > 0 and evenly.outcome.rescales > 0
+    assert not caps.trace.equals(evenly.trace)
+
+
 def test_a_cell_survives_json(cell):
     given = cell("flink", settings={"job.autoscaler.utilization.target": 0.6})
     assert Cell.model_validate_json(given.model_dump_json(by_alias=True)) == given

@@ -95,6 +95,23 @@ def test_decisions_are_brought_within_the_cluster(run, scripted):
     assert rescale.note == "52 tasks wanted and 10 slots there, so granted: map 8 of 50"
 
 
+def test_a_decision_that_the_cluster_cannot_deploy_leaves_the_job_as_it_is(run, scripted):
+    # A TaskManager of 4096 MiB has 0.4 x (4096 - 256 - 409.6) = 1372 MiB of managed memory.
+    policy = scripted(60.0, {60.0: {"map": 2}}, memory_mb={"map": 2000.0})
+    trace, result = run(policy, (5000, 5000))
+    (refused,) = trace.rescales
+    assert refused.refused and "2000 MiB of managed memory" in refused.note
+    assert (result.rescales, result.refusals, result.downtime_s, result.most_tasks) == (0, 1, 0, 3)
+    assert policy.seen[-1].last_rescale is None
+
+
+def test_memory_is_deployed_and_counted(run, scripted):
+    policy = scripted(60.0, {60.0: {"map": 2}}, memory_mb={"map": 316.0})
+    _, result = run(policy, (5000, 5000))
+    assert policy.seen[-1].rates.operators["map"].memory_mb == 316
+    assert result.memory_mb_minutes == pytest.approx((3 * 173 + 158) + (4 * 173 + 2 * 316))
+
+
 def test_an_interval_may_span_several_rates(run, scripted):
     policy = scripted(120.0, {})
     run(policy, (2000, 6000))
