@@ -1,0 +1,152 @@
+"""Justin beside DS2: steps, tasks and memory at a constant rate (Justin section 5, Figure 5).
+
+    python benchmarks/scaling_justin.py
+
+As there: tasks are to be busy half of the time (the published configuration has a utilisation target of 0.5), no operator
+gets more than 24, decisions fall every 2 minutes, the first minute after a start is not measured, sources are not counted.
+TaskManagers of 2 GB with 4 slots start every task with 158 MB; q5, whose state does not fit such a slot in this catalogue,
+has the 16 slots of 64 GB that it was measured with. Rates of q1 to q5 are those at which the main operator's tasks of the
+paper would be half busy.
+Unlike there, the source is a durable log: what a job that is too small did not read is caught up later, at full speed.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from models.cluster import Cluster
+from models.job import Job, records_in_per_source_record
+from models.memory import MANAGED_MB, deployed_memory_mb, managed_memory_per_slot_mb
+from models.metrics import SAMPLE_INTERVAL_S
+from models.scaling.policies import make_policy
+from pipelines.arena.replay import Start, Trace, replay
+from pipelines.arena.workloads import Workload
+from pipelines.catalogue import load_job
+from testbeds.simulator import Simulator, streambed_cluster
+
+MOST_TASKS: Final = 24
+MINUTES: Final = 40
+SOURCES: Final = 15
+SEED: Final = 1
+HALF_BUSY: Final = {"over_provisioning_factor": 1.0}
+SETTINGS: Final[dict[str, dict[str, float]]] = {
+    "ds2": {"policy_interval_s": 60, "warm_up_intervals": 1, "activation_intervals": 2, **HALF_BUSY},
+    "justin": HALF_BUSY,
+}
+LAST: Final = round(300 / SAMPLE_INTERVAL_S)
+"""Reporting intervals at the end over which it is checked that the job keeps up."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What the paper reports of a query."""
+
+    job: str
+    main: str
+    tasks: int
+    """Of the main operator with DS2, in the end."""
+    paper: str
+    rate: float | None = None
+    """Records/s; None: such that `tasks` are half busy."""
+    large_slots: bool = False
+
+
+QUERIES: Final = (
+    Query("nexmark-q1", "calc", 7, "2 steps each; same tasks; memory -40 %"),
+    Query("nexmark-q2", "calc", 7, "as q1"),
+    Query("nexmark-q3", "join", 12, "same steps, (12; 158) each; memory -10 %"),
+    Query("nexmark-q5", "count-window", 24, "(24; 158) each; no penalty", large_slots=True),
+    Query(
+        "justin-q11", "session-window", 12, "same steps; (6; 316) against (12; 158): CPU -48 %, memory -28 %", 115_000.0
+    ),
+    Query(
+        "justin-q8",
+        "window-join",
+        24,
+        "3 steps against 4; (12; 316) against (24; 158): CPU -48 %, memory -27 %",
+        240_000.0,
+    ),
+)
+
+
+def limited(job: Job) -> Job:
+    """The job with no more than MOST_TASKS tasks of an operator that is no source."""
+    sources = {o.name for o in job.sources}
+    operators = tuple(
+        o if o.name in sources else o.model_copy(update={"max_parallelism": MOST_TASKS}) for o in job.operators
+    )
+    return Job.model_validate(job.model_copy(update={"operators": operators}).model_dump(by_alias=True))
+
+
+def rate_of(query: Query, job: Job) -> float:
+    if query.rate is not None:
+        return query.rate
+    cost = next(o.cost.cpu_s for o in job.operators if o.name == query.main)
+    return 0.5 * (query.tasks - 0.5) / (cost * records_in_per_source_record(job)[query.main])
+
+
+def run(query: Query, policy: str) -> tuple[Job, float, Trace]:
+    job = limited(load_job(query.job))
+    rate = rate_of(query, job)
+    small = Cluster.model_validate({"name": "justin", "count": 80, "slots": 4, "cores": 4, "memory_mb": 2048})
+    cluster = streambed_cluster(20) if query.large_slots else small
+    memory_mb = cluster.workers[0].memory_mb or 0.0
+    level_0 = managed_memory_per_slot_mb(memory_mb, 16) if query.large_slots else MANAGED_MB
+    settings = SETTINGS[policy] | ({"managed_memory_mb": level_0} if policy == "justin" else {})
+    tasks = dict.fromkeys(job.order, 1) | {o.name: SOURCES for o in job.sources}
+    begin = Start(tasks, memory_mb, {o.name: level_0 for o in job.operators}, SEED)
+    workload = Workload(name="constant", rates=(rate,) * MINUTES)
+    return job, rate, replay(Simulator(cluster), job, workload, make_policy(policy, settings), begin)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a policy came to, sources not counted."""
+
+    steps: tuple[tuple[int, float], ...]
+    """Tasks and managed memory of a task of the main operator."""
+    tasks: int
+    memory_mb: float
+    keeps_up: bool
+
+
+def ended(query: Query, policy: str) -> Ended:
+    job, rate, trace = run(query, policy)
+    sources = {o.name for o in job.sources}
+    done = [r for r in trace.rescales if not r.refused]
+    tasks = {name: count for name, count in done[-1].parallelism.items() if name not in sources}
+    read = float(trace.read[-LAST:].sum()) / (LAST * SAMPLE_INTERVAL_S)
+    return Ended(
+        tuple((r.parallelism[query.main], r.memory_mb[query.main]) for r in done),
+        sum(tasks.values()),
+        deployed_memory_mb(tasks, done[-1].memory_mb),
+        read >= 0.99 * rate,
+    )
+
+
+def main() -> None:
+    table = Table("query", "policy", "steps: (tasks; MB) of the main operator", "tasks", "MB", "keeps up", "paper")
+    for query in QUERIES:
+        found = {policy: ended(query, policy) for policy in SETTINGS}
+        for policy, end in found.items():
+            steps = " > ".join(f"({tasks}; {mb:.0f})" for tasks, mb in end.steps)
+            table.add_row(
+                query.job,
+                policy,
+                f"{len(end.steps)}: {steps}",
+                f"{end.tasks}",
+                f"{end.memory_mb:,.0f}",
+                "yes" if end.keeps_up else "no",
+            )
+        cpu, memory = (
+            found["justin"].tasks / found["ds2"].tasks - 1,
+            found["justin"].memory_mb / found["ds2"].memory_mb - 1,
+        )
+        table.add_row("", "justin over ds2", "", f"{cpu:+.0%}", f"{memory:+.0%}", "", query.paper, end_section=True)
+    Console(width=200).print(table)
+
+
+if __name__ == "__main__":
+    main()
