@@ -23,6 +23,14 @@ pytestmark = pytest.mark.slow
 
 HOME = Path(pyspark.__file__).parent
 START_S = 90.0
+SMALL = {
+    "SPARK_DAEMON_MEMORY": "128m",
+    "SPARK_EXECUTOR_MEMORY": "512m",
+    "SPARK_DRIVER_MEMORY": "512m",
+    "SLUICE_SPARK_DRIVER_MEMORY": "512m",
+    "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+"""Four JVMs run beside that of the tests' own session, with next to no data."""
 
 
 @contextmanager
@@ -57,7 +65,7 @@ def said(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> re.Match[
 @pytest.fixture
 def environment() -> dict[str, str]:
     own = {"JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    return {**os.environ, **own, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    return {**os.environ, **own, **SMALL, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
 
 
 @pytest.fixture
@@ -90,7 +98,7 @@ def test_a_cluster_gives_the_same_features_as_local_spark(
         (folder / "job=q" / f"run={run}").mkdir(parents=True)
         own = samples.filter(pa.compute.field("run") == run).drop_columns(["job", "run"])
         pq.write_table(own, folder / "job=q" / f"run={run}" / "samples.parquet")
-    command = [str(HOME / "bin" / "spark-submit"), "--master", master_url, "--conf", "spark.executor.memory=600m"]
+    command = [str(HOME / "bin" / "spark-submit"), "--master", master_url]
     command += [str(root / "spark" / "jobs" / "extract_features.py"), str(folder), str(tmp_path / "features")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
