@@ -167,6 +167,19 @@ WORKER_STATE = np.dtype(
 )
 
 
+class StatePrices(NamedTuple):
+    """What RocksDB and its device cost, as in `settings.StateAccess`."""
+
+    hit_latency_s: float
+    block_latency_s: float
+    block_bytes: float
+    blocks_per_miss: float
+    most_io_load: float
+    flush_s: float
+    write_amplification: float
+    cached_bytes_per_live_byte: float
+
+
 class Plant(NamedTuple):
     """What stays the same during a run."""
 
@@ -176,14 +189,7 @@ class Plant(NamedTuple):
     full_load_slowdown: float
     source_burst_s: float
     stamped_on_arrival: bool
-    hit_latency_s: float
-    block_latency_s: float
-    block_bytes: float
-    blocks_per_miss: float
-    most_io_load: float
-    flush_s: float
-    write_amplification: float
-    cached_bytes_per_live_byte: float
+    access: StatePrices
     operators: np.ndarray  # OPERATOR
     edges: np.ndarray  # EDGE
     gates: np.ndarray  # GATE

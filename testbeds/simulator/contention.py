@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
-from testbeds.simulator.arrays import JOB_CLOCK, Plant, Row, State
+from testbeds.simulator.arrays import JOB_CLOCK, Plant, Row, State, StatePrices
 from testbeds.simulator.compiled import compiled
 
 FORGET = 0.5
@@ -79,7 +79,8 @@ def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
             task.alone = task.work
             task.service = task.work if worker.core_level >= 1.0 else task.work / worker.core_level
             if operator.read_bytes > 0.0 or operator.write_bytes > 0.0:
-                price_state(p, s, operator, t)
+                io_load = worker.io_used / p.workers[own.worker].io
+                price_state(p.access, operator, own, task, io_load, worker.io_level)
             task.fire = task.service * operator.fire_share / operator.selectivity if operator.fire_share > 0.0 else 0.0
             task.sendable = np.inf
             if worker.net_level < np.inf and own.remote_bytes > 0.0:
@@ -87,35 +88,29 @@ def price_records(p: Plant, s: State, noise: np.ndarray) -> None:
 
 
 @compiled
-def price_state(p: Plant, s: State, operator: Row, t: int) -> None:
-    """What state adds to the price of a record of task t (Eq. 3, 5)."""
-    task, own = s.tasks[t], p.tasks[t]
-    flushing = operator.write_bytes * p.flush_s / own.memtable_bytes
+def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load: float, io_level: float) -> None:
+    """What state adds to the price of a record of a task (Eq. 3, 5).
+
+    Args:
+        io_load: share of its capacity that the device of the task's worker works at.
+        io_level: device bytes/s that the task can have.
+    """
+    flushing = operator.write_bytes * costs.flush_s / own.memtable_bytes
     task.hit, task.state_wait = 1.0, 0.0
-    task.device = operator.write_bytes * p.write_amplification
+    task.device = operator.write_bytes * costs.write_amplification
     if operator.read_bytes > 0.0:
-        read_state(p, s, operator, t)
+        live = operator.hot_set * (task.live * operator.live_per_record + own.key_bytes)
+        needed = costs.cached_bytes_per_live_byte * live
+        if needed > own.cache_bytes:
+            task.hit = own.cache_bytes / needed
+            missed = 1.0 - task.hit
+            alone = missed * costs.blocks_per_miss * costs.block_latency_s
+            task.state_wait = alone / (1.0 - min(io_load, costs.most_io_load))
+            task.device += missed * max(costs.blocks_per_miss * costs.block_bytes, operator.read_bytes)
     task.alone += flushing + task.state_wait
     task.service += flushing
-    waiting = task.device / s.workers[own.worker].io_level - task.service
-    task.state_wait = max(task.state_wait, waiting)
+    task.state_wait = max(task.state_wait, task.device / io_level - task.service)
     task.service += task.state_wait
-
-
-@compiled
-def read_state(p: Plant, s: State, operator: Row, t: int) -> None:
-    """Share of reads that the cache answers, and how long a read waits for the device (Eq. 3)."""
-    task, own = s.tasks[t], p.tasks[t]
-    worker = s.workers[own.worker]
-    live = operator.hot_set * (task.live * operator.live_per_record + own.key_bytes)
-    needed = p.cached_bytes_per_live_byte * live
-    if needed > own.cache_bytes:
-        task.hit = own.cache_bytes / needed
-    if task.hit == 1.0:
-        return
-    load = min(worker.io_used / p.workers[own.worker].io, p.most_io_load)
-    task.state_wait = (1.0 - task.hit) * p.blocks_per_miss * p.block_latency_s / (1.0 - load)
-    task.device += (1.0 - task.hit) * max(p.blocks_per_miss * p.block_bytes, operator.read_bytes)
 
 
 @compiled

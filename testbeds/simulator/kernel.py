@@ -292,4 +292,4 @@ def account(p: Plant, s: State, totals: np.ndarray) -> None:
                 missed = paid * (1.0 - task.hit)
                 row[HITS] += paid - missed
                 row[MISSES] += missed
-                row[STATE_TIME] += (paid - missed) * p.hit_latency_s + paid * task.state_wait
+                row[STATE_TIME] += (paid - missed) * p.access.hit_latency_s + paid * task.state_wait

@@ -9,9 +9,9 @@ from models.cluster import Worker
 from models.errors import InvalidInput
 from models.job import Job, Operator, WindowKind
 from testbeds.simulator import arrays
-from testbeds.simulator.arrays import OPERATOR, TASK, WORKER, Plant
+from testbeds.simulator.arrays import OPERATOR, TASK, WORKER, Plant, StatePrices
 from testbeds.simulator.placing import Placed
-from testbeds.simulator.settings import Physics
+from testbeds.simulator.settings import Physics, StateAccess
 from testbeds.simulator.wiring import Wiring
 
 PANES_OF_FADING_STATE = 10
@@ -49,14 +49,7 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         full_load_slowdown=physics.full_load_slowdown,
         source_burst_s=physics.source_burst_s,
         stamped_on_arrival=physics.stamped == "arrival",
-        hit_latency_s=physics.state.hit_latency_s,
-        block_latency_s=physics.state.block_latency_s,
-        block_bytes=physics.state.block_bytes,
-        blocks_per_miss=physics.state.blocks_per_miss,
-        most_io_load=physics.state.most_io_load,
-        flush_s=physics.state.flush_s,
-        write_amplification=physics.state.write_amplification,
-        cached_bytes_per_live_byte=physics.state.cached_bytes_per_live_byte,
+        access=_state_prices(physics.state),
         operators=_operators(job, parallelism, out_edges, in_edges, wiring, physics.step_s),
         edges=edges,
         gates=gates,
@@ -65,6 +58,19 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         out_edges=np.array([e for own in out_edges for e in own], dtype=np.int64),
         in_edges=np.array([e for own in in_edges for e in own], dtype=np.int64),
         worker_tasks=np.argsort(task_worker, kind="stable").astype(np.int64),
+    )
+
+
+def _state_prices(state: StateAccess) -> StatePrices:
+    return StatePrices(
+        hit_latency_s=state.hit_latency_s,
+        block_latency_s=state.block_latency_s,
+        block_bytes=state.block_bytes,
+        blocks_per_miss=state.blocks_per_miss,
+        most_io_load=state.most_io_load,
+        flush_s=state.flush_s,
+        write_amplification=state.write_amplification,
+        cached_bytes_per_live_byte=state.cached_bytes_per_live_byte,
     )
 
 
