@@ -8,12 +8,13 @@ tasks take a slot, those of sources too.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 
 from models.errors import Infeasible, InvalidInput
 from models.job import Job, records_in_per_source_record
+from models.memory import deployed_memory_mb
 from models.metrics import SAMPLE_INTERVAL_S
 from models.plan import Placement
 from models.scaling.limits import most_tasks, within
@@ -23,10 +24,6 @@ from models.scaling.rates import Rates
 from pipelines.arena.cell import RescaleRecord
 from pipelines.arena.workloads import Workload
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
-
-HEAP_MB: Final = 134.0
-NETWORK_MB: Final = 39.0
-"""Memory of a task beside its managed memory, MiB (Justin section 5)."""
 
 Placer = Callable[[Mapping[str, int], float], Placement | None]
 """Where the tasks run, from the parallelism and the rate at the moment; None leaves it to the testbed."""
@@ -119,7 +116,9 @@ class _Loop:
         """Of what is deployed from now on."""
         running = self.run.configuration
         self.meter.deployed(running.parallelism, running.managed_memory_mb)
-        self.deployed.append((self.now, running.parallelism, _memory_mb(running)))
+        self.deployed.append(
+            (self.now, running.parallelism, deployed_memory_mb(running.parallelism, running.managed_memory_mb))
+        )
 
     def serve(self, rate: float, until: int) -> None:
         """Let records come in at `rate` until then, and the policy act meanwhile."""
@@ -206,9 +205,3 @@ def _running_s(served: Served) -> np.ndarray:
     """Seconds of each interval that the job ran: it is down at the beginning, if at all."""
     ends = SAMPLE_INTERVAL_S * np.arange(1, len(served.read) + 1)
     return np.asarray(np.clip(ends - (served.seconds - served.running_s), 0.0, SAMPLE_INTERVAL_S))
-
-
-def _memory_mb(running: Configuration) -> float:
-    """Memory of all tasks: heap, network and managed (Justin section 5)."""
-    managed = running.managed_memory_mb
-    return sum(tasks * (HEAP_MB + NETWORK_MB + managed[name]) for name, tasks in running.parallelism.items())
