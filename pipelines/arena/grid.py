@@ -8,6 +8,8 @@ import functools
 import logging
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -123,12 +125,25 @@ def _computed(cells: Mapping[str, Cell], processes: int | None) -> Iterator[tupl
     if workers <= 1:
         yield from ((key, run_cell(cell)) for key, cell in cells.items())
         return
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
     try:
         futures = {pool.submit(run_cell, cell): key for key, cell in cells.items()}
         yield from ((futures[future], _result(future)) for future in as_completed(futures))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """A worker leaves Ctrl-C to the process that started it, and ends when that one does, even if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _result(future: "Future[CellResult]") -> CellResult:

@@ -1,6 +1,10 @@
 """`sluice evaluate`, through the command's own entry point: short replays on the real simulator."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -70,6 +74,39 @@ def test_unusable_options_are_named(capsys, evaluate, options, code, message):
     assert evaluate(*options) == code
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err and captured.out == ""
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_leaves_no_process_and_goes_on(tmp_path):
+    options = ["--job", "nexmark-q1", "--workload", "cosine", "--policy", "ds2", "--seeds", "200"]
+    command = [sys.executable, "-m", "pipelines.cli", "evaluate", *options, "--processes", "2", "--workspace", "."]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 300
+        while len(_results(tmp_path)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(signal.SIGKILL)
+    kept = _results(tmp_path)
+    assert len(kept) >= 2 and len(children) >= 2
+    while any(map(_is_running, children)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(_is_running, children))
+    again = ["--seeds", str(len(kept)), "--processes", "1", "--workspace", str(tmp_path)]
+    assert run(["evaluate", *options[:-2], *again]) == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def _results(folder: Path) -> dict[Path, int]:
+    """When each cell's result was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.glob("arena/cells/*/result.json")}
+
+
+def _is_running(pid: str) -> bool:
+    """Whether the process is there, and more than an entry that nobody has collected yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_settings_are_json_or_text():
