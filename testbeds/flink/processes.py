@@ -64,6 +64,7 @@ class LocalCluster:
         self._processes: list[_Process] = []
         self._profile: Profile | None = None
         self._rest: FlinkRest | None = None
+        self._jar_id: str | None = None
 
     @property
     def rest(self) -> FlinkRest:
@@ -80,6 +81,25 @@ class LocalCluster:
     def folder(self) -> Path:
         """Where its files lie; savepoints go below it, too."""
         return self._folder
+
+    @property
+    def jar_id(self) -> str:
+        """The kit's jar on the cluster, uploaded at first use."""
+        if self._jar_id is None:
+            self._jar_id = self.rest.upload(self.kit)
+        return self._jar_id
+
+    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
+        """From now on schedule tasks so; those not named go anywhere.
+
+        Args:
+            workers: TaskManager by vertex id and number of the task; none: no placement.
+        """
+        slots = self._profile.slots if self._profile is not None and workers else 0
+        lines = [f"slots {slots}\n", *(f"{vertex} {task} {worker}\n" for (vertex, task), worker in workers.items())]
+        fresh = self.placement_file.with_suffix(".new")
+        fresh.write_text("".join(lines), encoding="utf-8")
+        fresh.rename(self.placement_file)
 
     @property
     def placement_file(self) -> Path:
@@ -156,7 +176,7 @@ class LocalCluster:
                 _remove(one.group)
         if self._rest is not None:
             self._rest.close()
-        self._processes, self._rest, self._profile = [], None, None
+        self._processes, self._rest, self._profile, self._jar_id = [], None, None, None
 
     def close(self) -> None:
         """Stop and remove its files."""
