@@ -37,7 +37,10 @@ def evaluate_policies(
     minutes: Annotated[int | None, typer.Option(help="Length; 140 for patterns, all of a file.")] = None,
     peak_rate: Annotated[
         float | None,
-        typer.Option(metavar="R", help="Peak rate, records/s; by default what suits job and cluster, or the file's."),
+        typer.Option(
+            metavar="R",
+            help="Peak rate, records/s; by default half of what the job's stated costs let the cluster sustain, or the file's.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="A policy's setting; repeatable.")
