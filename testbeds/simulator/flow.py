@@ -6,7 +6,7 @@ Numbers in brackets refer to docs/simulator.md.
 import numpy as np
 
 from testbeds.simulator.arrays import AT_ONCE, FORWARD, Plant, Row, State
-from testbeds.simulator.compiled import compiled
+from testbeds.simulator.compiled import compiled, inlined
 
 
 @compiled
@@ -89,7 +89,7 @@ def send(p: Plant, s: State, e: int, flow: float) -> None:
     s.edges[e].sent = flow
 
 
-@compiled
+@inlined
 def total_output(operator: Row, s: State) -> float:
     """Records that the tasks of an operator may send."""
     total = 0.0
@@ -98,7 +98,7 @@ def total_output(operator: Row, s: State) -> float:
     return total
 
 
-@compiled
+@inlined
 def limit_output(p: Plant, s: State, operator: Row) -> float:
     """Share of the tasks' `out` that the edges of an operator let through (Eq. 7).
 
@@ -123,7 +123,7 @@ def limit_output(p: Plant, s: State, operator: Row) -> float:
     return factor
 
 
-@compiled
+@inlined
 def deliver(p: Plant, s: State, operator: Row, factor: float) -> None:
     """Send `factor` of `out` of an operator's tasks along all its edges."""
     total = total_output(operator, s)
@@ -137,7 +137,7 @@ def deliver(p: Plant, s: State, operator: Row, factor: float) -> None:
             send(p, s, e, factor * total * edge.share)
 
 
-@compiled
+@inlined
 def offer_firing(p: Plant, s: State, operator: Row) -> None:
     """What tasks have to send of fired windows: as much as they have time for, and their network takes."""
     for t in range(operator.first, operator.end):
@@ -178,7 +178,7 @@ def from_sinks(p: Plant, s: State) -> None:
         open_gates(p, s, operator)
 
 
-@compiled
+@inlined
 def open_gates(p: Plant, s: State, operator: Row) -> None:
     """Divide each task's intake among its gates by what waits there, and leave room accordingly (Eq. 6)."""
     for t in range(operator.first, operator.end):

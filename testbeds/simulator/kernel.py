@@ -30,7 +30,7 @@ from testbeds.simulator.arrays import (
     Row,
     State,
 )
-from testbeds.simulator.compiled import compiled
+from testbeds.simulator.compiled import compiled, inlined
 from testbeds.simulator.contention import FORGET, price_records, settle, share_workers
 from testbeds.simulator.flow import deliver, from_sinks, limit_output, offer_firing
 from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember
@@ -106,7 +106,7 @@ def run_step(p: Plant, s: State, reads: int, rate: float, noise: np.ndarray, tot
     s.clock[JOB_CLOCK] += 1
 
 
-@compiled
+@inlined
 def arrive(p: Plant, s: State, rate: float) -> None:
     """Records come into the log, to the part of each source task alike."""
     s.came[0] += rate * p.step_s
@@ -116,7 +116,7 @@ def arrive(p: Plant, s: State, rate: float) -> None:
                 s.tasks[t].log += rate * operator.source_share * p.step_s
 
 
-@compiled
+@inlined
 def read_up_to(p: Plant, s: State) -> int:
     """Time of arrival, in steps, of the last record that the slowest source task has read (Eq. 12)."""
     behind = 0.0
@@ -134,7 +134,7 @@ def read_up_to(p: Plant, s: State) -> int:
     return 0
 
 
-@compiled
+@inlined
 def note_lag(p: Plant, s: State, reads: int, totals: np.ndarray) -> None:
     """Write down what the sources owe."""
     for operator in p.operators:
@@ -160,7 +160,7 @@ def from_sources(p: Plant, s: State, reads: int, rate: float) -> None:
             remember(s, operator)
 
 
-@compiled
+@inlined
 def offer(p: Plant, s: State, operator: Row, reads: int, rate: float) -> None:
     """What a source task may emit: what waits in its log, or permits that come at `rate` records/s.
 
@@ -176,7 +176,7 @@ def offer(p: Plant, s: State, operator: Row, reads: int, rate: float) -> None:
         task.want = task.permits
 
 
-@compiled
+@inlined
 def gather(p: Plant, s: State, operator: Row) -> None:
     """Records that wait for each task, those that came in this step included."""
     for t in range(operator.first, operator.end):
@@ -188,7 +188,7 @@ def gather(p: Plant, s: State, operator: Row) -> None:
             s.tasks[t].want += gate.queue
 
 
-@compiled
+@inlined
 def take(p: Plant, s: State, operator: Row, reads: int) -> None:
     """Take what is done from the gates: what the pass from the sinks promised each gate, then from all alike."""
     for t in range(operator.first, operator.end):
@@ -214,7 +214,7 @@ def take(p: Plant, s: State, operator: Row, reads: int) -> None:
                 s.gates[p.edges[p.in_edges[i]].first + t - operator.first].queue *= keep
 
 
-@compiled
+@inlined
 def process_at_once(p: Plant, s: State, operator: Row) -> None:
     """An operator whose output follows its input at once."""
     ratio = operator.selectivity
@@ -237,7 +237,7 @@ def process_at_once(p: Plant, s: State, operator: Row) -> None:
             task.could_send = task.emitted
 
 
-@compiled
+@inlined
 def process_window(p: Plant, s: State, operator: Row) -> None:
     """An operator that emits when its windows fire. The firing goes before new input, and while it waits, so does that."""
     per_out = operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
@@ -265,7 +265,7 @@ def process_window(p: Plant, s: State, operator: Row) -> None:
             task.could_send = task.emitted
 
 
-@compiled
+@inlined
 def account(p: Plant, s: State, totals: np.ndarray) -> None:
     """Write down what each task did in this step, and what it wanted of its worker."""
     dt, per_s = p.step_s, 1.0 / p.step_s

@@ -18,7 +18,7 @@ from testbeds.simulator.arrays import (
     Row,
     State,
 )
-from testbeds.simulator.compiled import compiled
+from testbeds.simulator.compiled import compiled, inlined
 from testbeds.simulator.flow import hot_gate
 
 
@@ -91,7 +91,7 @@ def turn_pane(s: State, operator: Row, t: int) -> None:
     s.ring[oldest] = 0.0
 
 
-@compiled
+@inlined
 def remember(s: State, operator: Row) -> None:
     """Put the records that were taken into the live state of each task."""
     for t in range(operator.first, operator.end):
