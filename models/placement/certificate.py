@@ -78,7 +78,7 @@ class ConfigurationLp:
     """The LP over the patterns of one problem; keeps its pool from one t to the next."""
 
     def __init__(self, patterns: Patterns) -> None:
-        self._patterns = patterns
+        self.patterns = patterns
         self._kinds = len(patterns.workers)
         self._asked = np.concatenate([patterns.parallelism, patterns.workers]).astype(np.float64)
         first = [np.flatnonzero(patterns.kind == j)[:1] for j in range(self._kinds)]
@@ -86,9 +86,9 @@ class ConfigurationLp:
 
     def smallest(self, budget: Budget) -> Certificate:
         """The smallest t at which the primal has a solution."""
-        reach = self._patterns.reach
+        reach = self.patterns.reach
         low, high, mixture = 0, len(reach), None  # proved for the first `low` rows; solved with the first `high`
-        rows, price = high, np.zeros(len(self._patterns.parallelism))
+        rows, price = high, np.zeros(len(self.patterns.parallelism))
         while low < high and (mixture is None or reach[low] < reach[high - 1]) and not budget.spent:
             answer = self.solve(rows, budget)
             if isinstance(answer, Mixture):
@@ -105,18 +105,18 @@ class ConfigurationLp:
 
     def at_all(self, budget: Budget) -> Certificate:
         """Whether the primal has a solution at the largest t, without a bound below that."""
-        answer = self.solve(len(self._patterns), budget)
+        answer = self.solve(len(self.patterns), budget)
         if isinstance(answer, Mixture):
             return Certificate(0.0, False, answer)
         return Certificate(None, answer is not None and self._impossible(answer.price, budget), None)
 
     def _impossible(self, price: Floats, budget: Budget) -> bool:
         """Whether these prices, which no stored patterns meet, are met by none at all."""
-        return self._checked(price, self._patterns.top, budget) >= self._patterns.top
+        return self._checked(price, self.patterns.top, budget) >= self.patterns.top
 
     def _checked(self, price: Floats, t: float, budget: Budget) -> float:
         """The t that these prices prove, up to the one that they prove for the patterns stored."""
-        return t if self._patterns.complete else self._patterns.check(price, t, budget)
+        return t if self.patterns.complete else self.patterns.check(price, t, budget)
 
     def solve(self, rows: int, budget: Budget) -> "Mixture | Proof | None":
         """Solve the primal over the first `rows` patterns.
@@ -125,19 +125,19 @@ class ConfigurationLp:
             a solution, or a proof that there is none; neither where the solver's tolerances or the budget allow no
             answer.
         """
-        patterns = self._patterns.counts[:rows]
-        kind, workers = self._patterns.kind[:rows], self._patterns.workers.astype(np.float64)
-        parallelism = self._patterns.parallelism
+        patterns = self.patterns.counts[:rows]
+        kind, workers = self.patterns.kind[:rows], self.patterns.workers.astype(np.float64)
+        parallelism = self.patterns.parallelism
         for _ in range(MOST_ROUNDS):
             pool = self._pool[self._pool < rows]
-            missing, shares, prices = self._primal(pool)
+            missing, shares, prices = cheapest_shortfall(self._columns(pool), self._asked)
             if missing <= MET:
                 used = shares > LEAST_SHARE
                 return Mixture(pool[used], shares[used])
             price, offset = prices[: len(parallelism)], prices[len(parallelism) :]
             asked = float(price @ parallelism)
             margin = MARGIN * float(np.abs(price) @ parallelism)
-            until = covered_from(self._patterns.counts, self._patterns.kind, price, workers, asked - margin)
+            until = covered_from(self.patterns.counts, self.patterns.kind, price, workers, asked - margin)
             if until > rows:
                 return Proof(until - 1, price)
             index, value = best_of_blocks(patterns, kind, price, offset, min(BLOCKS, rows))
@@ -149,7 +149,7 @@ class ConfigurationLp:
 
     def another(self, t: float, seed: int) -> Mixture | None:
         """Another solution of the primal at t, over the pool and some more patterns; a random one."""
-        rows = int(np.searchsorted(self._patterns.reach, t, side="right"))
+        rows = int(np.searchsorted(self.patterns.reach, t, side="right"))
         random = np.random.default_rng(seed)
         pool = np.union1d(self._pool[self._pool < rows], random.integers(0, rows, MORE_PATTERNS))
         solved = linprog(
@@ -160,17 +160,9 @@ class ConfigurationLp:
         used = solved.x > LEAST_SHARE
         return Mixture(pool[used], solved.x[used])
 
-    def _primal(self, pool: Ints) -> tuple[float, Floats, Floats]:
-        """Minimise what is missing or too much, as shares of what is asked: that, the y of the pool, and the prices."""
-        rows = len(self._asked)
-        columns = np.hstack([self._columns(pool), np.eye(rows), -np.eye(rows)])
-        cost = np.concatenate([np.zeros(len(pool)), np.ones(2 * rows)])
-        solved = linprog(cost, A_eq=columns, b_eq=np.ones(rows), method="highs-ds")
-        return float(solved.fun), solved.x[: len(pool)], solved.eqlin.marginals / self._asked
-
     def _columns(self, pool: Ints) -> Floats:
         """(n + T, K): what one worker with each pattern gives, as a share of what is asked."""
-        patterns = self._patterns
+        patterns = self.patterns
         columns = np.zeros((len(self._asked), len(pool)))
         columns[: -self._kinds] = patterns.counts[pool].T
         columns[len(patterns.parallelism) + patterns.kind[pool], np.arange(len(pool))] = 1.0
@@ -178,6 +170,16 @@ class ConfigurationLp:
 
     def _next(self, low: int, high: int) -> int:
         """Rows to try next: about half of those in question, all with the same t together."""
-        reach = self._patterns.reach
+        reach = self.patterns.reach
         middle = int(np.searchsorted(reach, reach[min((low + high) // 2, high - 1)], side="right"))
         return middle if middle < high else int(np.searchsorted(reach, reach[high - 1], side="left"))
+
+
+def cheapest_shortfall(columns: Floats, asked: Floats) -> tuple[float, Floats, Floats]:
+    """Minimise what is missing or too much of what is asked (m,), as shares of it, with workers on columns (m, K), which
+    are such shares too: that, the workers on each column, and the prices (m,) of one unit asked."""
+    rows, patterns = columns.shape
+    cost = np.concatenate([np.zeros(patterns), np.ones(2 * rows)])
+    slack = np.hstack([columns, np.eye(rows), -np.eye(rows)])
+    solved = linprog(cost, A_eq=slack, b_eq=np.ones(rows), method="highs-ds")
+    return float(solved.fun), solved.x[:patterns], solved.eqlin.marginals / asked

@@ -7,8 +7,9 @@ import numpy as np
 from models.placement.budget import Budget
 from models.placement.certificate import ConfigurationLp
 from models.placement.cost import load_limits
+from models.placement.generated import GeneratedLp
 from models.placement.patterns import Patterns
-from models.placement.problem import Floats, Problem
+from models.placement.problem import Floats, Ints, Problem
 from models.placement.repair import Repair
 from models.placement.rounding import rounded, whole
 from models.placement.search import Found, Verdict, search_first
@@ -43,7 +44,7 @@ def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: i
     found = search_first(problem, limits, budget, FIRST_TRIES)
     if found.verdict is not Verdict.UNKNOWN:
         return found
-    found = _by_certificate(problem, thresholds, limits, budget, seed)
+    found = _by_certificate(problem, thresholds, limits, repair.counts, budget, seed)
     if found.verdict is not Verdict.UNKNOWN:
         return found
     while not budget.spent and repair.steps < MORE_STEPS:
@@ -53,14 +54,19 @@ def first_feasible(problem: Problem, thresholds: Floats, budget: Budget, seed: i
     return found if found.verdict is not Verdict.UNKNOWN else Found(Verdict.UNKNOWN, repair.counts)
 
 
-def _by_certificate(problem: Problem, thresholds: Floats, limits: Floats, budget: Budget, seed: int) -> Found:
+def _by_certificate(
+    problem: Problem, thresholds: Floats, limits: Floats, closest: Ints, budget: Budget, seed: int
+) -> Found:
     """Solve the configuration LP at the thresholds: a proof that there is no plan, or a start for one."""
     unknown = Found(Verdict.UNKNOWN, None)
+    if budget.spent:
+        return unknown
     slope = np.where((thresholds > 0) & (thresholds < 1), thresholds, 0.0)
     base = np.where(slope > 0, 0.0, thresholds)
-    patterns = None if budget.spent else Patterns.within(problem, limits, base, slope, 1.0, budget=budget)
+    patterns = Patterns.within(problem, limits, base, slope, 1.0, budget=budget)
     if patterns is None:
-        return unknown
+        verdict = GeneratedLp(problem, closest).at(limits, budget)
+        return Found(verdict, None) if verdict is Verdict.INFEASIBLE else unknown
     lp = ConfigurationLp(patterns)
     answer = lp.at_all(budget)
     if answer.mixture is None:

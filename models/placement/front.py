@@ -23,8 +23,9 @@ from models.errors import InvalidInput
 from models.placement.budget import Budget, Clock
 from models.placement.cost import SAME, TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
-from models.placement.minimum import Effort, Ray, minimise
+from models.placement.minimum import Effort, Minimiser
 from models.placement.problem import DIMENSIONS, Floats, Ints, Problem
+from models.placement.ray import Ray
 from models.placement.search import Verdict
 from models.placement.tuning import any_plan
 from models.plan import CostVector, Placement
@@ -186,11 +187,12 @@ class _Hunt:
             the proved bound of the first minimum.
         """
         held, bounds, proved = within.copy(), [], True
+        minimiser = Minimiser(self.problem, self.budget, self.effort, self.seed)
         for d in order:
             slope = np.zeros(len(DIMENSIONS))
             slope[d], held[d] = 1.0, 0.0
             ray, known = Ray(held.copy(), slope), float(self.bounds[d])
-            least = minimise(self.problem, ray, [counts], self.budget, bound=known, effort=self.effort, seed=self.seed)
+            least = minimiser.minimise(ray, [counts], known)
             counts, proved, held[d] = least.counts, proved and least.proved, least.t
             bounds.append(min(least.bound, least.t))
         cost = costs(self.problem, counts)

@@ -1,23 +1,20 @@
 """The smallest thresholds along a ray that some plan meets, and how far that is proved.
 
-A ray gives the thresholds alpha(t) = base + t slope. With slope (1, 0, 0) and base (0, 1, 1) the smallest t is the
-minimum of C_cpu alone (phase 1 of section 5.2); with base 0 and slope alpha* it is the common relaxation (phase 2).
-
 Every plan found lowers t to its own cost, and every exhausted search tree raises the proved bound; the next target
 lies half way, or right below t once half way has failed. So the answer is the cost of a plan, not a point of a grid.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
-
-import numpy as np
 
 from models.placement.budget import Budget
 from models.placement.certificate import ConfigurationLp, Mixture
-from models.placement.cost import SAME, TOLERANCE, costs, load_limits
+from models.placement.cost import costs
+from models.placement.generated import GeneratedLp
 from models.placement.patterns import WINDOWS, Patterns
 from models.placement.problem import Floats, Ints, Problem
+from models.placement.ray import Ray
 from models.placement.repair import Repair
 from models.placement.rounding import rounded, whole
 from models.placement.search import Verdict, search_first
@@ -47,34 +44,6 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Ray:
-    """Thresholds alpha(t) = base + t slope; both (3,)."""
-
-    base: Floats
-    slope: Floats
-
-    def reach(self, cost: Floats) -> float:
-        """The smallest t >= 0 whose thresholds a plan of this cost meets in the dimensions that t moves."""
-        moving = self.slope > 0
-        return float(((cost - self.base)[moving] / self.slope[moving]).max(initial=0.0))
-
-    def limits(self, problem: Problem, t: float) -> Floats:
-        """(3,): largest loads for a plan that is better than t by more than the tolerance."""
-        return self._limits(problem, t, 1 - 3 * TOLERANCE, 0.0)
-
-    def limits_at(self, problem: Problem, t: float) -> Floats:
-        """(3,): largest loads for a plan that is as good as t."""
-        return self._limits(problem, t, 1 - TOLERANCE, SAME)
-
-    def _limits(self, problem: Problem, t: float, share: float, spare: float) -> Floats:
-        alpha = self.base + t * self.slope
-        span = problem.most - problem.least
-        moved = (problem.least + alpha * span) * share + spare * problem.most
-        moving = (self.slope > 0) & (span > SAME * problem.most)
-        return np.where(moving, moved, load_limits(problem, np.where(self.slope > 0, 1.0, self.base)))
-
-
-@dataclass(frozen=True)
 class Minimum:
     """The smallest t found, its plan, and the largest t that is proved to be too small."""
 
@@ -88,134 +57,133 @@ class Minimum:
         return self.t <= self.bound + NEGLIGIBLE * max(1.0, self.t)
 
 
-def minimise(
-    problem: Problem,
-    ray: Ray,
-    plans: Sequence[Ints],
-    budget: Budget,
-    *,
-    bound: float = 0.0,
-    effort: Effort | None = None,
-    seed: int = 0,
-) -> Minimum:
-    """The smallest t of a ray.
+@dataclass(frozen=True)
+class Minimiser:
+    """What looks for the smallest t of rays of one problem, within one budget."""
 
-    Args:
-        plans: (W, n) each, within the ray's base where t does not move it; the best of them is the start.
-        bound: a t that is already known to be the least possible.
-    """
-    effort = effort or Effort()
-    best = min(plans, key=lambda counts: ray.reach(costs(problem, counts)))
-    start = Minimum(ray.reach(costs(problem, best)), best, bound)
-    if start.proved or budget.spent:
-        return start
-    patterns = _patterns(problem, ray, start, budget, ())
-    if patterns is None:
-        start = _repaired(problem, ray, start, budget, effort, seed)
-        patterns = _patterns(problem, ray, start, budget, WINDOWS)
-    if patterns is not None and not budget.spent:
-        start = _certified(problem, ray, start, patterns, budget, effort, seed)
-    return _search(problem, ray, start, budget, effort, seed)
+    problem: Problem
+    budget: Budget
+    effort: Effort = field(default_factory=Effort)
+    seed: int = 0
 
+    def minimise(self, ray: Ray, plans: Sequence[Ints], bound: float = 0.0) -> Minimum:
+        """The smallest t of a ray.
 
-def _patterns(problem: Problem, ray: Ray, best: Minimum, budget: Budget, windows: Sequence[float]) -> Patterns | None:
-    """Patterns that are better than t."""
-    limits = ray.limits(problem, best.t)
-    return Patterns.within(problem, limits, ray.base, ray.slope, best.t, budget=budget, windows=windows)
+        Args:
+            plans: (W, n) each, within the ray's base where t does not move it; the best of them is the start.
+            bound: a t that is already known to be the least possible.
+        """
+        best = min(plans, key=lambda counts: self._reach(ray, counts))
+        start = Minimum(self._reach(ray, best), best, bound)
+        if start.proved or self.budget.spent:
+            return start
+        patterns = self._patterns(ray, start, ())
+        if patterns is None:
+            start = self._repaired(ray, start)
+            patterns = self._patterns(ray, start, WINDOWS)
+        if self.budget.spent or start.proved:
+            return start
+        start = self._generated(ray, start) if patterns is None else self._certified(ray, start, patterns)
+        return self._searched(ray, start)
 
+    def _reach(self, ray: Ray, counts: Ints) -> float:
+        return ray.reach(costs(self.problem, counts))
 
-def _repaired(problem: Problem, ray: Ray, best: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
-    """Lower t by repairs alone, for targets half way to what was doubted last."""
-    t, counts, doubted = best.t, best.counts, best.bound
-    while t - doubted > CLOSE * t and not budget.spent:
-        target = (doubted + t) / 2
-        repair = Repair(problem, ray.limits(problem, target), seed, counts)
-        if repair.run(effort.repair_steps):
-            counts = repair.counts
-            t = ray.reach(costs(problem, counts))
-        else:
-            doubted = target
-    return Minimum(t, counts, best.bound)
+    def _patterns(self, ray: Ray, best: Minimum, windows: Sequence[float]) -> Patterns | None:
+        """Patterns that are better than t."""
+        limits = ray.limits(self.problem, best.t)
+        return Patterns.within(self.problem, limits, ray.base, ray.slope, best.t, budget=self.budget, windows=windows)
 
+    def _repaired(self, ray: Ray, best: Minimum) -> Minimum:
+        """Lower t by repairs alone, for targets half way to what was doubted last."""
+        t, counts, doubted = best.t, best.counts, best.bound
+        while t - doubted > CLOSE * t and not self.budget.spent:
+            target = (doubted + t) / 2
+            repair = Repair(self.problem, ray.limits(self.problem, target), self.seed, counts)
+            if repair.run(self.effort.repair_steps):
+                counts = repair.counts
+                t = self._reach(ray, counts)
+            else:
+                doubted = target
+        return Minimum(t, counts, best.bound)
 
-def _certified(
-    problem: Problem, ray: Ray, best: Minimum, patterns: Patterns, budget: Budget, effort: Effort, seed: int
-) -> Minimum:
-    """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
-    lp = ConfigurationLp(patterns)
-    answer = lp.smallest(budget)
-    if answer.mixture is None:
-        return Minimum(best.t, best.counts, best.t) if answer.impossible else best
-    bound = max(best.bound, answer.bound or 0.0)
-    reached = float(patterns.reach[answer.mixture.rows].max())
-    for share in SHARES:
-        target = reached + share * (best.t - reached)
-        for plan in _plans_at(problem, ray, patterns, lp, answer.mixture, target, budget, effort, seed):
-            t = ray.reach(costs(problem, plan))
-            if t < best.t:
-                return Minimum(t, plan, bound)
-    return Minimum(best.t, best.counts, bound)
+    def _certified(self, ray: Ray, best: Minimum, patterns: Patterns) -> Minimum:
+        """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
+        lp = ConfigurationLp(patterns)
+        answer = lp.smallest(self.budget)
+        if answer.mixture is None:
+            return Minimum(best.t, best.counts, best.t) if answer.impossible else best
+        return self._lowered(
+            ray, Minimum(best.t, best.counts, max(best.bound, answer.bound or 0.0)), lp, answer.mixture
+        )
 
+    def _generated(self, ray: Ray, best: Minimum) -> Minimum:
+        """The same where the patterns are too many to list."""
+        found = GeneratedLp(self.problem, best.counts).smallest(ray, best.t, best.bound, self.budget)
+        best = Minimum(best.t, best.counts, found.bound)
+        lp = ConfigurationLp(found.patterns)
+        mixture = lp.solve(int((found.patterns.reach <= found.reached).sum()), self.budget)
+        return self._lowered(ray, best, lp, mixture) if isinstance(mixture, Mixture) else best
 
-def _plans_at(
-    problem: Problem,
-    ray: Ray,
-    patterns: Patterns,
-    lp: ConfigurationLp,
-    mixture: Mixture,
-    t: float,
-    budget: Budget,
-    effort: Effort,
-    seed: int,
-) -> Iterator[Ints]:
-    """Plans up to t: solutions of the LP rounded and repaired, then one of whole patterns."""
-    limits = ray.limits_at(problem, t)
-    for attempt in range(effort.roundings):
-        if budget.spent:
+    def _lowered(self, ray: Ray, best: Minimum, lp: ConfigurationLp, mixture: Mixture) -> Minimum:
+        """Lower t to the best plan that a solution of the LP leads to."""
+        reached = float(lp.patterns.reach[mixture.rows].max())
+        for share in SHARES:
+            for plan in self._plans_at(ray, lp, mixture, reached + share * (best.t - reached)):
+                t = self._reach(ray, plan)
+                if t < best.t:
+                    return Minimum(t, plan, best.bound)
+        return best
+
+    def _plans_at(self, ray: Ray, lp: ConfigurationLp, mixture: Mixture, t: float) -> Iterator[Ints]:
+        """Plans up to t: solutions of the LP rounded and repaired, then one of whole patterns."""
+        limits = ray.limits_at(self.problem, t)
+        for attempt in range(self.effort.roundings):
+            if self.budget.spent:
+                return
+            other = mixture if attempt == 0 else lp.another(t, self.seed + attempt)
+            if other is not None:
+                start = rounded(self.problem, lp.patterns, other)
+                repair = Repair(self.problem, limits, self.seed + attempt, start)
+                if repair.run(self.effort.repair_steps):
+                    yield repair.counts
+        if not lp.patterns.spaces:  # generated ones are too few for an integer program to choose from
             return
-        other = mixture if attempt == 0 else lp.another(t, seed + attempt)
-        if other is not None:
-            repair = Repair(problem, limits, seed + attempt, rounded(problem, patterns, other))
-            if repair.run(effort.repair_steps):
-                yield repair.counts
-    plan = None if budget.spent else whole(problem, patterns, mixture, t, budget.left)
-    if plan is not None:
-        yield plan
+        plan = None if self.budget.spent else whole(self.problem, lp.patterns, mixture, t, self.budget.left)
+        if plan is not None:
+            yield plan
 
+    def _searched(self, ray: Ray, start: Minimum) -> Minimum:
+        """Close what is open between t and the bound by repairs and the search tree, half way and then right below t."""
+        t, best, bound = start.t, start.counts, start.bound
+        doubted = bound
+        at_end = False
+        while not Minimum(t, best, bound).proved and not self.budget.spent:
+            low = doubted if bound < doubted < t else bound
+            target = t if at_end else (low + t) / 2
+            verdict, counts = self._try(ray.limits(self.problem, target), best, at_end)
+            if counts is not None:
+                best, t, at_end = counts, self._reach(ray, counts), False
+            elif verdict is Verdict.INFEASIBLE:
+                bound, at_end = target, True
+            elif at_end:
+                break
+            else:
+                doubted, at_end = target, True
+        return Minimum(t, best, bound)
 
-def _search(problem: Problem, ray: Ray, start: Minimum, budget: Budget, effort: Effort, seed: int) -> Minimum:
-    """Close what is open between t and the bound by repairs and the search tree, half way and then right below t."""
-    t, best, bound = start.t, start.counts, start.bound
-    doubted = bound
-    at_end = False
-    while not Minimum(t, best, bound).proved and not budget.spent:
-        low = doubted if bound < doubted < t else bound
-        target = t if at_end else (low + t) / 2
-        limits = ray.limits(problem, target)
-        verdict, counts = _try(problem, limits, best, budget, effort, at_end, seed)
-        if counts is not None:
-            best, t, at_end = counts, ray.reach(costs(problem, counts)), False
-        elif verdict is Verdict.INFEASIBLE:
-            bound, at_end = target, True
-        elif at_end:
-            break
-        else:
-            doubted, at_end = target, True
-    return Minimum(t, best, bound)
-
-
-def _try(
-    problem: Problem, limits: Floats, best: Ints, budget: Budget, effort: Effort, at_end: bool, seed: int
-) -> tuple[Verdict, Ints | None]:
-    """Look for a plan within the limits: repair the best one, search the tree, and at the end repair a fresh one."""
-    repair = Repair(problem, limits, seed, best)
-    if repair.run(effort.repair_steps):
-        return Verdict.FEASIBLE, repair.counts
-    found = search_first(problem, limits, budget, effort.tries_at_end if at_end else effort.tries)
-    if found.verdict is not Verdict.UNKNOWN or not at_end:
-        return found.verdict, found.counts
-    fresh = Repair(problem, limits, seed + 1)
-    for attempt in (repair, fresh):
-        if not budget.spent and attempt.run(effort.repair_steps_at_end):
-            return Verdict.FEASIBLE, attempt.counts
-    return Verdict.UNKNOWN, None
+    def _try(self, limits: Floats, best: Ints, at_end: bool) -> tuple[Verdict, Ints | None]:
+        """Look for a plan within the limits: repair the best one, search the tree, and at the end repair a fresh one."""
+        effort, budget = self.effort, self.budget
+        repair = Repair(self.problem, limits, self.seed, best)
+        if repair.run(effort.repair_steps):
+            return Verdict.FEASIBLE, repair.counts
+        tries = effort.tries_at_end if at_end else effort.tries
+        found = search_first(self.problem, limits, budget, tries)
+        if found.verdict is not Verdict.UNKNOWN or not at_end:
+            return found.verdict, found.counts
+        fresh = Repair(self.problem, limits, self.seed + 1)
+        for attempt in (repair, fresh):
+            if not budget.spent and attempt.run(effort.repair_steps_at_end):
+                return Verdict.FEASIBLE, attempt.counts
+        return Verdict.UNKNOWN, None

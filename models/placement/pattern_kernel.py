@@ -18,6 +18,16 @@ Counts = npt.NDArray[np.int16]
 
 NET: Final = 2
 DIMENSIONS: Final = 3
+ALL: Final = 0
+"""All patterns were walked through."""
+NO_ROOM: Final = 1
+"""The buffer is full."""
+TOO_MANY: Final = 2
+"""The tries are used up, or will be."""
+PROBE: Final = 2_000_000
+"""Tries after which the end should be in sight:"""
+IN_SIGHT: Final = 0.05
+"""at this share of the speed that the tries allow for. The first branches are the largest, so it speeds up."""
 
 
 class Room(NamedTuple):
@@ -69,107 +79,151 @@ def _reach(load: Floats, sent: float, scale: Scale) -> float:
     return t
 
 
+class Sink(NamedTuple):
+    """What is done with the patterns: those with a t of at least `from_t` are written, or, where there is no room to
+    write, those with a t below `below_t` are priced."""
+
+    patterns: Counts
+    """(N, n) buffer; N = 0 prices only."""
+    reach: Floats
+    """(N,) buffer for their t."""
+    from_t: float
+    price: Floats
+    """(n,) of a task."""
+    below_t: float
+    best: Floats
+    """(B,): price of the dearest pattern in each of B equal ranges of t from 0 to `below_t`, raised in place."""
+
+
+class Rest(NamedTuple):
+    """What operators k and later can add; rows k = 0..n."""
+
+    fewest: Ints
+    """(n + 1,): tasks at least."""
+    most: Ints
+    """(n + 1,): and at most."""
+    least_load: Floats
+    """(n + 1, 3)"""
+    most_load: Floats
+    """(n + 1, 3)"""
+    heaviest: Floats
+    """(n + 1, 3): load of the heaviest task."""
+
+
 @compiled
-def _range(k: int, placed: int, load: Floats, room: Room, rest: Floats, rest_tasks: Ints) -> tuple[int, int]:
+def _rest_of(room: Room) -> Rest:
+    n = len(room.tasks)
+    rest = Rest(
+        np.zeros(n + 1, dtype=np.int64),
+        np.zeros(n + 1, dtype=np.int64),
+        np.zeros((n + 1, DIMENSIONS)),
+        np.zeros((n + 1, DIMENSIONS)),
+        np.zeros((n + 1, DIMENSIONS)),
+    )
+    for k in range(n - 1, -1, -1):
+        rest.fewest[k] = rest.fewest[k + 1] + room.lowest[k]
+        rest.most[k] = rest.most[k + 1] + room.highest[k]
+        for d in range(DIMENSIONS):
+            each = room.loads[d, k]
+            rest.least_load[k, d] = rest.least_load[k + 1, d] + room.lowest[k] * each
+            rest.most_load[k, d] = rest.most_load[k + 1, d] + room.highest[k] * each
+            rest.heaviest[k, d] = max(rest.heaviest[k + 1, d], each)
+    return rest
+
+
+@compiled
+def _range(k: int, placed: int, load: Floats, room: Room, rest: Rest) -> tuple[int, int]:
     """Fewest and most tasks of operator k, by slots and by the limits of cpu, io and memory."""
-    first = max(room.lowest[k], room.fewest - placed - rest_tasks[k + 1, 1])
-    last = min(room.highest[k], room.slots - placed - rest_tasks[k + 1, 0])
+    first = max(room.lowest[k], room.fewest - placed - rest.most[k + 1])
+    last = min(room.highest[k], room.slots - placed - rest.fewest[k + 1])
     for d in range(DIMENSIONS):
         each = room.loads[d, k]
         if each > 0.0 and room.most[d] < np.inf:
-            slack = room.most[d] - load[d] - rest[k + 1, d]
+            slack = room.most[d] - load[d] - rest.least_load[k + 1, d]
             last = min(last, int(np.floor(slack / each))) if slack >= 0.0 else -1
     return first, last
 
 
 @compiled
-def enumerate_patterns(
-    room: Room,
-    scale: Scale,
-    from_t: float,
-    patterns: Counts,
-    reach: Floats,
-    price: Floats,
-    below_t: float,
-    best: Floats,
-    tries: int,
-) -> tuple[int, bool]:
-    """Write every pattern with a t of at least `from_t`, or only price those with a t below `below_t`.
+def _raise_best(row: Ints, t: float, price: Floats, below_t: float, best: Floats) -> None:
+    """Price a pattern, if its t is below `below_t`."""
+    if t < below_t:
+        value = 0.0
+        for i in range(len(row)):
+            value += price[i] * row[i]
+        b = int(t / below_t * len(best))
+        best[b] = max(best[b], value)
+
+
+@compiled
+def _share_walked(k: int, row: Ints, first: Ints, last: Ints) -> float:
+    """Share of the tree before the branch at level k, if all branches of a level were alike."""
+    share, width = 0.0, 1.0
+    for i in range(k + 1):
+        width /= last[i] - first[i] + 1
+        share += (row[i] - first[i]) * width
+    return share
+
+
+@compiled
+def enumerate_patterns(room: Room, scale: Scale, sink: Sink, tries: int) -> tuple[int, int]:
+    """Walk through all patterns of a worker.
 
     Args:
-        patterns: (N, n) buffer; N = 0 prices only.
-        reach: (N,) buffer for their t.
-        price: (n,) of a task.
-        best: (B,) price of the dearest pattern in each of B equal ranges of t from 0 to `below_t`, raised in place.
-        tries: give up after so many.
+        tries: give up after so many, and before where the end is not in sight.
 
     Returns:
-        how many were written, and whether these, or the prices, are all.
+        how many were written, and ALL, NO_ROOM or TOO_MANY.
     """
     n = len(room.tasks)
     tasks, loads, least, slots = room.tasks, room.loads, room.least, room.slots
     upstream, downstream, edge_load, forward = room.upstream, room.downstream, room.edge_load, room.forward
     net_most, limited = room.net_most, room.net_most < np.inf
-    rest = np.zeros((n + 1, DIMENSIONS))
-    heaviest = np.zeros((n + 1, DIMENSIONS))
-    most_rest = np.zeros((n + 1, DIMENSIONS))
-    rest_tasks = np.zeros((n + 1, 2), dtype=np.int64)
-    for k in range(n - 1, -1, -1):
-        rest_tasks[k, 0] = rest_tasks[k + 1, 0] + room.lowest[k]
-        rest_tasks[k, 1] = rest_tasks[k + 1, 1] + room.highest[k]
-        for d in range(DIMENSIONS):
-            rest[k, d] = rest[k + 1, d] + room.lowest[k] * loads[d, k]
-            most_rest[k, d] = most_rest[k + 1, d] + room.highest[k] * loads[d, k]
-            heaviest[k, d] = max(heaviest[k + 1, d], loads[d, k])
-    row = np.zeros(n, dtype=np.int64)
-    last = np.zeros(n, dtype=np.int64)
-    load = np.zeros((n + 1, DIMENSIONS))
-    placed = np.zeros(n + 1, dtype=np.int64)
+    patterns, reach, from_t, price, below_t, best = sink
+    rest = _rest_of(room)
+    most_load, heaviest = rest.most_load, rest.heaviest
+    row, first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    load, placed = np.zeros((n + 1, DIMENSIONS)), np.zeros(n + 1, dtype=np.int64)
     kept, k = 0, 0
-    row[0], last[0] = _range(0, 0, load[0], room, rest, rest_tasks)
-    row[0] -= 1
-    for _ in range(tries):
+    first[0], last[0] = _range(0, 0, load[0], room, rest)
+    row[0] = first[0] - 1
+    for tried in range(tries):
+        if tried == PROBE and _share_walked(k, row, first, last) * tries < PROBE * IN_SIGHT:
+            break
         row[k] += 1
         if row[k] > last[k]:
             row[k] = 0
             k -= 1
             if k < 0:
-                return kept, True
+                return kept, ALL
             continue
         placed[k + 1] = placed[k] + row[k]
         free = slots - placed[k + 1]
         fits = True
         for d in range(DIMENSIONS):
             load[k + 1, d] = load[k, d] + row[k] * loads[d, k]
-            fits = fits and load[k + 1, d] + min(most_rest[k + 1, d], free * heaviest[k + 1, d]) >= least[d]
-        if not fits:
-            continue
+            fits = fits and load[k + 1, d] + min(most_load[k + 1, d], free * heaviest[k + 1, d]) >= least[d]
         sent = 0.0
-        if limited or k == n - 1:
+        if fits and (limited or k == n - 1):
             sent = net_floor(k, row, free, tasks, upstream, downstream, edge_load, forward)
-            if sent > net_most:
-                continue
+        if not fits or sent > net_most:
+            continue
         if k == n - 1:
             t = _reach(load[n], sent, scale)
             if len(patterns) == 0:
-                if t < below_t:
-                    value = 0.0
-                    for i in range(n):
-                        value += price[i] * row[i]
-                    b = int(t / below_t * len(best))
-                    best[b] = max(best[b], value)
+                _raise_best(row, t, price, below_t, best)
             elif t >= from_t:
                 if kept == len(patterns):
-                    return kept, False
+                    return kept, NO_ROOM
                 for i in range(n):
                     patterns[kept, i] = row[i]
                 reach[kept] = t
                 kept += 1
         else:
             k += 1
-            row[k], last[k] = _range(k, placed[k], load[k], room, rest, rest_tasks)
-            row[k] -= 1
-    return kept, False
+            first[k], last[k] = _range(k, placed[k], load[k], room, rest)
+            row[k] = first[k] - 1
+    return kept, TOO_MANY
 
 
 @compiled

@@ -13,7 +13,7 @@ import numpy as np
 
 from models.placement.budget import Budget
 from models.placement.cost import SAME, TOLERANCE
-from models.placement.pattern_kernel import Counts, Room, Scale, enumerate_patterns
+from models.placement.pattern_kernel import ALL, TOO_MANY, Counts, Room, Scale, Sink, enumerate_patterns
 from models.placement.problem import Floats, Ints, Problem
 
 MARGIN: Final = 1e-9
@@ -90,7 +90,9 @@ class Patterns:
         spaces, top = _spaces(problem, limits, base, slope), t * (1 + 1e-6) + 1e-9
         for from_t in (0.0, *((1 - window) * t for window in windows)):
             stored = _stored(spaces, from_t, most, _tries(budget))
-            if stored is not None:
+            if stored == TOO_MANY:  # even to look at; a window does not change that
+                return None
+            if not isinstance(stored, int):
                 workers = np.bincount(problem.worker_type)
                 return cls(*stored, workers, problem.parallelism, from_t == 0.0, top, spaces)
         return None
@@ -105,10 +107,8 @@ class Patterns:
         nothing = np.empty((0, len(price)), dtype=np.int16), np.empty(0)
         for space, workers in zip(self.spaces, self.workers, strict=True):
             best = np.full(RANGES, -np.inf)
-            _, complete = enumerate_patterns(
-                space.room, space.scale, 0.0, *nothing, price[space.order], t, best, _tries(budget)
-            )
-            if not complete:
+            sink = Sink(*nothing, 0.0, price[space.order], t, best)
+            if enumerate_patterns(space.room, space.scale, sink, _tries(budget))[1] != ALL:
                 return 0.0
             total += workers * np.maximum.accumulate(best)
         met = np.flatnonzero(total >= asked)
@@ -121,17 +121,16 @@ def _tries(budget: Budget | None) -> int:
     return MOST_TRIES if left is None else min(MOST_TRIES, int(left * TRIES_PER_SECOND))
 
 
-def _stored(spaces: Sequence[Space], from_t: float, most: int, tries: int) -> tuple[Counts, Ints, Floats] | None:
-    """Counts, types and t of the patterns from `from_t` on, by rising t; None where there are too many."""
+def _stored(spaces: Sequence[Space], from_t: float, most: int, tries: int) -> tuple[Counts, Ints, Floats] | int:
+    """Counts, types and t of the patterns from `from_t` on, by rising t; why not, where there are too many."""
     n = len(spaces[0].order)
     counts, reach = np.empty((most, n), dtype=np.int16), np.empty(most)
     kinds, kept = [], 0
     for kind, space in enumerate(spaces):
-        found, complete = enumerate_patterns(
-            space.room, space.scale, from_t, counts[kept:], reach[kept:], np.zeros(n), 0.0, np.empty(0), tries
-        )
-        if not complete:
-            return None
+        sink = Sink(counts[kept:], reach[kept:], from_t, np.zeros(n), 0.0, np.empty(0))
+        found, ended = enumerate_patterns(space.room, space.scale, sink, tries)
+        if ended != ALL:
+            return int(ended)
         counts[kept : kept + found, space.order] = counts[kept : kept + found].copy()
         kinds.append(np.full(found, kind))
         kept += found
@@ -145,14 +144,14 @@ def _spaces(problem: Problem, limits: Floats, base: Floats, slope: Floats) -> tu
     equivalent = span <= SAME * problem.most
     balanced, per_t = problem.least + base * span, np.where(equivalent, 0.0, slope * span)
     spaces = []
-    for w, room in zip(first, _rooms(problem, limits, first), strict=True):
+    for w, room in zip(first, rooms(problem, limits, first), strict=True):
         scale = Scale(problem.capacity[:, w].copy(), balanced, SAME * problem.most, per_t)
         order = np.argsort(room.highest - room.lowest, kind="stable")
-        spaces.append(Space(_reordered(room, order), scale, order))
+        spaces.append(Space(reordered(room, order), scale, order))
     return tuple(spaces)
 
 
-def _rooms(problem: Problem, limits: Floats, chosen: Ints) -> list[Room]:
+def rooms(problem: Problem, limits: Floats, chosen: Ints) -> list[Room]:
     """What each of the workers `chosen` may hold, operators in the problem's order."""
     loads = np.vstack([problem.loads[:2], problem.memory_mb])
     tasks, slots = problem.parallelism, problem.slots
@@ -188,7 +187,7 @@ def _limit(limit: float, capacity: Floats) -> Floats:
     return np.where(bounded, limit * (1 + TOLERANCE) * np.where(bounded, capacity, 1.0), np.inf)
 
 
-def _reordered(room: Room, order: Ints) -> Room:
+def reordered(room: Room, order: Ints) -> Room:
     position = np.argsort(order)
     return room._replace(
         tasks=room.tasks[order],

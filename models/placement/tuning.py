@@ -12,6 +12,7 @@ than a minimum of phase 1 (large instances, nothing proved), phase 2 is done aga
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,8 +24,9 @@ from models.placement.bottleneck import IDLE_SHARE, idle_dimensions
 from models.placement.budget import Budget, Clock
 from models.placement.cost import TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
-from models.placement.minimum import Effort, Minimum, Ray, minimise
+from models.placement.minimum import Effort, Minimiser, Minimum
 from models.placement.problem import DIMENSIONS, Bools, Floats, Ints, Problem
+from models.placement.ray import Ray
 from models.placement.results import Tuning
 from models.placement.search import NO_THRESHOLDS, Verdict
 from models.placement.subtasks import assign_subtasks
@@ -69,51 +71,11 @@ def tune(
         raise InvalidInput(f"the relaxation step must be a factor above 1, but got {relaxation_step}")
     if not 0 <= idle_share <= 1:
         raise InvalidInput(f"the idle share must be a share of a worker's capacity, 0 to 1, but got {idle_share}")
-    budget = Budget(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     idle = idle_dimensions(dataflow, cluster, idle_share)
     counted = np.array([name not in idle for name in DIMENSIONS])
-    effort = effort or Effort()
-    plans = [any_plan(problem, budget, seed)]
-    single: list[Minimum] = []
-    for d in range(len(DIMENSIONS)):
-        single.append(minimise(problem, _alone(d), plans, budget, effort=effort, seed=seed))
-        plans.append(single[-1].counts)
-    while True:
-        ray = _together(single, floor, counted)
-        bound = max((m.bound / s for m, s in zip(single, ray.slope, strict=True) if s > 0), default=0.0)
-        joint = minimise(problem, ray, plans, budget, bound=bound, effort=effort, seed=seed)
-        thresholds = np.minimum(ray.base + joint.t * ray.slope, 1.0)
-        order = np.argsort(~counted, kind="stable")
-        tight, pareto_proved = _tighten(
-            problem, joint, thresholds, order, [m.bound for m in single], budget, effort, seed
-        )
-        plans.append(tight)
-        cost = costs(problem, tight)
-        better = [bool(cost[d] < m.t - TOLERANCE) for d, m in enumerate(single)]
-        if not any(better):
-            break
-        single = [Minimum(float(cost[d]), tight, m.bound) if better[d] else m for d, m in enumerate(single)]
-    proved = joint.proved and all(m.proved for m, own in zip(single, counted, strict=True) if own)
-    return Tuning(
-        status="optimal" if proved and pareto_proved else "feasible",
-        bound=joint.bound,
-        gap=0.0 if joint.proved else 1 - joint.bound / joint.t,
-        nodes=budget.nodes,
-        seconds=budget.seconds,
-        single=as_vector(np.array([m.t for m in single])),
-        single_bound=as_vector(np.array([min(m.bound, m.t) for m in single])),
-        single_proved={name: m.proved for name, m in zip(DIMENSIONS, single, strict=True)},
-        floor=floor,
-        relaxation=joint.t,
-        grid_relaxation=_next_on_grid(joint.t, relaxation_step),
-        thresholds=as_vector(thresholds),
-        left_out=idle,
-        placement=problem.placement(tight),
-        cost=as_vector(cost),
-        pareto_proved=pareto_proved,
-        subtasks=assign_subtasks(problem, tight),
-    )
+    tuned = _tuned(Minimiser(problem, Budget(clock, time_limit_s), effort or Effort(), seed), floor, counted)
+    return _answer(problem, tuned, floor, relaxation_step, idle)
 
 
 def any_plan(problem: Problem, budget: Budget, seed: int) -> Ints:
@@ -134,6 +96,68 @@ def any_plan(problem: Problem, budget: Budget, seed: int) -> Ints:
     return found.counts
 
 
+@dataclass(frozen=True)
+class _Tuned:
+    """What the phases came to."""
+
+    single: tuple[Minimum, ...]
+    joint: Minimum
+    thresholds: Floats
+    tight: Ints
+    proved: bool
+    """All minima that count."""
+    pareto_proved: bool
+    budget: Budget
+
+
+def _tuned(minimiser: Minimiser, floor: float, counted: Bools) -> _Tuned:
+    """Both phases, and the tightening, until it finds no plan better than a minimum of phase 1."""
+    problem = minimiser.problem
+    plans = [any_plan(problem, minimiser.budget, minimiser.seed)]
+    single: list[Minimum] = []
+    for d in range(len(DIMENSIONS)):
+        single.append(minimiser.minimise(_alone(d), plans))
+        plans.append(single[-1].counts)
+    order = np.argsort(~counted, kind="stable")
+    while True:
+        ray = _together(single, floor, counted)
+        bound = max((m.bound / s for m, s in zip(single, ray.slope, strict=True) if s > 0), default=0.0)
+        joint = minimiser.minimise(ray, plans, bound)
+        thresholds = np.minimum(ray.base + joint.t * ray.slope, 1.0)
+        tight, pareto_proved = _tightened(minimiser, joint.counts, thresholds, order, single)
+        plans.append(tight)
+        cost = costs(problem, tight)
+        better = [bool(cost[d] < m.t - TOLERANCE) for d, m in enumerate(single)]
+        if not any(better):
+            break
+        single = [Minimum(float(cost[d]), tight, m.bound) if better[d] else m for d, m in enumerate(single)]
+    proved = joint.proved and all(m.proved for m, own in zip(single, counted, strict=True) if own)
+    return _Tuned(tuple(single), joint, thresholds, tight, proved, pareto_proved, minimiser.budget)
+
+
+def _answer(problem: Problem, tuned: _Tuned, floor: float, relaxation_step: float, idle: dict[str, float]) -> Tuning:
+    single, joint = tuned.single, tuned.joint
+    return Tuning(
+        status="optimal" if tuned.proved and tuned.pareto_proved else "feasible",
+        bound=joint.bound,
+        gap=0.0 if joint.proved else 1 - joint.bound / joint.t,
+        nodes=tuned.budget.nodes,
+        seconds=tuned.budget.seconds,
+        single=as_vector(np.array([m.t for m in single])),
+        single_bound=as_vector(np.array([min(m.bound, m.t) for m in single])),
+        single_proved={name: m.proved for name, m in zip(DIMENSIONS, single, strict=True)},
+        floor=floor,
+        relaxation=joint.t,
+        grid_relaxation=_next_on_grid(joint.t, relaxation_step),
+        thresholds=as_vector(tuned.thresholds),
+        left_out=idle,
+        placement=problem.placement(tuned.tight),
+        cost=as_vector(costs(problem, tuned.tight)),
+        pareto_proved=tuned.pareto_proved,
+        subtasks=assign_subtasks(problem, tuned.tight),
+    )
+
+
 def _alone(d: int) -> Ray:
     slope = np.zeros(3)
     slope[d] = 1.0
@@ -146,26 +170,15 @@ def _together(single: Sequence[Minimum], floor: float, counted: Bools) -> Ray:
     return Ray(np.where(counted, 0.0, 1.0), np.where(counted, least, 0.0))
 
 
-def _tighten(
-    problem: Problem,
-    joint: Minimum,
-    thresholds: Floats,
-    order: Ints,
-    bounds: list[float],
-    budget: Budget,
-    effort: Effort,
-    seed: int,
+def _tightened(
+    minimiser: Minimiser, counts: Ints, thresholds: Floats, order: Ints, single: Sequence[Minimum]
 ) -> tuple[Ints, bool]:
     """Minimise one cost after the other within the thresholds; the plan, and whether it is proved Pareto-optimal."""
-    counts, proved = joint.counts, True
-    held = thresholds.copy()
+    proved, held = True, thresholds.copy()
     for d in order:
         held[d] = 0.0
-        least = minimise(
-            problem, Ray(held.copy(), _alone(d).slope), [counts], budget, bound=bounds[d], effort=effort, seed=seed
-        )
-        counts, proved = least.counts, proved and least.proved
-        held[d] = least.t
+        least = minimiser.minimise(Ray(held.copy(), _alone(d).slope), [counts], single[d].bound)
+        counts, proved, held[d] = least.counts, proved and least.proved, least.t
     return counts, proved
 
 

@@ -57,9 +57,13 @@ def union(dataflows: Sequence[Dataflow]) -> Dataflow:
         )
     return Dataflow(
         name="union",
-        operators=tuple(o.model_copy(update={"name": joined_name(d.name, o.name)}) for d in dataflows for o in d.operators),
+        operators=tuple(
+            o.model_copy(update={"name": joined_name(d.name, o.name)}) for d in dataflows for o in d.operators
+        ),
         edges=tuple(
-            e.model_copy(update={"upstream": joined_name(d.name, e.upstream), "downstream": joined_name(d.name, e.downstream)})
+            e.model_copy(
+                update={"upstream": joined_name(d.name, e.upstream), "downstream": joined_name(d.name, e.downstream)}
+            )
             for d in dataflows
             for e in d.edges
         ),

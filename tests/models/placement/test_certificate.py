@@ -16,9 +16,10 @@ from models.placement.budget import Budget
 from models.placement.certificate import ConfigurationLp
 from models.placement.cost import TOLERANCE, as_array, costs, load_limits
 from models.placement.feasible import first_feasible
-from models.placement.minimum import Ray, minimise
+from models.placement.minimum import Minimiser
 from models.placement.patterns import Patterns
 from models.placement.problem import Problem
+from models.placement.ray import Ray
 from models.placement.rounding import rounded
 from models.placement.search import NO_THRESHOLDS, Verdict, enumerate_plans
 from models.plan import CostVector
@@ -169,11 +170,11 @@ def test_tree_engine_and_every_plan_agree(p: Problem):
     assert start.counts is not None
     for d in range(3):
         slope = np.eye(3)[d]
-        least = minimise(p, Ray(1 - slope, slope), [start.counts], Budget())
+        least = Minimiser(p, Budget()).minimise(Ray(1 - slope, slope), [start.counts])
         assert least.proved
         assert least.t == pytest.approx(single[d], abs=1e-8)
     floor = np.maximum(single, 0.01)
-    joint = minimise(p, Ray(np.zeros(3), floor), [start.counts], Budget())
+    joint = Minimiser(p, Budget()).minimise(Ray(np.zeros(3), floor), [start.counts])
     assert joint.proved
     assert joint.t == pytest.approx((cost / floor).max(axis=1).min(), abs=1e-6)
 

@@ -1,0 +1,151 @@
+"""The dearest pattern of a worker at given prices, by branch and bound: a bounded knapsack with several limits.
+
+Operators are taken in the order given, so that what leaves over an edge is known soon where that is topological. A branch
+is left when what is placed, with the dearest tasks that the free slots, or what is left of cpu, io, memory or network,
+could hold in fractions, is no dearer than the best so far.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from models.placement.compiled import compiled
+from models.placement.net_kernel import net_floor
+from models.placement.pattern_kernel import Room
+from models.placement.problem import Floats, Ints
+
+DIMENSIONS: Final = 3
+NET: Final = 3
+SLOTS: Final = 4
+"""Rows of weights, after those of the dimensions."""
+
+
+@compiled
+def climb(room: Room, price: Floats, row: Ints) -> float:
+    """Make a pattern (n,) dearer as long as one task more, or one in place of another, can do it; its price."""
+    n = len(price)
+    tasks, loads, most, net_most, highest = room.tasks, room.loads, room.most, room.net_most, room.highest
+    upstream, downstream, edge_load, forward = room.upstream, room.downstream, room.edge_load, room.forward
+    free = room.slots - row.sum()
+    while True:
+        gain, chosen_out, chosen_in = 0.0, -1, -1
+        for out in range(-1, n):
+            for into in range(-1, n):
+                if into == out or (out >= 0 and row[out] == 0) or (into >= 0 and row[into] == highest[into]):
+                    continue
+                if out < 0 and free == 0:
+                    continue
+                more = (price[into] if into >= 0 else 0.0) - (price[out] if out >= 0 else 0.0)
+                if more <= gain + 1e-12:
+                    continue
+                _exchange(row, out, into)
+                fits = net_floor(n - 1, row, 0, tasks, upstream, downstream, edge_load, forward) <= net_most
+                for d in range(DIMENSIONS):
+                    fits = fits and (loads[d] * row).sum() <= most[d]
+                _exchange(row, into, out)
+                if fits:
+                    gain, chosen_out, chosen_in = more, out, into
+        if gain == 0.0:
+            return float((price * row).sum())
+        _exchange(row, chosen_out, chosen_in)
+        free += (chosen_out >= 0) - (chosen_in >= 0)
+
+
+@compiled
+def _exchange(row: Ints, out: int, into: int) -> None:
+    if out >= 0:
+        row[out] -= 1
+    if into >= 0:
+        row[into] += 1
+
+
+@compiled
+def _most_of_rest(
+    k: int, free: int, slack: Floats, highest: Ints, price: Floats, weights: Floats, by_density: Ints
+) -> float:
+    """No less than what operators k and later can add to the price."""
+    best = np.inf
+    for d in range(len(slack)):
+        if slack[d] == np.inf:
+            continue
+        value, left = 0.0, slack[d]
+        for position in range(len(price)):
+            i = by_density[d, position]
+            if i < k or price[i] <= 0.0:
+                continue
+            number, each = float(min(free, highest[i])), weights[d, i]
+            if each > 0.0:
+                number = min(number, left / each)
+            value += number * price[i]
+            left -= number * each
+            if left <= 0.0 or value >= best:
+                break
+        best = min(best, value)
+    return best
+
+
+@compiled
+def dearest(
+    room: Room, price: Floats, weights: Floats, by_density: Ints, least: float, found: Ints, soon: int, tries: int
+) -> tuple[int, float]:
+    """Patterns of a worker that cost more than `least`, each more than the one before.
+
+    Args:
+        room: its lower bounds are not looked at.
+        weights: (5, n): cpu, io and memory of a task, the least that it sends over the network, and the slot it takes.
+        by_density: (5, n): operators by falling price for each unit of these.
+        found: (B, n) buffer, for the last B of them, in turn.
+        soon: stop after so many tries if there is one.
+        tries: give up after so many.
+
+    Returns:
+        how many there were, and a price that no pattern exceeds, at least `least`.
+    """
+    n, rows = len(price), len(weights)
+    tasks, highest, net_most = room.tasks, room.highest, room.net_most
+    upstream, downstream, edge_load, forward = room.upstream, room.downstream, room.edge_load, room.forward
+    row = np.zeros(n, dtype=np.int64)
+    slack, value, rest = np.full((n + 1, rows), np.inf), np.zeros(n + 1), np.zeros(n + 1)
+    free = np.zeros(n + 1, dtype=np.int64)
+    free[0], slack[0, SLOTS], slack[0, NET] = room.slots, room.slots, net_most
+    slack[0, :NET] = room.most
+    rest[0] = _most_of_rest(0, room.slots, slack[0], highest, price, weights, by_density)
+    best, number, k = least, 0, 0
+    row[0] = min(highest[0], room.slots) + 1
+    for tried in range(tries):
+        if tried >= soon and number > 0:
+            break
+        row[k] -= 1
+        if row[k] < 0:
+            row[k] = 0
+            k -= 1
+            if k < 0:
+                return number, best
+            continue
+        fits = True
+        for d in range(rows):
+            if d != NET:
+                slack[k + 1, d] = slack[k, d] - row[k] * weights[d, k]
+                fits = fits and slack[k + 1, d] >= 0.0
+        free[k + 1] = free[k] - row[k]
+        if fits and net_most < np.inf:
+            sent = net_floor(k, row, free[k + 1], tasks, upstream, downstream, edge_load, forward)
+            slack[k + 1, NET] = net_most - sent
+            fits = slack[k + 1, NET] >= 0.0
+        if not fits:
+            continue
+        value[k + 1] = value[k] + row[k] * price[k]
+        rest[k + 1] = _most_of_rest(k + 1, free[k + 1], slack[k + 1], highest, price, weights, by_density)
+        if value[k + 1] + rest[k + 1] <= best:
+            continue
+        if k == n - 1:
+            best = value[n]
+            found[number % len(found)] = row
+            number += 1
+        else:
+            k += 1
+            row[k] = min(highest[k], free[k]) + 1
+    open_at = best
+    for level in range(k + 1):
+        open_at = max(open_at, value[level] + rest[level])
+    return number, open_at
