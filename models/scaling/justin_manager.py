@@ -2,7 +2,8 @@
 
 An operator triggers a decision if it is busier than `max_busyness` and an operator that sends to it is backpressured
 (Justin section 4), or if it has several tasks and is less busy than `min_busyness` (section 5: "between 20 % and 80 %").
-Sources don't trigger: they are busy whenever there is lag.
+A source that is as busy triggers if what comes in for it piles up: the log stands for the operator that sends to it. It
+is busy whenever there is lag, so busyness alone says nothing of it.
 
 Rulings: the policy is called once in each decision window. A window that begins before the stabilization period after a
 start is over is not looked at.
@@ -51,6 +52,9 @@ class Justin:
         for name in rates.order:
             upstream = rates.upstream(name)
             if not upstream:
+                short = self._falls_behind(name, rates)
+                if short is not None:
+                    return short
                 continue
             metrics = rates.operators[name]
             busyness = self._busyness(name, metrics)
@@ -60,6 +64,16 @@ class Justin:
             if idle is None and metrics.parallelism > 1 and busyness < self._settings.min_busyness:
                 idle = f"{name} is only {busyness:.0%} busy"
         return idle
+
+    def _falls_behind(self, source: str, rates: Rates) -> str | None:
+        """Why this source starts a decision, if it does; one of which nothing is known does not."""
+        metrics, target = rates.operators.get(source), rates.source_rates[source]
+        if metrics is None or not metrics.busyness or not metrics.lag_change_per_s or target <= 0:
+            return None
+        unread = metrics.lag_change_per_s / target
+        if metrics.busyness <= self._settings.max_busyness or unread < self._settings.min_backpressure:
+            return None
+        return f"{source} is {metrics.busyness:.0%} busy and leaves {unread:.0%} of its records unread"
 
     def _busyness(self, name: str, metrics: OperatorMetrics) -> float:
         if metrics.busyness is None:

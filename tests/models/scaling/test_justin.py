@@ -189,6 +189,21 @@ def test_the_trigger_is_a_busy_operator_that_holds_its_input_up():
         )
 
 
+def test_the_trigger_is_a_busy_source_whose_log_grows():
+    def behind(busyness: float, lag_change_per_s: float) -> Rates:
+        calm = query(busy=0.5, held_up=0.0)
+        rate = calm.source_rates["source"]
+        known = {"busyness": busyness, "true_output_rate": rate / 2, "lag_change_per_s": lag_change_per_s * rate}
+        source = calm.operators["source"].model_copy(update=known)
+        return calm.model_copy(update={"operators": {**calm.operators, "source": source}})
+
+    recommended = at(Justin(SETTINGS), 240, behind(1.0, 0.4))
+    assert recommended.deploy.parallelism["source"] == 4
+    assert recommended.reason.endswith("since source is 100% busy and leaves 40% of its records unread.")
+    for calm in (behind(1.0, 0.04), behind(1.0, -0.4), behind(0.8, 0.4)):
+        assert at(Justin(SETTINGS), 240, calm).deploy is None
+
+
 def test_the_trigger_is_an_idle_operator_of_several_tasks():
     calm = {"held_up": 0.0, "needed": 1.5}
     assert at(Justin(SETTINGS), 240, query(tasks=8, busy=0.19, **calm)).deploy.parallelism["window"] == 2
