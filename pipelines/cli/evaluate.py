@@ -1,5 +1,6 @@
 """`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,9 @@ def evaluate_policies(
         float, typer.Option(metavar="S", help="p95 latency that is good enough, seconds.")
     ] = LATENCY_BOUND_S,
     processes: Annotated[int | None, typer.Option(help="Replays at a time; one a core by default.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page of tables and plots there, too.")
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,15 +78,30 @@ def evaluate_policies(
         "latency_bound_s": latency_bound,
     }
     request = validate_as(given, EvaluationRequest, origin="the options")
+    if report is not None and not report.absolute().parent.is_dir():
+        raise InvalidInput(f"--report must be a file in a folder that exists, but {report.absolute().parent} does not")
     kept = Workspace(workspace)
     evaluation = evaluate(request, kept, TerminalProgress(progress_console), processes)
-    uri = kept.uri(evaluation.results_key)
+    uri, report_uri = kept.uri(evaluation.results_key), _report(request, evaluation, kept, report)
     if as_json:
-        print_json(_document(evaluation, uri))
+        print_json(_document(evaluation, uri) | {"report": report_uri})
     else:
         for ranking in evaluation.rankings:
             _print_ranking(ranking, latency_bound)
+        console.print(f"report: {escape(report_uri)}", soft_wrap=True)
         console.print(f"results of all replays: {escape(uri)}", soft_wrap=True)
+
+
+def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace, copy: Path | None) -> str:
+    """Where the page lies: in the workspace, and in the file that was asked for."""
+    # Plotly takes a second to import; a request that is refused should not wait.
+    from pipelines.evaluation.page import write_report
+
+    key = write_report(request, evaluation, workspace)
+    if copy is None:
+        return workspace.uri(key)
+    copy.write_bytes(workspace.read_bytes(key))
+    return copy.absolute().as_uri()
 
 
 def _names(text: str, option: str) -> list[str]:
