@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from models.errors import SluiceError
+from testbeds.flink.answers import Vertex
 from testbeds.flink.counters import Counter
-from testbeds.flink.rest import FlinkRest, Vertex
+from testbeds.flink.rest import FlinkRest
 
 BUSY_TIME: Final = "accumulateBusyTimeMs"
 TIMES: Final = (BUSY_TIME, "accumulateBackPressuredTimeMs", "accumulateIdleTimeMs")

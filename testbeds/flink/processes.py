@@ -3,7 +3,6 @@
 import fcntl
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,19 +14,18 @@ from typing import IO, Final, Self
 
 import yaml
 
-from models.errors import Infeasible, SluiceError
+from models.errors import SluiceError
 from testbeds.flink.cache import cache_folder
 from testbeds.flink.cpu import CpuGroup, cpu_groups, new_cpu_group
 from testbeds.flink.distribution import Report, flink_home
 from testbeds.flink.jdk import find_jdk
 from testbeds.flink.kit import kit_jar
+from testbeds.flink.machine import LOOPBACK, check_memory, checked_port, free_port
 from testbeds.flink.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
 from testbeds.flink.rest import FlinkRest, wait_for
 
 START_S: Final = 120.0
 _STOP_S: Final = 5.0
-_LOCAL: Final = "127.0.0.1"
-_MEMORY: Final = Path("/proc/meminfo")
 _JOB_MANAGER: Final = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER: Final = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 
@@ -121,17 +119,17 @@ class LocalCluster:
         if profile == self._profile and all(one.popen.poll() is None for one in self._processes):
             return
         self.stop()
-        _check_memory(profile.memory_mb)
+        check_memory(profile.memory_mb)
         options = {one.name: one.options() for one in profile.task_managers}
-        rest_port = _free_port() if profile.rest_port is None else _checked_port(profile.rest_port)
-        self._write_settings(cluster_settings(profile, self._folder, _free_port(), rest_port))
+        rest_port = free_port() if profile.rest_port is None else checked_port(profile.rest_port)
+        self._write_settings(cluster_settings(profile, self._folder, free_port(), rest_port))
         try:
             self._processes.append(self._start("jobmanager", _JOB_MANAGER, _job_manager_flags(self.placement_file), {}))
             for one in profile.task_managers:
                 process = self._start(one.name, _TASK_MANAGER, one.jvm_flags(), options[one.name])
                 self._processes.append(process)
                 _put_in_group(process, one, self._folder.name)
-            self._rest = FlinkRest(f"http://{_LOCAL}:{rest_port}")
+            self._rest = FlinkRest(f"http://{LOOPBACK}:{rest_port}")
             self._wait_until_ready(profile)
         except BaseException:
             self.stop()
@@ -286,34 +284,6 @@ def _remove(group: CpuGroup) -> None:
             return None
 
     wait_for(removed, _STOP_S, f"the control group {group.folder} without processes", pause_s=0.02)
-
-
-def _check_memory(needed_mb: float) -> None:
-    available = next(line for line in _MEMORY.read_text().splitlines() if line.startswith("MemAvailable:"))
-    available_mb = int(available.split()[1]) / 1024
-    if needed_mb > available_mb:
-        raise Infeasible(
-            f"the Flink cluster needs {needed_mb:.0f} MiB, but {available_mb:.0f} are available on this machine; ask for "
-            f"fewer or smaller TaskManagers"
-        )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_LOCAL, 0))
-        return int(probe.getsockname()[1])
-
-
-def _checked_port(port: int) -> int:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((_LOCAL, port))
-        except OSError as error:
-            raise SluiceError(
-                f"port {port} of {_LOCAL} cannot be used ({error.strerror}); name another, or none to take one that is free"
-            ) from error
-    return port
 
 
 def _last_words(log: Path, lines: int = 3) -> str:

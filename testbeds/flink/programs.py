@@ -67,10 +67,9 @@ def dataflow_program(
         )
     records_in = records_in_per_source_record(job)
     dataflow = {
-        "operators": [_operator(job.operator(name), parallelism[name], records_in[name]) for name in job.order],
+        "operators": [_operator(job.operator(name), parallelism[name], records_in[name], seed) for name in job.order],
         "edges": [{"from": e.upstream, "to": e.downstream, "partitioning": e.partitioning.value} for e in job.edges],
         "cost": payment.value,
-        "seed": seed,
     }
     for edge in job.edges:
         if edge.partitioning is Partitioning.HASH and job.operator(edge.downstream).keys is None:
@@ -81,7 +80,7 @@ def dataflow_program(
     return _program(document, UNCHAINED | dict(settings))
 
 
-def _operator(operator: Operator, tasks: int, records_in: float) -> dict[str, Any]:
+def _operator(operator: Operator, tasks: int, records_in: float, seed: int) -> dict[str, Any]:
     return {
         "name": operator.name,
         "parallelism": tasks,
@@ -90,14 +89,15 @@ def _operator(operator: Operator, tasks: int, records_in: float) -> dict[str, An
         "bytes_out": round(operator.cost.bytes_out),
         "state_read_bytes": round(operator.cost.state_read_bytes),
         "state_write_bytes": round(operator.cost.state_write_bytes),
-        "keys": None if operator.keys is None else _keys(operator.keys, records_in),
+        "keys": None if operator.keys is None else _keys(operator.keys, records_in, seed),
     }
 
 
-def _keys(keys: Keys, records_in: float) -> dict[str, float]:
+def _keys(keys: Keys, records_in: float, seed: int) -> dict[str, float]:
     """Periods in events of the source; a key that is hot for seconds is hot for good, since records bear no time."""
     period = keys.hot_period_records
     return {
+        "seed": seed,
         "distinct": keys.distinct,
         "hot_share": keys.hot_share,
         "hot_period_events": 2.0**53 if period is None else period / records_in,

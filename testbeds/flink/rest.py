@@ -4,12 +4,9 @@ Paths and fields as documented for Flink 1.20 (REST API). Requests that change n
 when the connection fails or the answer is a server error; the others are not.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
-from html import unescape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -18,64 +15,20 @@ from urllib.parse import quote
 import httpx
 
 from models.errors import InvalidInput, SluiceError
+from testbeds.flink.answers import (
+    ENDED,
+    Edge,
+    JobStatus,
+    Subtask,
+    TaskManagerStatus,
+    Vertex,
+    graph,
+    numbers,
+    shortened,
+)
 
-RUNNING: Final = "RUNNING"
-ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
 T = TypeVar("T")
 _PAUSE_S: Final = 0.2
-_LONGEST_MESSAGE: Final = 600
-_LONGEST_CAUSE: Final = 300
-
-
-@dataclass(frozen=True)
-class Vertex:
-    """An operator chain of a running job."""
-
-    id: str
-    name: str
-    """Of a job: Flink's name; of a plan: its description."""
-    parallelism: int
-    running: int
-    """Its tasks that run."""
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A connection of two vertices."""
-
-    upstream: str
-    downstream: str
-    ship_strategy: str
-    """Flink's word: FORWARD, REBALANCE, HASH, BROADCAST, RESCALE, ..."""
-
-
-@dataclass(frozen=True)
-class JobStatus:
-    state: str
-    vertices: tuple[Vertex, ...]
-    """In topological order."""
-
-    @property
-    def all_running(self) -> bool:
-        tasks_run = all(v.running == v.parallelism for v in self.vertices)
-        return self.state == RUNNING and bool(self.vertices) and tasks_run
-
-
-@dataclass(frozen=True)
-class Subtask:
-    index: int
-    state: str
-    attempt: int
-    task_manager: str
-    """Resource id of the TaskManager it runs on; empty while it has none."""
-
-
-@dataclass(frozen=True)
-class TaskManagerStatus:
-    id: str
-    slots: int
-    free_slots: int
-    managed_memory_bytes: int
 
 
 @dataclass(frozen=True)
@@ -139,7 +92,7 @@ class FlinkRest:
 
     def task_manager_metrics(self, task_manager: str, names: Iterable[str]) -> dict[str, float]:
         """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); what is unknown is left out."""
-        return _numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
+        return numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
 
     # --- jars
 
@@ -155,7 +108,7 @@ class FlinkRest:
         Raises:
             InvalidInput: Flink refused the program; the message is Flink's.
         """
-        return _graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
+        return graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
 
     def run(self, jar: str, program: Program, *, savepoint: str | None = None) -> str:
         """Start a job, from a savepoint if one is given. Returns its id.
@@ -177,12 +130,12 @@ class FlinkRest:
     def job(self, job: str) -> JobStatus:
         """State and vertices; a job that waits for slots has no vertices yet."""
         answer = self._get(f"/jobs/{job}")
-        order = {v.id: place for place, v in enumerate(_graph(answer["plan"])[0])}
+        order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
         vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
         return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
 
     def edges(self, job: str) -> tuple[Edge, ...]:
-        return _graph(self._get(f"/jobs/{job}/plan")["plan"])[1]
+        return graph(self._get(f"/jobs/{job}/plan")["plan"])[1]
 
     def subtasks(self, job: str, vertex: str) -> tuple[Subtask, ...]:
         """The tasks of a vertex by their number."""
@@ -199,7 +152,7 @@ class FlinkRest:
         answer = self._get(f"/jobs/{job}/exceptions")
         entries = answer["exceptionHistory"]["entries"]
         trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
-        return _shortened(trace) if trace else None
+        return shortened(trace) if trace else None
 
     def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
         """Metrics of each task of a vertex, such as `numRecordsOut`; those not reported (yet) are left out.
@@ -209,7 +162,7 @@ class FlinkRest:
         """
         names = tuple(names)
         wanted = ",".join(f"{task}.{name}" for task in range(tasks) for name in names)
-        values = _numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
+        values = numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
         return [{n: values[f"{t}.{n}"] for n in names if f"{t}.{n}" in values} for t in range(tasks)]
 
     def metric_names(self, job: str, vertex: str) -> frozenset[str]:
@@ -254,7 +207,7 @@ class FlinkRest:
         operation = wait_for(done, seconds, f"the savepoint of job {job}")
         if "location" not in operation:
             raise SluiceError(
-                f"the savepoint of job {job} failed: {_shortened(operation['failure-cause']['stack-trace'])}"
+                f"the savepoint of job {job} failed: {shortened(operation['failure-cause']['stack-trace'])}"
             )
         return str(operation["location"])
 
@@ -300,9 +253,9 @@ class FlinkRest:
         if answer.is_success:
             return answer.json() if answer.content else {}
         try:
-            said = _shortened("\n".join(answer.json()["errors"]))
+            said = shortened("\n".join(answer.json()["errors"]))
         except (ValueError, KeyError, TypeError):
-            said = _shortened(answer.text)
+            said = shortened(answer.text)
         raise _Refused(f"{said} (Flink's answer {answer.status_code} to {method} {path})")
 
 
@@ -322,41 +275,3 @@ def wait_for(look: Callable[[], T | None], seconds: float, what: str, pause_s: f
             raise SluiceError(f"{what} was waited for {seconds:g} s in vain; look into the logs of the cluster")
         time.sleep(pause_s)
     return found
-
-
-def _graph(plan: Mapping[str, Any]) -> tuple[tuple[Vertex, ...], tuple[Edge, ...]]:
-    """Vertices in topological order and the edges of a plan in Flink's JSON; it is empty until the job is scheduled."""
-    nodes = {node["id"]: node for node in plan.get("nodes", ())}
-    inputs = {name: [one["id"] for one in node.get("inputs", ())] for name, node in nodes.items()}
-    vertices = tuple(
-        Vertex(name, _plain(nodes[name]["description"]), nodes[name]["parallelism"], running=0)
-        for name in TopologicalSorter(inputs).static_order()
-    )
-    edges = tuple(
-        Edge(one["id"], name, one["ship_strategy"]) for name, node in nodes.items() for one in node.get("inputs", ())
-    )
-    return vertices, edges
-
-
-def _plain(description: str) -> str:
-    """A plan's description is HTML."""
-    return unescape(description.replace("<br/>", " ")).strip()
-
-
-def _numbers(metrics: Iterable[Mapping[str, str]]) -> dict[str, float]:
-    """Values by name; a gauge that has none yet says NaN, and is left out."""
-    values = {one["id"]: float(one["value"]) for one in metrics if "value" in one}
-    return {name: value for name, value in values.items() if math.isfinite(value)}
-
-
-def _shortened(stack_trace: str) -> str:
-    """The messages of a stack trace, the root cause first, without the frames."""
-    causes: list[list[str]] = [[]]
-    for line in map(str.strip, stack_trace.splitlines()):
-        if line.startswith("Caused by: "):
-            causes.append([line.removeprefix("Caused by: ")])
-        elif line and not line.startswith(("at ", "...", "<", "End of exception")):
-            causes[-1].append(line)
-    messages = [" ".join(lines)[:_LONGEST_CAUSE] for lines in reversed(causes) if lines]
-    text = " | ".join(dict.fromkeys(messages))
-    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " ..."

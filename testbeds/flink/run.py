@@ -13,10 +13,11 @@ import pyarrow as pa
 from models.errors import SluiceError
 from models.job import Job, Kind
 from models.metrics import SAMPLE_INTERVAL_S
+from testbeds.flink.answers import ENDED, Vertex
 from testbeds.flink.control import SourceControl
 from testbeds.flink.counters import Counter
 from testbeds.flink.meter import TIMES, Increments, Meter
-from testbeds.flink.rest import ENDED, FlinkRest, Vertex, wait_for
+from testbeds.flink.rest import FlinkRest, wait_for
 from testbeds.protocol import SAMPLE_SCHEMA, Window, sample_intervals
 
 _READ_EVERY_S: Final = 0.3

@@ -7,12 +7,12 @@ from typing import Final, Self
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
+from testbeds.flink.answers import Vertex
 from testbeds.flink.control import SourceControl
 from testbeds.flink.distribution import Report
 from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
 from testbeds.flink.programs import Payment, dataflow_program
-from testbeds.flink.rest import Vertex
 from testbeds.flink.run import Deployed, FlinkRun
 from testbeds.protocol import Configuration, Limits
 from testbeds.simulator.placing import Placed, check_parallelism, place

@@ -9,11 +9,12 @@ import yaml
 
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
+from testbeds.flink.answers import JobStatus
 from testbeds.flink.control import SourceControl, SourceReport
 from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
 from testbeds.flink.programs import UNCHAINED, Payment, dataflow_program, nexmark_tables, sql_program
-from testbeds.flink.rest import FlinkRest, JobStatus, Program, wait_for
+from testbeds.flink.rest import FlinkRest, Program, wait_for
 
 pytestmark = pytest.mark.slow
 PROFILE = Profile((TaskManager("tm1", 4, 900, cores=1.0), TaskManager("tm2", 4, 900, cores=1.0)))

@@ -39,7 +39,7 @@ final class Packet {
 
     /** The key that a record has for an operator whose keys are spread so. */
     static long key(long number, Spec.Keys keys) {
-        long bits = Mixer.mixed(number ^ 0x5DEECE66DL);
+        long bits = Mixer.mixed(number ^ Mixer.mixed(keys.seed + 1));
         double share = (bits >>> 11) * 0x1.0p-53;
         long event = event(number);
         long age = keys.lifetime_events > 0 ? (long) (event / keys.lifetime_events * keys.distinct) : 0;

@@ -10,7 +10,6 @@ public final class Spec {
     public List<Edge> edges;
     /** How operators pay for records: busy, paced or shared. */
     public String cost;
-    public long seed;
 
     /** An operator. Costs are per record in; per record emitted at a source. */
     public static final class Operator implements Serializable {
@@ -33,6 +32,7 @@ public final class Spec {
     public static final class Keys implements Serializable {
         private static final long serialVersionUID = 1;
 
+        public long seed;
         public long distinct;
         public double hot_share;
         public double hot_period_events;

@@ -36,8 +36,20 @@ public final class PacketTest {
         assert hot == 1 : "one key has half of the records";
         long even = counts.values().stream().filter(count -> count > 800 && count < 1200).count();
         assert even == 49 : "the others have a thousand each: " + counts;
+        keys.seed = 7;
+        Map<Long, Integer> others = firstThousand(keys);
+        keys.seed = 0;
+        assert !others.equals(firstThousand(keys)) : "another seed, other keys";
         keys.hot_share = 0;
         keys.lifetime_events = 1000;
         assert Packet.key(Packet.first(5000), keys) >= 250 : "five lifetimes later the keys are others";
+    }
+
+    private static Map<Long, Integer> firstThousand(Spec.Keys keys) {
+        Map<Long, Integer> counts = new HashMap<>();
+        for (long event = 0; event < 1000; event++) {
+            counts.merge(Packet.key(Packet.first(event), keys), 1, Integer::sum);
+        }
+        return counts;
     }
 }
