@@ -19,6 +19,7 @@ Rulings, where the paper leaves room:
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_high
 from typing import Literal
@@ -30,7 +31,7 @@ from models.scaling.change import changes_in_words, runs_already, runs_now
 from models.scaling.ds2 import at_most, ds2, round_up
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
-from models.scaling.throughput import Throughput, throughput
+from models.scaling.throughput import Throughput, median_throughput, throughput
 from models.schema import Format, NonNegative, PositiveInt, Ratio
 from models.wording import amount
 from models.wording import tasks as task_count
@@ -83,7 +84,8 @@ class Ds2:
 
     def __init__(self, settings: Ds2Settings) -> None:
         self._settings = settings
-        self._decisions: deque[Decision] = deque(maxlen=settings.activation_intervals)
+        self._seen: deque[tuple[Decision, Throughput]] = deque(maxlen=settings.activation_intervals)
+        """What the model decided of the last intervals, and what was read in them."""
         self._correction: _Correction | None = None
         self._attempt: _Attempt | None = None
         self._futile = 0
@@ -105,17 +107,21 @@ class Ds2:
             return Recommendation(None, f"DS2 ignores what is measured in the first {warm_up_s:g} s after a start.")
         now = throughput(facts.rates)
         self._forget(now.target)
+        if self._stopped is not None:
+            return Recommendation(None, self._stopped[1])
+        self._seen.append((self.decide(facts.rates), now))
+        missing = self._settings.activation_intervals - len(self._seen)
+        if missing:
+            return Recommendation(None, f"DS2 waits for {missing} more decisions before it acts on them.")
+        now = median_throughput([seen for _, seen in self._seen])
         judged = self._judge(facts, now)
         if judged is not None:
             return judged
-        if self._stopped is not None:
-            return Recommendation(None, self._stopped[1])
-        decision, correction = self._correct(self.decide(facts.rates), facts.rates, now)
-        self._decisions.append(decision)
-        missing = self._settings.activation_intervals - len(self._decisions)
-        if missing:
-            return Recommendation(None, f"DS2 waits for {missing} more decisions before it acts on them.")
-        decision = _combined(self._decisions, self._settings.activation)
+        return self._act(_combined([decision for decision, _ in self._seen], self._settings.activation), facts, now)
+
+    def _act(self, model: Decision, facts: Facts, now: Throughput) -> Recommendation:
+        """Deploy what the model asks for, unless it is minor."""
+        decision, correction = self._correct(model, facts.rates, now)
         if self._too_small is not None:
             decision = _without_scale_down(decision, facts.rates)
         if self._is_minor(decision, facts.rates):
@@ -137,7 +143,7 @@ class Ds2:
         return abs(target - reference) > self._settings.target_change * reference
 
     def _judge(self, facts: Facts, now: Throughput) -> Recommendation | None:
-        """What the last decision was worth; None to go on."""
+        """What the last decision was worth, and what follows from that; None to go on."""
         attempt = self._attempt
         if attempt is None or facts.last_rescale is None or facts.last_rescale.ended_s < attempt.time_s:
             return None
@@ -155,10 +161,11 @@ class Ds2:
         if self._futile >= self._settings.max_futile_decisions:
             why = f"DS2 stops at a target of {amount(now.target)} records/s: {self._futile} scale-ups in a row "
             self._stopped = (now.target, f"{why}brought next to nothing, {read} the last.")
+            return Recommendation(None, self._stopped[1])
         return None
 
     def _roll_back(self, before: Decision, rates: Rates, target: float, read: str) -> Recommendation:
-        self._decisions.clear()
+        self._seen.clear()
         self._stopped = (target, f"DS2 keeps to what it rolled back to: {read} a scale-up.")
         if runs_already(before, rates):
             return Recommendation(None, self._stopped[1])
@@ -193,7 +200,7 @@ class Ds2:
         before = runs_now(facts.rates, decision)
         added = sum(decision.parallelism.values()) - sum(before.parallelism.values())
         self._attempt = _Attempt(facts.time_s, before, now, added > 0)
-        self._decisions.clear()
+        self._seen.clear()
         factor = self._correction.factor if self._correction else 1.0
         overheads = f", {factor:.2f} times what true rates ask for" if factor > 1 else ""
         return Recommendation(
@@ -236,7 +243,7 @@ def _without_scale_down(decision: Decision, rates: Rates) -> Decision:
     return decision.model_copy(update={"parallelism": parallelism, "reasons": reasons})
 
 
-def _combined(decisions: deque[Decision], by: Literal["max", "median"]) -> Decision:
+def _combined(decisions: Sequence[Decision], by: Literal["max", "median"]) -> Decision:
     """Of each operator the largest, or the upper median, of the decisions on its tasks."""
     last = decisions[-1]
     if len(decisions) == 1:

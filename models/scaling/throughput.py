@@ -1,6 +1,8 @@
 """What the sources achieve of what they are to reach."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from models.errors import InvalidInput
 from models.scaling.rates import Rates
@@ -25,6 +27,13 @@ def throughput(rates: Rates) -> Throughput:
     achieved = {name: _achieved(rates, name) for name in rates.sources}
     ratios = [rates.source_rates[name] / rate for name, rate in achieved.items() if rate > 0]
     return Throughput(sum(rates.source_rates.values()), sum(achieved.values()), max(ratios, default=1.0))
+
+
+def median_throughput(seen: Sequence[Throughput]) -> Throughput:
+    """Each median over the intervals: one in which tasks were still cold, or a window fired, does not count."""
+    return Throughput(
+        median(one.target for one in seen), median(one.achieved for one in seen), median(one.ratio for one in seen)
+    )
 
 
 def _achieved(rates: Rates, source: str) -> float:

@@ -200,6 +200,20 @@ def test_a_scale_up_after_which_less_is_read_is_rolled_back_for_good():
     assert tasks_of(clock.observe(single(4, 1200, 400))) == {"map": 12}, "a target 20 % higher is another matter"
 
 
+def test_a_decision_is_judged_by_as_many_intervals_as_it_was_made_from():
+    """One interval in which tasks are still cold is no reason to roll back; reading less in all is."""
+
+    def after(reads: tuple[float, float]) -> list[dict[str, int] | None]:
+        clock = Clock(activation_intervals=2)
+        for _ in range(2):
+            advice = clock.observe(single(4, 1000, 400))
+        assert tasks_of(advice) == {"map": 10}
+        return [tasks_of(clock.observe(single(10, 1000, read), rescaled=25)) for read in reads]
+
+    assert after((300, 1000)) == [None, {"map": 22}], "10 x the median of 1000 / 300 and 1, 2.17"
+    assert after((300, 350)) == [None, {"map": 4}]
+
+
 def test_reading_less_because_less_is_asked_for_is_no_reason_to_roll_back():
     clock = Clock()
     assert tasks_of(clock.observe(single(4, 1000, 400))) == {"map": 10}
