@@ -18,7 +18,7 @@ from models.placement.budget import Budget
 from models.placement.certificate import MET, cheapest_shortfall
 from models.placement.cost import TOLERANCE, worker_loads
 from models.placement.pattern_kernel import Room
-from models.placement.patterns import MARGIN, Patterns, rooms
+from models.placement.patterns import MARGIN, Patterns, reordered, rooms
 from models.placement.pricing_kernel import climb, dearest
 from models.placement.problem import Floats, Ints, Problem
 from models.placement.ray import Ray
@@ -110,12 +110,15 @@ class GeneratedLp:
                     held, better = np.inf, True
                     continue
                 found = np.zeros((PATTERNS_AT_ONCE, tasks), dtype=np.int64)
+                # Edges are known soon in the order given; without them, what costs most decides first.
+                order = np.argsort(-price, kind="stable") if np.isinf(limits[2]) else np.arange(tasks)
+                ranks = _by_density(weights[j][:, order], price[order])
                 number, most = dearest(
-                    *(spaces[j], price, weights[j], _by_density(weights[j], price)),
+                    *(reordered(spaces[j], order), price[order], weights[j][:, order].copy(), ranks),
                     *(MARGIN - offset[j], found, SOON, MOST_TRIES),
                 )
                 held += float(self._workers[j]) * most
-                new = found[: min(number, PATTERNS_AT_ONCE)]
+                new = found[: min(number, PATTERNS_AT_ONCE)][:, np.argsort(order)]
                 better |= self._add(new, np.full(len(new), j))
             if float(price @ self._problem.parallelism) - held > MARGIN * float(
                 np.abs(price) @ self._problem.parallelism
