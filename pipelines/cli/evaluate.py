@@ -59,6 +59,7 @@ def evaluate_policies(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page of tables and plots there, too.")
     ] = None,
+    log: Annotated[bool, typer.Option(help="Log the evaluation to MLflow.")] = True,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,8 +84,9 @@ def evaluate_policies(
     kept = Workspace(workspace)
     evaluation = evaluate(request, kept, TerminalProgress(progress_console), processes)
     uri, report_uri = kept.uri(evaluation.results_key), _report(request, evaluation, kept, report)
+    runs = _logged(request, evaluation, kept) if log else {}
     if as_json:
-        print_json(_document(evaluation, uri) | {"report": report_uri})
+        print_json(_document(evaluation, uri) | {"report": report_uri, "mlflow_runs": runs})
     else:
         for ranking in evaluation.rankings:
             _print_ranking(ranking, latency_bound)
@@ -102,6 +104,13 @@ def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Works
         return workspace.uri(key)
     copy.write_bytes(workspace.read_bytes(key))
     return copy.absolute().as_uri()
+
+
+def _logged(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> dict[str, str]:
+    """MLflow run of each job."""
+    from pipelines.evaluation.log import log_evaluation
+
+    return log_evaluation(request, evaluation, workspace)
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -59,9 +59,14 @@ def _section(ranking: Ranking, replays: Sequence[Finished], workspace: Workspace
 
 def write_report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> str:
     """Keep the report beside the evaluation's results; returns its key in the workspace."""
-    key = f"{evaluation.results_key.rpartition('/')[0]}/report.html"
+    key = report_key(evaluation)
     workspace.write_bytes(key, render(request, evaluation, workspace).encode())
     return key
+
+
+def report_key(evaluation: Evaluation) -> str:
+    """Workspace key of an evaluation's report."""
+    return f"{evaluation.results_key.rpartition('/')[0]}/report.html"
 
 
 def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> str:

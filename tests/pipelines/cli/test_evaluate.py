@@ -18,7 +18,7 @@ from pipelines.cli.settings import settings_by_policy
 @pytest.fixture
 def evaluate(tmp_path: Path):
     def call(*options: str, policy: str = "ds2", workload: str = "cosine") -> int:
-        given = ["--job", "nexmark-q1", "--workload", workload, "--policy", policy, "--minutes", "4"]
+        given = ["--job", "nexmark-q1", "--workload", workload, "--policy", policy, "--minutes", "4", "--no-log"]
         return run(["evaluate", *given, "--processes", "1", "--workspace", str(tmp_path / "workspace"), *options])
 
     return call
@@ -92,7 +92,7 @@ def test_a_run_that_was_killed_leaves_no_process_and_goes_on(tmp_path):
         time.sleep(0.1)
     assert not any(map(_is_running, children))
     again = ["--seeds", str(len(kept)), "--processes", "1", "--workspace", str(tmp_path)]
-    assert run(["evaluate", *options[:-2], *again]) == 0
+    assert run(["evaluate", *options[:-2], *again, "--no-log"]) == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 

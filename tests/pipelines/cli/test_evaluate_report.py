@@ -11,8 +11,8 @@ from pipelines.cli import EXIT_USAGE, run
 @pytest.fixture
 def evaluate(tmp_path: Path):
     def call(*options: str) -> int:
-        given = ["--job", "nexmark-q1", "--workload", "cosine", "--policy", "ds2", "--minutes", "3", "--processes", "1"]
-        return run(["evaluate", *given, "--workspace", str(tmp_path / "workspace"), *options])
+        given = ["--job", "nexmark-q1", "--workload", "cosine", "--policy", "ds2", "--minutes", "3", "--no-log"]
+        return run(["evaluate", *given, "--processes", "1", "--workspace", str(tmp_path / "workspace"), *options])
 
     return call
 
@@ -31,3 +31,13 @@ def test_a_report_in_no_folder_is_refused_before_anything_is_replayed(capsys, ev
     assert evaluate("--report", str(tmp_path / "absent" / "page.html")) == EXIT_USAGE
     assert "--report must be a file in a folder that exists" in capsys.readouterr().err
     assert not (tmp_path / "workspace" / "arena").exists()
+
+
+def test_an_evaluation_is_logged_once(capsys, tracked_workspace):
+    options = ["--workload", "cosine", "--policy", "ds2", "--minutes", "3", "--processes", "1"]
+    command = ["evaluate", "--job", "nexmark-q1", *options, "--workspace", tracked_workspace.url, "--json"]
+    logged = []
+    for _ in range(2):
+        assert run(command) == 0
+        logged.append(json.loads(capsys.readouterr().out)["mlflow_runs"])
+    assert logged[0] == logged[1] and list(logged[0]) == ["nexmark-q1"]
