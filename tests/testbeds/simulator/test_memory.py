@@ -98,3 +98,25 @@ def test_memory_is_worth_nothing_to_little_state(name, operator, rate):
     assert small < 0.95
     assert large == pytest.approx(small, rel=0.02)
     assert did.cache_misses.sum() == 0
+
+
+def test_reads_queue_for_a_busy_device(chain):
+    """Two blocks of 100 µs when it is idle; beside seven others that read all the time, several times as long."""
+    keys = {"distinct": 1_000_000, "lifetime_records": 1_000_000}
+    job = chain(
+        {"name": "state", "into": "hash", "keys": keys, "state": {"bytes_per_key": 5000.0}, **ACCESS["read"][1]}
+    )
+
+    def latency_s(tasks, io):
+        cluster = Cluster.model_validate(
+            {"name": "one", "count": 1, "slots": 16, "cores": 16, "memory_mb": 65536, "io": io}
+        )
+        asked = Configuration({"source": 4, "state": tasks, "sink": 1}, 65536.0, managed_memory_mb={"state": 100.0})
+        with Simulator(cluster, physics=QUIET).deploy(job, asked, run="r", seed=1) as run:
+            run.serve(1e5, 120)
+            did = run.serve(1e5, 30).activity["state"]
+        assert did.cache_misses.sum() > 0.9 * did.records_in.sum()
+        return did.state_time_s.sum() / (did.cache_hits.sum() + did.cache_misses.sum())
+
+    assert latency_s(1, 1e9) == pytest.approx(2e-4, rel=0.1)
+    assert latency_s(8, 4e7) > 1e-3
