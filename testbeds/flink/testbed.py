@@ -14,8 +14,8 @@ from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
 from testbeds.flink.programs import Payment, dataflow_program
 from testbeds.flink.run import Deployed, FlinkRun
+from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
-from testbeds.simulator.placing import Placed, check_parallelism, place
 
 INJECTOR_MB: Final = 960.0
 _START_S: Final = 120.0

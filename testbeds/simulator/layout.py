@@ -8,9 +8,9 @@ import numpy as np
 from models.cluster import Worker
 from models.errors import InvalidInput
 from models.job import Job, Operator, WindowKind
+from testbeds.placing import Placed
 from testbeds.simulator import arrays
 from testbeds.simulator.arrays import OPERATOR, TASK, WORKER, Plant, StatePrices
-from testbeds.simulator.placing import Placed
 from testbeds.simulator.settings import Physics, StateAccess
 from testbeds.simulator.wiring import Wiring
 

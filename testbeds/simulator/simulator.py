@@ -8,11 +8,11 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
+from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
 from testbeds.simulator.buffers import BYTES_PER_MB
 from testbeds.simulator.layout import Resources, lay_out
 from testbeds.simulator.memory import cache_mb, network_memory_mb, write_buffer_mb
-from testbeds.simulator.placing import Placed, check_parallelism, place
 from testbeds.simulator.run import Deployment, SimulatedRun
 from testbeds.simulator.samples import TaskColumns
 from testbeds.simulator.settings import Physics

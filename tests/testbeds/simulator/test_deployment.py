@@ -5,12 +5,12 @@ import pytest
 
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Keys
+from testbeds.placing import place
 from testbeds.protocol import Configuration
 from testbeds.simulator import Flink, Simulator, streambed_cluster
 from testbeds.simulator.buffers import pool, room_of_edge, room_per_task
 from testbeds.simulator.keys import key_groups, owner, shares
 from testbeds.simulator.memory import cache_mb, network_memory_mb
-from testbeds.simulator.placing import place
 
 
 @pytest.fixture
