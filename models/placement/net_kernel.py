@@ -1,6 +1,6 @@
 """The least network load of a worker that is not full yet, for the searches that fill one operator after the other."""
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.placement.problem import Bools, Floats, Ints
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.placement.net_kernel import net_floor
 from models.placement.pattern_kernel import Room
 from models.placement.problem import Floats, Ints

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.placement.problem import Bools, Floats, Ints
 
 CPU, IO, NET, MEMORY = 0, 1, 2, 3

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.placement.problem import Bools, Floats, Ints
 
 SHORTEST_BAN: Final = 4

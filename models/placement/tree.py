@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.placement.net_kernel import net_floor
 from models.placement.problem import Bools, Floats, Ints
 

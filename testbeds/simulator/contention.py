@@ -5,8 +5,8 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
+from models.compiled import compiled
 from testbeds.simulator.arrays import JOB_CLOCK, Plant, Row, State, StatePrices
-from testbeds.simulator.compiled import compiled
 
 FORGET = 0.5
 """How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""

@@ -5,8 +5,8 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
+from models.compiled import compiled, inlined
 from testbeds.simulator.arrays import AT_ONCE, FORWARD, Plant, Row, State
-from testbeds.simulator.compiled import compiled, inlined
 
 
 @compiled

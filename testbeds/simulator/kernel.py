@@ -5,6 +5,7 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
+from models.compiled import compiled, inlined
 from testbeds.simulator.arrays import (
     AT_ONCE,
     BACKPRESSURED,
@@ -30,7 +31,6 @@ from testbeds.simulator.arrays import (
     Row,
     State,
 )
-from testbeds.simulator.compiled import compiled, inlined
 from testbeds.simulator.contention import FORGET, price_records, settle, share_workers
 from testbeds.simulator.flow import deliver, from_sinks, limit_output, offer_firing
 from testbeds.simulator.windows import aim_windows, mix_windows, pass_time, remember

@@ -5,6 +5,7 @@ Numbers in brackets refer to docs/simulator.md.
 
 import numpy as np
 
+from models.compiled import compiled, inlined
 from testbeds.simulator.arrays import (
     ALL_PANES,
     AT_ONCE,
@@ -18,7 +19,6 @@ from testbeds.simulator.arrays import (
     Row,
     State,
 )
-from testbeds.simulator.compiled import compiled, inlined
 from testbeds.simulator.flow import hot_gate
 
 

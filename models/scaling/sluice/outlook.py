@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.placement.compiled import compiled
+from models.compiled import compiled
 from models.scaling.sluice.forecast import Forecast
 from models.scaling.sluice.settings import SluiceSettings
 
