@@ -15,12 +15,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
+import models
+import spark
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, SluiceError
 from models.placement import tune
 from spark.code import ship_code
+from spark.mapping import told
 
+PACKAGES: Final = (models, spark)
+"""What an executor may import; `pipelines` and `testbeds` stay with the driver."""
 INFEASIBLE: Final = "infeasible"
 FAILED: Final = "failed"
 """Statuses beside those of a tuning (`optimal`, `feasible`, `unknown`): there is no placement; none was found."""
@@ -62,13 +67,12 @@ def tune_scalings(
         distributed = spark.sparkContext.parallelize(rows, max(1, len(rows)))
         return thresholds(spark.createDataFrame(distributed, SCALINGS), cluster, seed, time_limit_s).toArrow()
     except PySparkException as error:
-        said = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SluiceError(f"Spark could not tune the scalings: {said[0][:300]} {said[-1][:300]}") from None
+        raise SluiceError(f"Spark could not tune the scalings: {told(error)}") from None
 
 
 def thresholds(scalings: DataFrame, cluster: Cluster, seed: int, time_limit_s: float) -> DataFrame:
     """SCALINGS -> THRESHOLDS, partition by partition."""
-    ship_code(scalings.sparkSession.sparkContext)
+    ship_code(scalings.sparkSession.sparkContext, PACKAGES)
     work = partial(_tune_batches, cluster=cluster.model_dump_json(), seed=seed, time_limit_s=time_limit_s)
     return scalings.mapInArrow(work, THRESHOLDS)
 

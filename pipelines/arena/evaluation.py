@@ -14,7 +14,7 @@ from models.scaling.policies import make_policy
 from models.scaling.provision import sustainable_rate
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 from pipelines.arena.cell import Cell
-from pipelines.arena.grid import FOLDER, Finished, cell_key, run_cells
+from pipelines.arena.grid import FOLDER, Compute, Finished, cell_key, run_cells
 from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, rank, results_table
 from pipelines.arena.workloads import SEED, Pattern, Workload, pattern, read_workload
 from pipelines.catalogue import load_cluster, load_job
@@ -84,15 +84,22 @@ class Evaluation:
 
 
 def evaluate(
-    request: EvaluationRequest, workspace: Workspace, progress: Progress | None = None, processes: int | None = None
+    request: EvaluationRequest,
+    workspace: Workspace,
+    progress: Progress | None = None,
+    processes: int | None = None,
+    compute: Compute | None = None,
 ) -> Evaluation:
-    """Replay all cells of the request on this machine; those that are kept in the workspace are not computed again.
+    """Replay all cells of the request; those that are kept in the workspace are not computed again.
+
+    Args:
+        processes, compute: where they are replayed; see `pipelines.arena.grid.run_cells`.
 
     Raises:
         InvalidInput: a job, workload, policy or setting is unknown or unusable.
         Infeasible: a job does not fit the cluster.
     """
-    return conclude(request, run_cells(cells(request), workspace, progress, processes), workspace)
+    return conclude(request, run_cells(cells(request), workspace, progress, processes, compute), workspace)
 
 
 def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace: Workspace) -> Evaluation:

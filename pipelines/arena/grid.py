@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -31,6 +31,9 @@ from pipelines.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "arena"
 _logger = logging.getLogger(__name__)
+
+Compute = Callable[[Mapping[str, Cell]], Iterator[tuple[str, CellResult]]]
+"""Computes cells by key somewhere; results in any order, each as soon as it is there."""
 
 
 class KeptResult(Format):
@@ -56,19 +59,25 @@ class Finished:
 
 
 def run_cells(
-    cells: Sequence[Cell], workspace: Workspace, progress: Progress | None = None, processes: int | None = None
+    cells: Sequence[Cell],
+    workspace: Workspace,
+    progress: Progress | None = None,
+    processes: int | None = None,
+    compute: Compute | None = None,
 ) -> list[Finished]:
     """The results of all cells, in their order; those that are kept are not computed again.
 
     Args:
         processes: most that work at the same time; as many as there are cores by default.
+        compute: where, if not in processes on this machine.
 
     Raises:
         InvalidInput, Infeasible: as `run_cell`; what was done before is kept.
     """
     found = {key: kept for key, cell in _keys(cells).items() if (kept := _kept(key, cell, workspace)) is not None}
     missing = {key: cell for key, cell in _keys(cells).items() if key not in found}
-    todo = (progress or Quiet()).track(_computed(missing, processes), "replaying", total=len(missing))
+    made = _computed(missing, processes) if compute is None else compute(missing)
+    todo = (progress or Quiet()).track(made, "replaying", total=len(missing))
     for key, result in todo:
         found[key] = keep(key, missing[key], result, workspace)
     return [found[cell_key(cell)] for cell in cells]

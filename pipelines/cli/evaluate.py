@@ -14,6 +14,7 @@ from pipelines.arena.workloads import SEED
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.settings import settings_by_policy
+from pipelines.evaluation.on_spark import replay_on_spark
 from pipelines.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.workspace import Workspace
@@ -56,6 +57,9 @@ def evaluate_policies(
         float, typer.Option(metavar="S", help="p95 latency that is good enough, seconds.")
     ] = LATENCY_BOUND_S,
     processes: Annotated[int | None, typer.Option(help="Replays at a time; one a core by default.")] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Replay as a Spark job, on $SLUICE_SPARK_MASTER or all cores.")
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page of tables and plots there, too.")
     ] = None,
@@ -82,7 +86,9 @@ def evaluate_policies(
     if report is not None and not report.absolute().parent.is_dir():
         raise InvalidInput(f"--report must be a file in a folder that exists, but {report.absolute().parent} does not")
     kept = Workspace(workspace)
-    evaluation = evaluate(request, kept, TerminalProgress(progress_console), processes)
+    evaluation = evaluate(
+        request, kept, TerminalProgress(progress_console), processes, replay_on_spark if spark else None
+    )
     uri, report_uri = kept.uri(evaluation.results_key), _report(request, evaluation, kept, report)
     runs = _logged(request, evaluation, kept) if log else {}
     if as_json:

@@ -151,3 +151,37 @@ def test_executors_of_a_cluster_tune_thresholds_with_the_code_they_are_sent(
     code = next(line for line in done.stdout.splitlines() if line.startswith("CODE"))
     assert re.search(r"sluice-[0-9a-f]{12}\.zip/models/placement/__init__\.py", code)
     assert re.search(r"sluice-[0-9a-f]{12}\.zip/spark/threshold_table\.py", code)
+
+
+REPLAY = """
+import sys
+from pipelines.arena.arena import run_cell
+from pipelines.arena.evaluation import EvaluationRequest, cells
+from pipelines.evaluation.on_spark import replay_on_spark
+from spark.session import session
+
+def code_of(_):
+    import pipelines.arena, testbeds.simulator
+    return [pipelines.arena.__file__, testbeds.simulator.__file__]
+
+spark = session(sys.argv[1])
+asked = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2", "hpa-cpu"], "minutes": 3}
+wanted = {cell.policy: cell for cell in cells(EvaluationRequest.model_validate(asked))}
+found = dict(replay_on_spark(wanted))
+print("SAME", all(found[p].outcome == run_cell(c).outcome and found[p].trace.equals(run_cell(c).trace)
+                  for p, c in wanted.items()))
+print("CODE", spark.sparkContext.parallelize([0], 1).map(code_of).collect())
+spark.stop()
+"""
+
+
+def test_executors_of_a_cluster_replay_with_the_code_they_are_sent(
+    master_url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", REPLAY, master_url]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "SAME True" in done.stdout
+    code = next(line for line in done.stdout.splitlines() if line.startswith("CODE"))
+    for package in ("pipelines/arena", "testbeds/simulator"):
+        assert re.search(rf"sluice-[0-9a-f]{{12}}\.zip/{package}/__init__\.py", code)

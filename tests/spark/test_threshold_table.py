@@ -16,7 +16,7 @@ from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.placement import Tuning, tune
 from spark.code import zipped_code
-from spark.threshold_table import FAILED, INFEASIBLE, THRESHOLDS, tune_scalings
+from spark.threshold_table import FAILED, INFEASIBLE, PACKAGES, THRESHOLDS, tune_scalings
 
 pytestmark = pytest.mark.slow
 
@@ -76,12 +76,12 @@ def test_no_scalings_give_an_empty_table(spark: SparkSession) -> None:
 
 
 def test_what_executors_are_sent_is_the_code_of_models_and_spark(root: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(zipped_code())) as archive:
+    with zipfile.ZipFile(io.BytesIO(zipped_code(PACKAGES))) as archive:
         names = archive.namelist()
         assert archive.read("models/placement/tuning.py") == (root / "models" / "placement" / "tuning.py").read_bytes()
     assert {"models/__init__.py", "spark/__init__.py", "spark/threshold_table.py"} <= set(names)
     assert {name.split("/")[0] for name in names} == {"models", "spark"}
-    assert zipped_code() == zipped_code()
+    assert zipped_code(PACKAGES) == zipped_code(PACKAGES)
 
 
 def job(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
