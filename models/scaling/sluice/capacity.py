@@ -14,8 +14,8 @@ Notation, for operator i:
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with what it costs on average, however short the interval is in which it fires.
 
-e begins with the champion's capacity where there is one, else with a stated share. It falls to what was reached while
-records waited throughout an interval, and rises to the utilisation that was sustained without.
+e depends on the deployment, and is learned (`attainable`) from the rate that was read while records waited throughout an
+interval, and from a utilisation beyond it that was sustained without.
 """
 
 import math
@@ -27,15 +27,13 @@ from numpy.typing import NDArray
 
 from models.errors import InvalidInput
 from models.scaling.rates import OperatorMetrics, Rates
+from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShare
 from models.scaling.sluice.settings import SluiceSettings
 
 Array = NDArray[np.float64]
 
 SATURATED_LAG_S: Final = 1.0
 """Seconds of reading that must wait, at both ends of an interval, for it to show the capacity."""
-LEARNING: Final = 0.3
-"""Weight of an interval that showed a lower attainable share."""
-LEAST_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,19 @@ class Learned:
         self._useful_s: dict[str, float] = {}
         self._records: dict[str, float] = {}
         self._stale: set[str] = set()
-        self._share: float | None = None
+        self._attainable = AttainableShare(settings.capacity_memory_s)
         self._lag = 0.0
+        self._demand: Demand | None = None
 
     @property
     def known(self) -> bool:
-        return bool(self._records)
+        return self._demand is not None
+
+    @property
+    def demand(self) -> Demand:
+        """What the operators of the last interval need for a source record; once something is `known`."""
+        assert self._demand is not None
+        return self._demand
 
     @property
     def task_seconds(self) -> dict[str, float]:
@@ -95,8 +100,14 @@ class Learned:
         read = read_rate(rates)
         lag, before = lag_of(rates), self._lag
         self._lag = lag
-        if read <= 0 or not (warm or not self.known):
-            return
+        if read > 0 and warm:
+            self._add(rates, read, seconds)
+            self._demand = self._demand_of(rates)
+            self._learn_share(frozenset(rates.sources), read, seconds, min(lag, before), lag)
+        elif self.known:
+            self._demand = self._demand_of(rates)
+
+    def _add(self, rates: Rates, read: float, seconds: float) -> None:
         keep = math.exp(-seconds / self._settings.metrics_memory_s)
         for name, metrics in rates.operators.items():
             kept = 0.0 if name in self._stale else keep
@@ -104,10 +115,8 @@ class Learned:
             self._useful_s[name] = kept * self._useful_s.get(name, 0.0) + useful
             self._records[name] = kept * self._records.get(name, 0.0) + read * seconds
         self._stale.clear()
-        self._learn_share(rates, read, min(lag, before) > SATURATED_LAG_S * read, lag <= SATURATED_LAG_S * read)
 
-    def demand(self, rates: Rates) -> Demand:
-        """What the operators of `rates` need for a source record."""
+    def _demand_of(self, rates: Rates) -> Demand:
         names = tuple(name for name in rates.order if name in rates.operators)
         metrics = [rates.operators[name] for name in names]
         return Demand(
@@ -119,16 +128,9 @@ class Learned:
 
     def share(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
         """e at `tasks`, shape (n, operators) -> (n,)."""
-        modelled = self._modelled(demand, tasks, sources)
-        if self._share is None:
-            return modelled
-        model = self._settings.capacity_model
-        if model is None:
-            return np.full(len(tasks), self._share)
-        now = self._modelled(demand, demand.tasks[None, :], sources)
-        return np.clip(modelled * self._share / now, LEAST_SHARE, 1.0)
+        return self._attainable(demand.even_capacity(tasks), self._expected(demand, tasks, sources))
 
-    def _modelled(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
+    def _expected(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""
         model = self._settings.capacity_model
         if model is None:
@@ -137,15 +139,14 @@ class Learned:
         predicted = model.surrogate.predict(model.memory_mb, tasks[:, scaled].sum(axis=1))
         return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
 
-    def _learn_share(self, rates: Rates, read: float, saturated: bool, kept_up: bool) -> None:
-        demand = self.demand(rates)
-        seen = read / float(demand.even_capacity(demand.tasks))
-        sources = frozenset(rates.sources)
-        share = float(self.share(demand, demand.tasks[None, :], sources)[0])
-        if saturated:
-            self._share = min(1.0, max(LEAST_SHARE, share + LEARNING * (seen - share)))
-        elif kept_up and seen > share:
-            self._share = min(1.0, seen)
+    def _learn_share(self, sources: frozenset[str], read: float, seconds: float, least_lag: float, lag: float) -> None:
+        demand = self.demand
+        now, enough = demand.tasks[None, :], SATURATED_LAG_S * read
+        even = float(demand.even_capacity(demand.tasks))
+        kept_up = lag <= enough and read > even * float(self.share(demand, now, sources)[0])
+        if least_lag > enough or kept_up:
+            expected = float(self._expected(demand, now, sources)[0])
+            self._attainable.observe(even, read, expected, seconds)
 
 
 def read_rate(rates: Rates) -> float:
@@ -160,8 +161,11 @@ def lag_of(rates: Rates) -> float:
 
 def most_tasks(metrics: OperatorMetrics, settings: SluiceSettings) -> int:
     """Tasks beyond which more of them would get nothing to do, or are not allowed."""
-    limits = (metrics.max_parallelism, metrics.key_groups, metrics.partitions, settings.largest_parallelism)
-    return min(limit for limit in limits if limit is not None)
+    most = settings.largest_parallelism
+    for limit in (metrics.max_parallelism, metrics.key_groups, metrics.partitions):
+        if limit is not None and limit < most:
+            most = limit
+    return most
 
 
 def _sources(rates: Rates) -> list[tuple[str, OperatorMetrics]]:

@@ -7,7 +7,7 @@ statsforecast. A rate that wanders has no trend to be followed, one that goes up
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEAST_HISTORY: Final = 12
-"""Steps from which a trend is fitted; before, tomorrow is like today."""
+"""Steps from which a trend is fitted; before, what comes is like what is."""
+SHIFT_WIDTHS: Final = 3.0
+"""Half widths of the interval from which a rate is one that was not to be expected."""
+LEAST_SHIFT: Final = 0.1
+"""Share of the expected rate below which a deviation is none, however narrow the interval."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,16 @@ class RateForecast:
         """
         self._step_s, self._probability = step_s, probability
         self._steps: deque[float] = deque(maxlen=max(2, round(memory_s / step_s)))
+        self._past: deque[float] = deque(maxlen=self._steps.maxlen)
         self._seconds = 0.0
         self._records = 0.0
+        self._expected: tuple[float, float] | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean rate of what is remembered, records/s."""
+        seconds = len(self._past) * self._step_s + self._seconds
+        return (sum(self._past) * self._step_s + self._records) / seconds if seconds > 0 else 0.0
 
     def observe(self, rate: float, seconds: float) -> None:
         """Take note that `rate` records/s came for `seconds`."""
@@ -49,27 +61,41 @@ class RateForecast:
             self._seconds += part
             seconds -= part
             if self._seconds >= self._step_s * (1 - 1e-9):
-                self._steps.append(self._records / self._seconds)
-                self._seconds = self._records = 0.0
+                self._end_step(self._records / self._seconds)
 
-    @property
-    def mean(self) -> float:
-        """Mean rate of what is remembered, records/s."""
-        seconds = len(self._steps) * self._step_s + self._seconds
-        return (sum(self._steps) * self._step_s + self._records) / seconds if seconds > 0 else 0.0
+    def _end_step(self, rate: float) -> None:
+        if self._has_shifted(rate):
+            self._steps.clear()
+        self._steps.append(rate)
+        self._past.append(rate)
+        self._seconds = self._records = 0.0
+        self._expected = None
+
+    def _has_shifted(self, rate: float) -> bool:
+        """Whether the rate is another one than that which was forecast: nothing of the past says how it goes on."""
+        if self._expected is None:
+            return False
+        mean, half_width = self._expected
+        return abs(rate - mean) > max(SHIFT_WIDTHS * half_width, LEAST_SHIFT * mean)
 
     def forecast(self, steps: int) -> Forecast:
         """The rate over the next `steps` steps.
 
-        A history of one step, or of none but what came since, is continued as it is.
+        A history of a step or two is continued as it is.
         """
         history = np.array(self._steps)
         if self._seconds >= self._step_s / 2 or not len(history):
-            history = np.append(history, self._records / max(self._seconds, 1e-9))
+            now = self._records / max(self._seconds, 1e-9)
+            history = np.append([] if self._has_shifted(now) else history, now)
         if len(history) < 3 or np.ptp(history) == 0:
             last = np.full(steps, history[-1])
-            return Forecast(last, last, last)
-        return self._fitted(history, steps)
+            found = Forecast(last, last, last)
+        else:
+            found = self._fitted(history, steps)
+        if self._expected is None:
+            # Of the step that is under way or comes next: it is compared with this once it has ended.
+            self._expected = float(found.mean[0]), float(found.high[0] - found.low[0]) / 2
+        return found
 
     def _fitted(self, history: Array, steps: int) -> Forecast:
         # Imported here: it takes seconds, and the other policies need none of it.
@@ -78,7 +104,7 @@ class RateForecast:
         level = round(100 * self._probability)
         # In units of the largest rate: the optimiser stops early on large numbers.
         unit = float(np.max(history))
-        models = [Naive()]
+        models: list[Any] = [Naive()]
         if len(history) >= LEAST_HISTORY:
             models = [AutoETS(season_length=1, model="ANN"), AutoETS(season_length=1, model="AAN", damped=True)]
         fitted = [model.fit(y=history / unit) for model in models]

@@ -8,8 +8,8 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
     cost = sum_t n(t) dt + price x need x sum_t [wait(t) > late] (1 + wait(t) / patience) r(t) dt / r_mean
 
 n(t) tasks run, `need` is the tasks that the mean rate needs. Lag that is left at the end costs the time that it takes
-to read it. The rate is uncertain: costs are those of its low, mean and high path, weighted 0.3, 0.4 and 0.3 (Swanson's
-rule for the 10 %, 50 % and 90 % quantiles).
+to read it. The rate is uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and
+1/4, as quartiles and median.
 
 No decision is the last one. An overload that has lasted for `correction_s` is mended in the model, too: by a rescale to
 `CORRECTED` x the rate, with its own downtime, as far as the cluster goes. So what an unlikely path costs is what mending
@@ -29,7 +29,7 @@ from models.scaling.sluice.settings import SluiceSettings
 Array = NDArray[np.float64]
 
 STEP_S: Final = 10.0
-WEIGHTS: Final = np.array([0.3, 0.4, 0.3])
+WEIGHTS: Final = np.array([0.25, 0.5, 0.25])
 LEAST_SPARE: Final = 0.05
 """Share of the capacity that is taken to be spare when lag at the end of the horizon is priced."""
 CORRECTED: Final = 1.3

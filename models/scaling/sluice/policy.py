@@ -29,7 +29,7 @@ from models.wording import amount
 
 Array = NDArray[np.float64]
 
-CANDIDATES: Final = 40
+CANDIDATES: Final = 64
 """Capacities that are compared, in even ratios."""
 MOST_OVER_NEED: Final = 3.0
 """Highest capacity that is considered, over the highest rate that is expected."""
@@ -98,12 +98,12 @@ class Sluice:
     def observe(self, facts: Facts) -> Recommendation:
         """The next step; see `models.scaling.policy.Policy.observe`."""
         self._take_in(facts)
+        since = _running_s(facts)
+        if since < self._settings.cooldown_s:
+            wait = f"its new rates are awaited until {self._settings.cooldown_s:.0f} s"
+            return Recommendation(None, f"The job runs since {since:.0f} s only: {wait}.")
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
-        since = _since_rescale(facts)
-        if since is not None and since < self._settings.cooldown_s:
-            wait = f"its new rates are awaited until {self._settings.cooldown_s:.0f} s"
-            return Recommendation(None, f"The job runs again since {since:.0f} s only: {wait}.")
         forecast = self._forecast.forecast(round(self._settings.horizon_s / self._settings.forecast_step_s))
         choice = self._compare(facts, forecast)
         return self._recommend(facts, forecast, choice)
@@ -112,8 +112,7 @@ class Sluice:
         rescale = facts.last_rescale
         if rescale is not None:
             self._downtime_s = max(rescale.downtime_s, 0.0)
-        since = _since_rescale(facts)
-        warm = since is None or since - facts.interval_s >= self._settings.warm_up_s
+        warm = _running_s(facts) - facts.interval_s >= self._settings.warm_up_s
         self._learned.observe(facts.rates, facts.interval_s, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
         # While the job was down nobody asked: the rate then is taken to be that of now.
@@ -122,7 +121,7 @@ class Sluice:
         self._forecast.observe(sum(facts.rates.source_rates.values()), passed)
 
     def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
-        demand, lag = self._learned.demand(facts.rates), lag_of(facts.rates)
+        demand, lag = self._learned.demand, lag_of(facts.rates)
         sources = frozenset(facts.rates.sources)
         tasks = np.vstack([demand.tasks, self._candidates(facts, demand, forecast, lag)])
         share = self._learned.share(demand, tasks, sources)
@@ -148,17 +147,15 @@ class Sluice:
 
     def _candidates(self, facts: Facts, demand: Demand, forecast: Forecast, lag: float) -> Array:
         """Deployments worth comparing, shape (n, operators): other than what runs, and within the cluster."""
-        share = self._learned.share(demand, demand.tasks[None, :], frozenset(facts.rates.sources))[0]
-        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9)
-        catch_up = lag / self._settings.patience_s
-        lowest = max(0.5 * float(np.min(forecast.mean)), highest / 50)
-        rates = np.geomspace(lowest, MOST_OVER_NEED * (highest + catch_up), CANDIDATES) / share
+        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9) + lag / self._settings.patience_s
+        rates = np.geomspace(highest / 50, MOST_OVER_NEED * highest, CANDIDATES)
         slots = facts.max_task_slots
         if slots is not None:
-            # What the whole cluster takes; rounding up needs some room.
+            # What the whole cluster takes if all is even; rounding up needs some room.
             rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * FULL_CLUSTER)
-        tasks = np.unique(demand.tasks_for(rates), axis=0)
+        tasks = demand.tasks_for(np.sort(rates))
         differs = np.any(tasks != demand.tasks, axis=1)
+        differs[1:] &= np.any(tasks[1:] != tasks[:-1], axis=1)
         fits = tasks.sum(axis=1) <= (slots or np.inf)
         return np.asarray(tasks[differs & fits])
 
@@ -212,8 +209,9 @@ class Sluice:
         )
 
 
-def _since_rescale(facts: Facts) -> float | None:
-    return None if facts.last_rescale is None else facts.time_s - facts.last_rescale.ended_s
+def _running_s(facts: Facts) -> float:
+    """Since the job was started for the last time."""
+    return facts.time_s - (0.0 if facts.last_rescale is None else facts.last_rescale.ended_s)
 
 
 def _expected(forecast: Forecast, horizon_s: float) -> str:

@@ -15,7 +15,7 @@ RatesOf = Callable[..., Rates]
 
 
 def share_of(learned: Learned, rates: Rates) -> float:
-    demand = learned.demand(rates)
+    demand = learned.demand
     return float(learned.share(demand, demand.tasks[None, :], frozenset(rates.sources))[0])
 
 
@@ -23,7 +23,7 @@ def test_task_seconds_and_even_capacity(rates: RatesOf) -> None:
     learned, now = Learned(SluiceSettings()), rates(500.0, (1, 2, 1))
     assert not learned.known
     learned.observe(now, 30.0, warm=True)
-    demand = learned.demand(now)
+    demand = learned.demand
     np.testing.assert_allclose(demand.task_seconds, [1e-4, 1e-3, 2e-4])
     # The map binds: two tasks at 1 ms a record.
     assert float(demand.even_capacity(demand.tasks)) == pytest.approx(2000.0)
@@ -61,13 +61,29 @@ def test_what_is_reached_while_records_wait_is_the_attainable_share(rates: Rates
     waiting = rates(2000.0, (1, 2, 1), read=1000.0, lag=60_000.0)
     for _ in range(40):
         learned.observe(waiting, 30.0, warm=True)
-    assert share_of(learned, waiting) == pytest.approx(0.5, abs=1e-3)
+    # What was expected beforehand still counts a little.
+    assert share_of(learned, waiting) == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_utilisation_that_was_sustained_is_attainable(rates: RatesOf) -> None:
     learned, busy = Learned(SluiceSettings(attainable_share=0.7)), rates(1900.0, (1, 2, 1))
-    learned.observe(busy, 30.0, warm=True)
-    assert share_of(learned, busy) == pytest.approx(0.95)
+    for _ in range(40):
+        learned.observe(busy, 30.0, warm=True)
+    assert share_of(learned, busy) == pytest.approx(0.95, abs=0.02)
+
+
+def test_tasks_that_brought_nothing_are_not_expected_to_bring_more(rates: RatesOf) -> None:
+    learned = Learned(SluiceSettings())
+    few, many = rates(9000.0, (2, 2, 2), read=1700.0, lag=1e6), rates(9000.0, (2, 8, 2), read=1700.0, lag=1e6)
+    for window in (few, many):
+        for _ in range(20):
+            learned.observe(window, 30.0, warm=True)
+            learned.forget("map")
+    demand = learned.demand
+    more = np.array([[2.0, 8, 2], [4.0, 16, 4]])
+    taken = learned.share(demand, more, frozenset({"source"})) * demand.even_capacity(more)
+    assert taken[0] == pytest.approx(1700, rel=0.1)
+    assert taken[1] < 1.4 * taken[0]
 
 
 def test_the_champion_says_what_more_tasks_bring(rates: RatesOf) -> None:
@@ -77,7 +93,7 @@ def test_the_champion_says_what_more_tasks_bring(rates: RatesOf) -> None:
     )
     learned, now = Learned(SluiceSettings(capacity_model=champion)), rates(500.0, (1, 2, 1))
     learned.observe(now, 30.0, warm=True)
-    demand = learned.demand(now)
+    demand = learned.demand
     more = np.array([[1.0, 2, 1], [1, 8, 2]])
     share = learned.share(demand, more, frozenset({"source"}))
     np.testing.assert_allclose(share * demand.even_capacity(more), [1000.0, 3100.0])

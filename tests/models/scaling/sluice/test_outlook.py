@@ -60,7 +60,7 @@ def test_the_paths_of_an_uncertain_rate_are_weighted() -> None:
     forecast = Forecast(np.full(10, 100.0), np.full(10, 100.0), np.full(10, 110.0))
     found = costs(option(100, 10), situation, forecast, SETTINGS)
     # Only the high path is late: 100 records more each step are 1 s of reading, late from the second step on.
-    assert found.late_s[0] == pytest.approx(0.3 * 590 * 110 / 100)
+    assert found.late_s[0] == pytest.approx(0.25 * 590 * 110 / 100)
 
 
 def test_patience_makes_late_records_dearer() -> None:

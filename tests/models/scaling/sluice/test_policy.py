@@ -11,6 +11,8 @@ from models.scaling.sluice import Sluice, SluiceSettings
 
 RatesOf = Callable[..., Rates]
 
+AT_ONCE = SluiceSettings(cooldown_s=0, warm_up_s=0)
+
 
 def steps(
     policy: Sluice, windows: list[Rates], rescale: Rescaled | None = None, slots: int | None = None
@@ -23,12 +25,12 @@ def test_what_keeps_up_is_left_alone(rates: RatesOf) -> None:
     # 1000 records/s: one map task has to work all the time; two with 0.85 attainable take 1700.
     found = steps(Sluice(SluiceSettings()), [rates(1000.0, (1, 2, 1))] * 30)
     assert [r.deploy for r in found] == [None] * 30
-    assert "In 20 min 1,000 records/s are expected (1,000 to 1,000) and what runs takes 1,700" in found[-1].reason
+    assert "In 10 min 1,000 records/s are expected (1,000 to 1,000) and what runs takes 1,700" in found[-1].reason
 
 
 def test_an_overload_is_scaled_up_at_once_and_far_enough_to_catch_up(rates: RatesOf) -> None:
     overload = rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0)
-    first = steps(Sluice(SluiceSettings()), [overload])[0]
+    first = steps(Sluice(AT_ONCE), [overload])[0]
     assert first.deploy is not None
     # 3000 records/s need 3 map tasks if all is even; 90 000 records and those of the restart wait besides.
     assert first.deploy.parallelism["map"] >= 4
@@ -43,29 +45,30 @@ def test_far_too_many_tasks_are_scaled_down_once_that_pays(rates: RatesOf) -> No
 
 
 def test_a_rate_that_rises_is_met_before_it_exceeds_what_runs(rates: RatesOf) -> None:
-    # 20 records/s more each minute: 1700 are exceeded after 50 min.
-    rising = [rates(700.0 + 10.0 * i, (1, 2, 1)) for i in range(100)]
+    # 12 maps take 10 200 records/s; 200 records/s more each minute exceed that after 31 min.
+    rising = [rates(7000.0 + 100.0 * i, (2, 12, 4)) for i in range(100)]
     found = steps(Sluice(SluiceSettings()), rising)
     first = next(i for i, r in enumerate(found) if r.deploy is not None)
-    assert 700 + 10 * first < 1700
-    assert found[first].deploy is not None and found[first].deploy.parallelism["map"] >= 3
+    assert 7000 + 100 * first < 10_200
+    deployed = found[first].deploy
+    assert deployed is not None and deployed.parallelism["map"] > 12
 
 
 def test_it_waits_after_a_rescale(rates: RatesOf) -> None:
     policy, overload = Sluice(SluiceSettings(cooldown_s=90)), rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0)
     found = steps(policy, [overload] * 4, rescale=Rescaled(ended_s=5.0, downtime_s=30.0, state_mb=0.0))
     assert [r.deploy is None for r in found] == [True, True, True, False]
-    assert "runs again since 25 s only" in found[0].reason
+    assert "runs since 25 s only" in found[0].reason
 
 
 def test_the_cluster_is_not_exceeded(rates: RatesOf) -> None:
     overload = rates(9000.0, (1, 2, 1), read=2000.0, lag=90_000.0)
-    found = steps(Sluice(SluiceSettings()), [overload], slots=8)[0]
+    found = steps(Sluice(AT_ONCE), [overload], slots=8)[0]
     assert found.deploy is not None and sum(found.deploy.parallelism.values()) <= 8
 
 
 def test_memory_comes_before_tasks(rates: RatesOf) -> None:
-    settings = SluiceSettings(memory_levels_mb=(158, 316, 632))
+    settings = SluiceSettings(memory_levels_mb=(158, 316, 632), cooldown_s=0, warm_up_s=0)
     starved = rates(
         3000.0, (1, 2, 1), read=2000.0, lag=90_000.0, memory_mb=158.0, cache_hit_rate=0.5, state_latency_s=2e-3
     )
@@ -88,7 +91,7 @@ def test_memory_that_brought_nothing_is_given_back(rates: RatesOf) -> None:
 
 def test_operators_without_state_need_no_managed_memory(rates: RatesOf) -> None:
     overload = rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0, memory_mb=158.0)
-    found = steps(Sluice(SluiceSettings()), [overload])[0].deploy
+    found = steps(Sluice(AT_ONCE), [overload])[0].deploy
     assert found is not None and found.memory_mb["map"] == 0.0
 
 
@@ -100,7 +103,7 @@ def test_one_decision_from_one_window(rates: RatesOf) -> None:
 
 
 def test_nothing_read_is_nothing_known(rates: RatesOf) -> None:
-    found = steps(Sluice(SluiceSettings()), [rates(0.0, (1, 1, 1))])[0]
+    found = steps(Sluice(AT_ONCE), [rates(0.0, (1, 1, 1))])[0]
     assert found.deploy is None and "Nothing has been read" in found.reason
 
 

@@ -1,0 +1,56 @@
+"""What skew, bursts and contention leave of the even capacity, learned from what was reached.
+
+Notation: x even capacity of a deployment, records/s; y the rate that it can really take; m(x) the share y / x that is
+expected beforehand: the champion's where there is one, else a stated constant.
+
+    log (y / x) = log m(x) + alpha + beta (log x - log x_0) + noise             -1 <= beta <= 0
+
+Linear regression with a normal prior (alpha ~ N(0, 0.15^2), beta ~ N(0, 0.3^2), noise 0.1), after each observation back
+towards the prior by what is forgotten. x_0 is the first x that was seen. beta = 0 is linear scaling; with beta = -1 more
+tasks bring nothing, as where all records of a window have one key.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LEAST_SHARE: Final = 0.05
+_PRIOR: Final = np.diag([1 / 0.15**2, 1 / 0.3**2])
+_NOISE_VARIANCE: Final = 0.1**2
+
+
+class AttainableShare:
+    """The share y / x as a function of x."""
+
+    def __init__(self, memory_s: float) -> None:
+        """Args:
+        memory_s: over which observations are forgotten, seconds.
+        """
+        self._memory_s = memory_s
+        self._precision = _PRIOR.copy()
+        self._weighted = np.zeros(2)
+        self._first: float | None = None
+
+    def observe(self, even: float, reached: float, expected: float, seconds: float) -> None:
+        """A deployment of even capacity `even` took `reached` records/s, where the share `expected` was expected."""
+        if self._first is None:
+            self._first = math.log(even)
+        row = np.array([1.0, math.log(even) - self._first])
+        keep = math.exp(-seconds / self._memory_s)
+        self._precision = keep * self._precision + (1 - keep) * _PRIOR + np.outer(row, row) / _NOISE_VARIANCE
+        self._weighted = keep * self._weighted + row * math.log(reached / even / expected) / _NOISE_VARIANCE
+
+    def __call__(self, even: Array, expected: Array) -> Array:
+        """Share at each even capacity, shape (n,); never above 1, and such that more capacity never takes less."""
+        if self._first is None:
+            return np.minimum(expected, 1.0)
+        alpha, beta = np.linalg.solve(self._precision, self._weighted)
+        if not -1 <= beta <= 0:
+            beta = min(max(beta, -1.0), 0.0)
+            alpha = (self._weighted[0] - self._precision[0, 1] * beta) / self._precision[0, 0]
+        share = expected * np.exp(alpha + beta * (np.log(even) - self._first))
+        return np.asarray(np.clip(share, LEAST_SHARE, 1.0))
