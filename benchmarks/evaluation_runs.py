@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pydantic import JsonValue
 
 from models.metrics import SAMPLE_INTERVAL_S
 from pipelines.arena.cell import Convergence, Outcome, RescaleRecord
@@ -31,10 +30,6 @@ JOBS: Final = {
 }
 """The paper's names, and the catalogue's."""
 POLICIES: Final = ("ds2", "dhalion", "hpa-cpu", "hpa-varga")
-SETTINGS: Final[dict[str, dict[str, JsonValue]]] = {
-    "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": 10},
-}
-"""What section 6.1 sets otherwise than the policies' defaults."""
 PER_MINUTE: Final = round(60 / SAMPLE_INTERVAL_S)
 MOST_DELAY_MINUTES: Final = 20
 LATE_S: Final = 10.0
@@ -161,9 +156,7 @@ def replays(workspace: Workspace, seed: int, processes: int | None) -> Replays:
     """Each of the five queries under each of the five workloads and four policies, as `sluice evaluate` replays them."""
     cluster = load_cluster("arena")
     names = {catalogued: name for name, catalogued in JOBS.items()}
-    request = EvaluationRequest(
-        jobs=tuple(names), workloads=tuple(Pattern), policies=POLICIES, settings=SETTINGS, seed=seed
-    )
+    request = EvaluationRequest(jobs=tuple(names), workloads=tuple(Pattern), policies=POLICIES, seed=seed)
     return Replays(
         Replay(
             job=names[done.cell.job.name],

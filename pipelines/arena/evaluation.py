@@ -27,6 +27,13 @@ PEAK_SHARE: Final = 0.5
 for what contention and cache misses cost."""
 PLACED_BY_CAPS: Final = "sluice"
 """The policy that includes a placement."""
+AS_EVALUATED: Final[dict[str, dict[str, JsonValue]]] = {
+    "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": 10},
+    "justin": {"over_provisioning_factor": 0.2},
+}
+"""Settings that differ from a policy's own defaults, so that it is compared as in section 6.1 of the evaluation of
+autoscalers: DS2, and what builds on it, adds 20 % of tasks for spikes and for the lag of rescales; DS2 waits 5 minutes (10
+intervals of 30 s) after each, as Dhalion and both HPA policies do by default."""
 
 
 class EvaluationRequest(Format):
@@ -39,7 +46,7 @@ class EvaluationRequest(Format):
     )
     policies: tuple[str, ...] = Field(min_length=1, description="Names of scaling policies.")
     settings: dict[str, dict[str, JsonValue]] = Field(
-        default_factory=dict, description="Settings by policy that differ from its defaults."
+        default_factory=dict, description="Settings by policy that differ from those it is evaluated with."
     )
     cluster: str = Field("arena", description="Name of a cluster of the catalogue, or path of a cluster file.")
     seed: int = Field(SEED, ge=0, description="The first; the published workloads are those of the default.")
@@ -114,7 +121,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 def cells(request: EvaluationRequest) -> list[Cell]:
     """All cells of a request, checked as far as that needs no replay; raises as `evaluate`."""
     for policy in request.policies:
-        make_policy(policy, request.settings.get(policy))
+        make_policy(policy, _settings(request, policy))
     cluster = load_cluster(request.cluster)
     found = []
     for job in map(load_job, request.jobs):
@@ -132,11 +139,15 @@ def _cell(request: EvaluationRequest, job: Job, cluster: Cluster, workload: Work
         cluster=cluster,
         workload=workload,
         policy=policy,
-        settings=request.settings.get(policy, {}),
+        settings=_settings(request, policy),
         placement=request.placement or ("caps" if several and policy == PLACED_BY_CAPS else "evenly"),
         managed_memory_mb=request.managed_memory_mb,
         seed=seed,
     )
+
+
+def _settings(request: EvaluationRequest, policy: str) -> dict[str, JsonValue]:
+    return AS_EVALUATED.get(policy, {}) | request.settings.get(policy, {})
 
 
 def _workload(request: EvaluationRequest, name: str, job: Job, cluster: Cluster, seed: int) -> Workload:

@@ -32,7 +32,12 @@ def evaluate_policies(
             help="increasing, decreasing, cosine, random, steps, or a CSV file of rates (FILE.csv, FILE.csv:COLUMN).",
         ),
     ],
-    policy: Annotated[str, typer.Option(metavar="P,...", help="Scaling policies.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="P,...", help="Scaling policies; ds2 and justin add 20 % of tasks, as where they were evaluated."
+        ),
+    ],
     cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "arena",
     seed: Annotated[int, typer.Option(help="Of workload and testbed; the default has the published workloads.")] = SEED,
     seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.")] = 1,
