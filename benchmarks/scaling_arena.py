@@ -1,0 +1,195 @@
+"""Sluice's policy beside the six others: five jobs under five workloads, with seeds that were not used to choose its prices.
+
+    python benchmarks/scaling_arena.py [--seed 2024] [--seeds 2] [--processes 2] [--workspace URL]
+
+Nexmark q1, q2, q3, q5 and q11 under increasing, decreasing, cosine, random and steps, 140 minutes on 70 slots, as `sluice
+evaluate` replays them. A cell is won where, over the seeds together, the p95 latency of `sluice` is at or below that of
+the best of the others, and it uses no more task-minutes than DS2 and 10 %. Latencies below the second count as equal.
+Whoever keeps far more tasks than DS2 has the lowest latency; so the table also says who is best of those that use no more
+tasks than allowed, and who is better than `sluice` in both. All cells are shown, those that are lost among them. What is
+done is kept in the workspace, so that a second call is fast. The prices of the policy were chosen with seed 1.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.grid import Finished
+from pipelines.arena.workloads import Pattern
+from pipelines.progress import TerminalProgress
+from pipelines.workspace import Workspace
+
+JOBS: Final = ("nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q11")
+OTHERS: Final = ("ds2", "flink", "justin", "dhalion", "hpa-cpu", "hpa-varga")
+OURS: Final = "sluice"
+MORE_TASKS: Final = 0.1
+"""Share of DS2's task-minutes that may come on top."""
+LEAST_LATENCY_S: Final = 1.0
+"""Latencies up to here are equal: what a reporting interval resolves."""
+SEED: Final = 2024
+
+CONSOLE = Console(width=None if sys.stdout.isatty() else 190)
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a policy did in a cell, mean over the seeds."""
+
+    policy: str
+    p95_s: float
+    task_minutes: float
+    rescales: float
+
+    @classmethod
+    def of(cls, policy: str, runs: Iterable[Finished]) -> "Served":
+        outcomes = [run.outcome for run in runs if run.cell.policy == policy]
+        return cls(
+            policy,
+            max(LEAST_LATENCY_S, fmean(o.latency_p95_s or 0.0 for o in outcomes)),
+            fmean(o.task_minutes for o in outcomes),
+            fmean(o.rescales for o in outcomes),
+        )
+
+    def beats(self, other: "Served") -> bool:
+        """No worse in latency and tasks, and better in one."""
+        no_worse = self.p95_s <= other.p95_s and self.task_minutes <= other.task_minutes
+        return no_worse and (self.p95_s < other.p95_s or self.task_minutes < other.task_minutes)
+
+
+@dataclass(frozen=True)
+class CellFound:
+    """A job under a workload."""
+
+    job: str
+    workload: str
+    ours: Served
+    others: tuple[Served, ...]
+
+    @property
+    def allowed(self) -> float:
+        """Task-minutes."""
+        return (1 + MORE_TASKS) * next(o.task_minutes for o in self.others if o.policy == "ds2")
+
+    @property
+    def fastest(self) -> Served:
+        return min(self.others, key=lambda o: o.p95_s)
+
+    @property
+    def fastest_allowed(self) -> Served:
+        """Of those that use no more tasks than allowed; DS2 is one."""
+        return min((o for o in self.others if o.task_minutes <= self.allowed), key=lambda o: o.p95_s)
+
+    @property
+    def is_fast(self) -> bool:
+        return self.ours.p95_s <= self.fastest.p95_s
+
+    @property
+    def is_lean(self) -> bool:
+        return self.ours.task_minutes <= self.allowed
+
+    @property
+    def won(self) -> bool:
+        return self.is_fast and self.is_lean
+
+    @property
+    def won_of_allowed(self) -> bool:
+        return self.is_lean and self.ours.p95_s <= self.fastest_allowed.p95_s
+
+    @property
+    def beaten_by(self) -> list[str]:
+        return [o.policy for o in self.others if o.beats(self.ours)]
+
+
+def found(finished: Iterable[Finished]) -> list[CellFound]:
+    runs = list(finished)
+    cells = []
+    for job in JOBS:
+        for kind in Pattern:
+            own = [r for r in runs if r.cell.job.name == job and r.cell.workload.name == kind.value]
+            others = tuple(Served.of(policy, own) for policy in OTHERS)
+            cells.append(CellFound(job, kind.value, Served.of(OURS, own), others))
+    return cells
+
+
+def every_policy(cells: list[CellFound]) -> Table:
+    table = Table(title="p95 latency in s, and task-minutes; means over the seeds")
+    table.add_column("job, workload")
+    for policy in (OURS, *OTHERS):
+        table.add_column(policy, justify="right")
+    for cell in cells:
+        served = (f"{s.p95_s:,.0f} / {s.task_minutes:,.0f}" for s in (cell.ours, *cell.others))
+        table.add_row(f"{cell.job}, {cell.workload}", *served)
+    return table
+
+
+def verdicts(cells: list[CellFound]) -> Table:
+    table = Table(
+        title=f"Is {OURS} at or below the best p95 of the six, with at most DS2's task-minutes and {MORE_TASKS:.0%}?"
+    )
+    for name in (
+        "job, workload",
+        "p95, s",
+        "best of six",
+        "best of six within the tasks",
+        "tasks / DS2's",
+        "won",
+        "beaten in both by",
+    ):
+        table.add_column(name, justify="left" if name in ("job, workload", "beaten in both by") else "right")
+    for cell in cells:
+        within = cell.fastest_allowed
+        table.add_row(
+            f"{cell.job}, {cell.workload}",
+            f"{cell.ours.p95_s:,.1f}",
+            f"{cell.fastest.p95_s:,.1f} {cell.fastest.policy}",
+            f"{within.p95_s:,.1f} {within.policy}",
+            f"{(1 + MORE_TASKS) * cell.ours.task_minutes / cell.allowed:.2f}",
+            "yes" if cell.won else " ".join(["no:", *["late"] * (not cell.is_fast), *["tasks"] * (not cell.is_lean)]),
+            ", ".join(cell.beaten_by) or "-",
+        )
+    return table
+
+
+def summary(cells: list[CellFound]) -> str:
+    beaten = {p: sum(any(c.ours.beats(o) for o in c.others if o.policy == p) for c in cells) for p in OTHERS}
+    return (
+        f"won {sum(c.won for c in cells)} of {len(cells)} (wanted: 20); at or below the best p95 "
+        f"{sum(c.is_fast for c in cells)}, within the tasks {sum(c.is_lean for c in cells)}; within the tasks and at or "
+        f"below the best p95 of those that are {sum(c.won_of_allowed for c in cells)}\n"
+        f"{OURS} beats in both: {', '.join(f'{p} {n}' for p, n in beaten.items())}; is beaten in both by any other in "
+        f"{sum(bool(c.beaten_by) for c in cells)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Sluice's policy beside the six others.")
+    parser.add_argument("--seed", type=int, default=SEED, help="the first; 1 was used to choose prices")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--processes", type=int, help="one a core by default")
+    parser.add_argument("--workspace", help="keep the replays there; else a temporary folder")
+    given = parser.parse_args()
+    begin = time.monotonic()
+    request = EvaluationRequest(
+        jobs=JOBS, workloads=tuple(Pattern), policies=(OURS, *OTHERS), seed=given.seed, seeds=given.seeds
+    )
+    with ExitStack() as stack:
+        folder = given.workspace or stack.enter_context(tempfile.TemporaryDirectory())
+        cells = found(evaluate(request, Workspace(folder), TerminalProgress(), given.processes).finished)
+    CONSOLE.print(every_policy(cells))
+    CONSOLE.print(verdicts(cells))
+    CONSOLE.print(summary(cells))
+    CONSOLE.print(f"{time.monotonic() - begin:,.0f} s, seeds {given.seed} to {given.seed + given.seeds - 1}")
+
+
+if __name__ == "__main__":
+    main()
