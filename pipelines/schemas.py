@@ -28,6 +28,7 @@ from models.plan import (
     Plan,
 )
 from models.scaling.rates import Rates
+from pipelines.evaluation.choice import PolicyChoice, PolicyTotal, WorkloadWinner
 from pipelines.plan_store import StoredPlan
 from pipelines.run import PlanRequest
 
@@ -38,6 +39,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "observation": Observation,
     "plan": Plan,
     "plan-request": PlanRequest,
+    "policy-choice": PolicyChoice,
     "rates": Rates,
     "stored-plan": StoredPlan,
 }
@@ -65,6 +67,9 @@ TABLES: dict[str, type[BaseModel]] = {
         GraphOperator,
         Cluster,
         Worker,
+        PolicyChoice,
+        WorkloadWinner,
+        PolicyTotal,
     )
 }
 """Models whose fields a page lists between `<!-- fields: NAME -->` and `<!-- end -->`."""

@@ -12,5 +12,7 @@ PLAN = Asset(name="sluice-plan", uri="x-sluice://plan", group="sluice")
 """A new version of a job's plan."""
 THRESHOLDS = Asset(name="sluice-thresholds", uri="x-sluice://thresholds", group="sluice")
 """A job's threshold table, for the scalings that may come."""
+POLICIES = Asset(name="sluice-policies", uri="x-sluice://policies", group="sluice")
+"""The scaling policy that a job should have; an event's `extra` carries job, policy, version, reason and URI."""
 RATE_CHANGE = Asset(name="sluice-rate-change", uri="x-sluice://rate-change", group="sluice")
 """A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`."""

@@ -19,7 +19,7 @@ from airflow.sdk.exceptions import ParamValidationError
 from rich.console import Console
 
 from pipelines.progress import TerminalProgress
-from sluice_airflow.assets import PLAN
+from sluice_airflow.assets import PLAN, POLICIES
 from sluice_airflow.reporting import shown_on
 
 LOG_FOLDER = Path(".sluice/logs")
@@ -52,7 +52,7 @@ def main(dag: DAG, params: Mapping[str, Param]) -> NoReturn:
 
 
 def _run(dag: DAG, conf: dict[str, Any], remarks: Console) -> list[str] | None:
-    """Run the DAG once, in this process; returns the URIs of the plans it published, None if a task failed."""
+    """Run the DAG once, in this process; returns the URIs of the plans or policies it published, None if a task failed."""
     _migrate()
     with shown_on(TerminalProgress(remarks)):
         dag_run = dag.test(run_conf=conf)
@@ -107,14 +107,14 @@ def _migrate() -> None:
 
 
 def _published(dag: DAG, dag_run: DagRun) -> list[str]:
-    """URIs returned by the tasks that publish plans."""
+    """URIs returned by the tasks that publish plans or policies."""
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
     with create_session() as session:
         query = XComModel.get_many(run_id=dag_run.run_id, dag_ids=dag_run.dag_id, key="return_value")
         returned: list[XComModel] = list(session.scalars(query))
-    publishing = {task.task_id for task in dag.tasks if PLAN in task.outlets}
+    publishing = {task.task_id for task in dag.tasks if {PLAN, POLICIES} & set(task.outlets)}
     return [XComModel.deserialize_value(value) for value in returned if value.task_id in publishing]
 
 
@@ -124,8 +124,28 @@ def _stop(remarks: Console) -> NoReturn:
     os._exit(EXIT_STOPPED)
 
 
-def _show(plan_uri: str, output: Console) -> None:
-    """Print the plan and where its files lie."""
+def _show(uri: str, output: Console) -> None:
+    """Print what was published and where its files lie."""
+    if "/policies/" in uri:
+        _show_choice(uri, output)
+    else:
+        _show_plan(uri, output)
+
+
+def _show_choice(uri: str, output: Console) -> None:
+    from pipelines.evaluation.choice import FOLDER, PolicyChoice
+    from pipelines.workspace import Workspace
+
+    root, _, key = uri.rpartition(f"/{FOLDER}/")
+    workspace = Workspace(root)
+    choice = workspace.read(f"{FOLDER}/{key}", PolicyChoice)
+    report = f"{choice.results.rpartition('/')[0]}/report.html"
+    output.print(f"{choice.job}: {choice.reason}", soft_wrap=True, markup=False)
+    output.print(f"report: {workspace.uri(report)}", soft_wrap=True)
+    output.print(f"choice: {uri}", soft_wrap=True)
+
+
+def _show_plan(plan_uri: str, output: Console) -> None:
     from pipelines.cli.plan_tables import plan_view
     from pipelines.plan_store import PlanStore
     from pipelines.publish import report_key

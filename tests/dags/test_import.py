@@ -37,7 +37,7 @@ def parsed(root: Path) -> dict:
 
 def test_all_dags_parse_without_errors(parsed: dict) -> None:
     assert parsed["errors"] == {}
-    assert parsed["dags"] == ["capacity_plan", "replan", "threshold_table"]
+    assert parsed["dags"] == ["capacity_plan", "evaluate_policies", "replan", "threshold_table"]
 
 
 def test_parsing_takes_less_than_two_seconds(parsed: dict) -> None:

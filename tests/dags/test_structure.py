@@ -10,10 +10,13 @@ from airflow.sdk import DAG, Asset, RetryAction
 from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
+from models.scaling.policies import POLICIES
+from pipelines.arena.evaluation import EvaluationRequest
+from pipelines.arena.workloads import Pattern
 from pipelines.run import PlanRequest
 from pipelines.threshold_table import ThresholdRequest
 
-DAGS = ["capacity_plan", "replan", "threshold_table"]
+DAGS = ["capacity_plan", "evaluate_policies", "replan", "threshold_table"]
 STAGE_IDS = [
     "profile",
     "explore",
@@ -86,7 +89,7 @@ def test_asset_uris_have_a_private_scheme() -> None:
     from sluice_airflow import assets
 
     known = [value for value in vars(assets).values() if isinstance(value, Asset)]
-    assert len(known) == 6
+    assert len(known) == 7
     assert all(asset.uri.startswith("x-sluice://") for asset in known)
 
 
@@ -112,6 +115,35 @@ def test_parameters_of_a_threshold_table_are_those_of_its_request_with_its_defau
     assert set(params) == {"job", *fields}
     for name, field in fields.items():
         assert params[name] == field.default, name
+
+
+def test_an_evaluation_ends_with_one_choice_a_job(dags: dict[str, DAG]) -> None:
+    dag = dags["evaluate_policies"]
+    assert [task.task_id for task in dag.topological_sort()] == ["request", "replay", "report", "jobs", "choose"]
+    assert (dag.schedule, dag.max_active_runs) == ("@weekly", 1)
+    choose = dag.get_task("choose")
+    assert choose.is_mapped
+    assert [asset.name for asset in choose.partial_kwargs["outlets"]] == ["sluice-policies"]
+
+
+def test_parameters_of_an_evaluation_are_those_of_its_request_with_its_defaults(dags: dict[str, DAG]) -> None:
+    params = dags["evaluate_policies"].params
+    fields = {name: field for name, field in EvaluationRequest.model_fields.items() if name != "schema_version"}
+    assert set(params) == {"spark", *fields}
+    for name, field in fields.items():
+        if not field.is_required():
+            assert params[name] == field.get_default(call_default_factory=True), name
+    assert params["workloads"] == list(Pattern)
+    assert params["policies"] == list(POLICIES)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"jobs": []}, {"jobs": ""}, {"jobs": [1]}, {"seeds": 0}, {"placement": "anyhow"}], ids=str
+)
+def test_the_schema_refuses_what_an_evaluation_refuses(dags: dict[str, DAG], wrong: dict[str, Any]) -> None:
+    (name, value), *_ = wrong.items()
+    with pytest.raises(ParamValidationError):
+        dags["evaluate_policies"].params.get_param(name).resolve(value)
 
 
 def test_planning_is_scheduled_one_run_at_a_time(dags: dict[str, DAG]) -> None:
@@ -162,7 +194,7 @@ def test_the_schema_refuses_what_a_request_refuses(dags: dict[str, DAG], wrong: 
 @pytest.mark.parametrize("name", DAGS)
 def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
     params = dags[name].params
-    assert {"job", "rate"} <= set(params)
+    assert {"job", "rate"} <= set(params) or {"jobs", "peak_rate"} <= set(params)
     for key in params:
         assert params.get_param(key).description, key
         json.dumps(params.get_param(key).schema)

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from models.scaling.policies import POLICIES
+from pipelines.arena.cell import RescaleRecord
 from pipelines.arena.evaluation import Evaluation, EvaluationRequest
 from pipelines.evaluation.colours import policy_colours
+from pipelines.evaluation.curves import curves
 from pipelines.evaluation.page import render, sections, write_report
 from pipelines.evaluation.time_figure import ROWS, time_figure
 from pipelines.workspace import Workspace
@@ -84,18 +86,19 @@ def test_curves_are_those_of_the_first_seed(asked: EvaluationRequest, evaluated:
     assert section.replays[1].tasks.tolist() == one.trace(workspace)["tasks"].to_pylist()
 
 
-def test_rescales_are_marked_where_they_were_decided_with_the_reason(
-    asked: EvaluationRequest, evaluated: Evaluation, kept_in: Path
-) -> None:
-    section = sections(asked, evaluated, Workspace(kept_in))[0]
-    figure = time_figure(section.replays, asked.latency_bound_s)
-    assert len(figure.data) == 1 + len(section.replays) * (len(ROWS) + 1)
+def test_rescales_are_marked_where_they_were_decided_with_the_reason(evaluated: Evaluation, kept_in: Path) -> None:
+    trace = evaluated.finished[0].trace(Workspace(kept_in))
+    rescale = RescaleRecord(
+        time_s=90, downtime_s=31, state_mb=5, tasks=7, parallelism={"map": 7}, memory_mb={}, reason="map is too busy"
+    )
+    replays = [curves("ds2", trace, (rescale,)), curves("flink", trace, ())]
+    figure = time_figure(replays, 60.0)
+    assert len(figure.data) == 1 + len(replays) * (len(ROWS) + 1)
     marks = {t.meta: t for t in figure.data if t.mode == "markers"}
-    (one,) = [o for o in evaluated.finished if (o.cell.policy, o.cell.seed) == ("ds2", 1066)][:1]
-    assert one.rescales
-    assert list(marks["ds2"].x) == [r.time_s / 60 for r in one.rescales]
+    assert (list(marks["ds2"].x), list(marks["ds2"].y)) == ([1.5], [7])
     shown = marks["ds2"].hovertext[0].replace("<br>", " ")
-    assert one.rescales[0].reason in shown and "down for" in shown
+    assert shown == "<b>ds2</b> at 1.5 min: 7 tasks, down for 31 s. map is too busy"
+    assert list(marks["flink"].x) == []
 
 
 def test_the_table_tells_the_winner_and_why(html: str, evaluated: Evaluation) -> None:

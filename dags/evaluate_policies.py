@@ -1,0 +1,123 @@
+"""The DAG that compares scaling policies: workloads of hours are replayed, and each job gets the policy that serves best.
+
+Run it by hand, in an embedded Airflow: `python dags/evaluate_policies.py jobs=nexmark-q11 workloads=cosine minutes=60`.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import Param, dag, task
+
+from sluice_airflow.assets import POLICIES
+from sluice_airflow.retries import RETRYING
+
+NAMES: dict[str, Any] = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
+PARAMS = {
+    "jobs": Param(
+        ["nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q11"],
+        **NAMES,
+        description="Jobs of the catalogue, or job files: a list, or names with commas between them.",
+    ),
+    "workloads": Param(
+        ["increasing", "decreasing", "cosine", "random", "steps"],
+        **NAMES,
+        description="Patterns, or CSV files of rates (FILE.csv, or FILE.csv:COLUMN).",
+    ),
+    "policies": Param(
+        ["ds2", "flink", "justin", "dhalion", "hpa-cpu", "hpa-varga", "sluice"],
+        **NAMES,
+        description="Scaling policies to compare.",
+    ),
+    "settings": Param({}, type="object", description="Settings by policy that differ from its defaults."),
+    "cluster": Param("arena", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
+    "seed": Param(1066, type="integer", minimum=0, description="The first; 1066 has the published workloads."),
+    "seeds": Param(1, type="integer", minimum=1, description="How many, one after the other."),
+    "minutes": Param(None, type=["null", "integer"], minimum=1, description="Length; 140 for patterns, all of a file."),
+    "peak_rate": Param(
+        None,
+        type=["null", "number"],
+        exclusiveMinimum=0,
+        description="Peak rate, records/s; if absent, what suits job and cluster, or the file's.",
+    ),
+    "placement": Param(None, enum=[None, "evenly", "caps"], description="What places tasks; if absent, see the docs."),
+    "managed_memory_mb": Param(
+        None,
+        type=["null", "number"],
+        exclusiveMinimum=0,
+        description="Managed memory of one task at the start, MiB; a slot's share if absent.",
+    ),
+    "latency_bound_s": Param(
+        60.0, type="number", exclusiveMinimum=0, description="p95 latency that is good enough, seconds."
+    ),
+    "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
+}
+
+
+@dag(
+    schedule="@weekly",
+    start_date=datetime(2025, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    params=PARAMS,
+    tags=["sluice", "capacity", "scaling"],
+    default_args=RETRYING,
+    doc_md="""
+### Which scaling policy serves each job best
+
+Replays workloads of hours under every policy on the simulator, and leaves in the workspace (`SLUICE_WORKSPACE`) a table
+of results, a page of plots, and for each job the policy that it should have, as a versioned document. Each evaluation is
+a run in MLflow.
+
+Replays are kept one by one, so a retry goes on with those that are missing; with the same code and parameters nothing is
+replayed again, and no second version or run is made. Asset: `sluice-policies`, one event a job.
+""",
+)
+def evaluate_policies() -> None:
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
+    def request(params: Any = None) -> str:
+        from sluice_airflow.evaluation import keep_request
+
+        return keep_request(params)
+
+    @task(execution_timeout=timedelta(hours=12), doc_md="Replays every job, workload, policy and seed.")
+    def replay(request_uri: str, params: Any = None) -> str:
+        from sluice_airflow.evaluation import replay as replay_all
+
+        return replay_all(request_uri, params["spark"])
+
+    @task(execution_timeout=timedelta(hours=1), doc_md="Writes the page of plots, and logs to MLflow.")
+    def report(request_uri: str, results_uri: str) -> str:
+        from sluice_airflow.evaluation import report as write_and_log
+
+        return write_and_log(request_uri)
+
+    @task(execution_timeout=timedelta(minutes=5), doc_md="The jobs to choose a policy for.")
+    def jobs(request_uri: str, report_uri: str) -> list[str]:
+        from sluice_airflow.evaluation import jobs as jobs_of
+
+        return jobs_of(request_uri)
+
+    @task(
+        execution_timeout=timedelta(hours=1),
+        outlets=[POLICIES],
+        doc_md="Keeps the policy that one job should have.",
+    )
+    def choose(job: str, request_uri: str, outlet_events: Any = None) -> str:
+        from sluice_airflow.evaluation import choose as choose_policy
+
+        chosen = choose_policy(request_uri, job)
+        outlet_events[POLICIES].extra = chosen
+        return str(chosen["uri"])
+
+    request_uri: Any = request()
+    results_uri: Any = replay(request_uri)
+    report_uri: Any = report(request_uri, results_uri)
+    choose.partial(request_uri=request_uri).expand(job=jobs(request_uri, report_uri))
+
+
+evaluating = evaluate_policies()
+
+if __name__ == "__main__":
+    from sluice_airflow.embedded import main
+
+    main(evaluating, PARAMS)
