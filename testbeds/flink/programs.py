@@ -1,7 +1,9 @@
 """What is run on Flink: SQL scripts, and dataflows of operators with stated costs made from jobs of the catalogue."""
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +31,26 @@ class Payment(StrEnum):
 
 def nexmark_tables(control: str, seed: int) -> str:
     """The SQL that goes before a Nexmark query: its tables and views."""
-    return NEXMARK.read_text(encoding="utf-8").replace("{control}", control).replace("{seed}", str(seed))
+    return _filled(NEXMARK.read_text(encoding="utf-8"), control, seed)
+
+
+def whole_script(query: str, control: str, seed: int) -> str:
+    """A SQL script with its tables; one that creates none is a query over Nexmark's.
+
+    Its sources must be of the connector `sluice`, with `'control' = '{control}'`; `{seed}` is filled in, too.
+    """
+    own = re.search(r"^\s*CREATE\s+(TEMPORARY\s+)?TABLE\s", query, re.IGNORECASE | re.MULTILINE)
+    return _filled(query if own else NEXMARK.read_text(encoding="utf-8") + query, control, seed)
+
+
+def _filled(script: str, control: str, seed: int) -> str:
+    return script.replace("{control}", control).replace("{seed}", str(seed))
+
+
+def with_tasks(program: Program, tasks: Mapping[str, int]) -> Program:
+    """The program with so many tasks of each vertex, by its id."""
+    overrides = ",".join(f"{vertex}:{n}" for vertex, n in tasks.items())
+    return replace(program, settings={**program.settings, "pipeline.jobvertex-parallelism-overrides": overrides})
 
 
 def sql_program(name: str, script: str, settings: Mapping[str, str], *, slot_per_task: bool) -> Program:

@@ -231,6 +231,14 @@ class FlinkRest:
 
     # --- requests
 
+    def get(self, path: str) -> Any:
+        """What Flink answers to any other question."""
+        return self._get(path)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> None:
+        """Ask for a state of things; asking twice does no harm."""
+        self._request("PUT", path, json=dict(body))
+
     def _get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         return self._request("GET", path, params=params)
 

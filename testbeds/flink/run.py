@@ -1,41 +1,28 @@
 """A job that runs on Flink: rates are offered to its sources, and its counters become samples."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
-import pyarrow as pa
 
 from models.errors import SluiceError
-from models.job import Job, Kind
 from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.flink.answers import ENDED, Vertex
-from testbeds.flink.control import SourceControl
+from testbeds.flink.answers import ENDED
 from testbeds.flink.counters import Counter
-from testbeds.flink.meter import TIMES, Increments, Meter
-from testbeds.flink.rest import FlinkRest, wait_for
-from testbeds.protocol import SAMPLE_SCHEMA, Window, sample_intervals
+from testbeds.flink.cpu_time import CpuMeter
+from testbeds.flink.meter import Meter
+from testbeds.flink.rest import wait_for
+from testbeds.flink.samples import Measured, samples
+from testbeds.flink.submission import Deployed, Submission
+from testbeds.protocol import Window, sample_intervals
 
 _READ_EVERY_S: Final = 0.3
 _LATE_S: Final = 20.0
 """How long after its end a window may still miss readings."""
-
-
-@dataclass(frozen=True)
-class Deployed:
-    """A job whose tasks all run."""
-
-    run: str
-    job: Job
-    id: str
-    vertices: Mapping[str, Vertex]
-    """By operator."""
-    workers: Mapping[tuple[str, int], str]
-    """TaskManager of each task, by operator and number."""
 
 
 @dataclass
@@ -50,30 +37,26 @@ class _SourceTask:
 class FlinkRun:
     """Implements `testbeds.protocol.Run`. The clock is the machine's: `inject` takes its seconds, and up to two more.
 
-    CPU seconds are those that the operators state and are held to. State latency is not reported.
+    CPU seconds are those that the operators state and are held to. For SQL a TaskManager's are given to its tasks by the
+    time they were busy, which is the most that a task can have used. State latency is not reported.
     """
 
     def __init__(
         self,
+        submission: Submission,
         deployed: Deployed,
-        rest: FlinkRest,
-        control: SourceControl,
-        check: Callable[[], None],
+        name: str,
         on_close: Callable[[], None],
     ) -> None:
         """
         Args:
-            check: raises if the cluster is broken.
+            name: stands in the samples' column `run`.
             on_close: called once, when the run is closed.
         """
-        self._deployed, self._rest, self._control = deployed, rest, control
-        self._check, self._on_close = check, on_close
-        stateful = [
-            deployed.vertices[o.name].id
-            for o in deployed.job.operators
-            if o.keys is not None and o.cost.state_read_bytes + o.cost.state_write_bytes > 0
-        ]
-        self._meter = Meter(rest, deployed.id, deployed.vertices.values(), stateful)
+        self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
+        self._job, self._control, self._rest = submission.job, submission.control, submission.local.rest
+        self._meter = self._new_meter()
+        self._cpu = None if submission.script is None else CpuMeter(self._rest, sorted(set(deployed.workers.values())))
         self._sources: dict[tuple[str, int], _SourceTask] = {}
         self._rate: float | None = None
         self._order = ""
@@ -99,14 +82,12 @@ class FlinkRun:
         begin = time.monotonic()
         boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
         self._read_until_covered(begin, boundaries[-1])
-        emitted = sum(float(np.sum(t.emitted.increments(boundaries))) for t in self._sources.values())
-        lags = {task: self._lags(task, boundaries[1:]) for task in self._sources}
-        samples = self._samples(self._meter.increments(boundaries), lags, phase)
-        for task in self._sources.values():
-            task.emitted.forget_before(boundaries[-1])
+        measured = self._measured(boundaries)
+        table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
-        pending = float(sum(lag[-1] for lag in lags.values()))
-        return Window(rate, min(rate, emitted / seconds), seconds, pending, samples)
+        achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds
+        pending = float(sum(lag[-1] for lag in measured.lags.values()))
+        return Window(rate, achieved, seconds, pending, table)
 
     def close(self) -> None:
         """Cancel the job; may be called twice."""
@@ -127,27 +108,35 @@ class FlinkRun:
     ) -> None:
         self.close()
 
+    def _new_meter(self) -> Meter:
+        vertices, job = self._deployed.vertices, self._job
+        keyed = [o for o in job.operators if o.keys is not None]
+        if self._submission.script is None:
+            keyed = [o for o in keyed if o.cost.state_read_bytes + o.cost.state_write_bytes > 0]
+        return Meter(self._rest, self._deployed.id, vertices.values(), [vertices[o.name].id for o in keyed])
+
     def _offer(self, rate: float) -> None:
         """Set the rate, and wait until every source task follows it."""
         if rate != self._rate:
             self._sources.clear()
-            self._order = self._control.offer({o.name: rate * o.rate_share for o in self._deployed.job.sources})
+            self._order = self._control.offer(
+                {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
+            )
             self._rate = rate
-        tasks = sum(self._deployed.vertices[o.name].parallelism for o in self._deployed.job.sources)
+        tasks = sum(self._deployed.vertices[o.name].parallelism for o in self._job.sources)
 
         def all_follow() -> bool | None:
             self._read()
-            return (len(self._sources) == tasks and self._meter.has_read_all) or None
+            read_all = self._meter.has_read_all and (self._cpu is None or self._cpu.has_read_all)
+            return (len(self._sources) == tasks and read_all) or None
 
         wait_for(all_follow, _LATE_S, f"the {tasks} source tasks at {rate:g} records/s", pause_s=_READ_EVERY_S)
 
     def _read_until_covered(self, begin: float, end: float) -> None:
         while True:
             self._read()
-            covered = self._meter.covers(begin, end) and all(
-                t.emitted.covers(begin, end) for t in self._sources.values()
-            )
-            if covered:
+            sources = all(t.emitted.covers(begin, end) for t in self._sources.values())
+            if sources and self._meter.covers(begin, end) and (self._cpu is None or self._cpu.covers(begin, end)):
                 return
             if time.monotonic() > end + _LATE_S:
                 raise SluiceError(
@@ -158,14 +147,16 @@ class FlinkRun:
 
     def _read(self) -> None:
         """Read everything once, and make sure that the job still runs."""
-        self._check()
+        self._submission.local.check()
         state = self._rest.job(self._deployed.id).state
         if state in ENDED or state in ("FAILING", "RESTARTING"):
             reason = self._rest.failure(self._deployed.id) or "no reason was given"
             raise SluiceError(f"job {self._deployed.id} is {state.lower()} while it was measured: {reason}")
         self._meter.read()
-        for source in self._deployed.job.sources:
-            for number, report in self._control.reports(source.name).items():
+        if self._cpu is not None:
+            self._cpu.read()
+        for source in self._job.sources:
+            for number, report in self._control.reports(self._deployed.sources[source.name]).items():
                 if report.order != self._order:
                     continue
                 task = self._sources.setdefault(
@@ -176,58 +167,27 @@ class FlinkRun:
                 if not task.emitted.times or when > task.emitted.times[-1]:
                     task.emitted.read(when, report.emitted, refreshed=True)
 
+    def _measured(self, boundaries: Sequence[float]) -> Measured:
+        """What was read, between the boundaries of intervals (`time.monotonic`)."""
+        operators = {vertex.id: name for name, vertex in self._deployed.vertices.items()}
+        counters = self._meter.increments(boundaries)
+        emitted = {task: source.emitted.increments(boundaries) for task, source in self._sources.items()}
+        offered = (self._rate or 0.0) * (boundaries[-1] - boundaries[0])
+        # Sources deal out their rate in steps, so that a window may hold a few records more than its share.
+        share = min(1.0, offered / max(sum(float(np.sum(e)) for e in emitted.values()), 1.0))
+        lags = {task: self._lags(task, boundaries[1:]) for task in self._sources}
+        for source in self._sources.values():
+            source.emitted.forget_before(boundaries[-1])
+        return Measured(
+            counters={(operators[vertex], task): grown for (vertex, task), grown in counters.items()},
+            emitted={task: share * e for task, e in emitted.items()},
+            lags=lags,
+            cpu_s=None if self._cpu is None else self._cpu.increments(boundaries),
+        )
+
     def _lags(self, task: tuple[str, int], times: Sequence[float]) -> np.ndarray:
         """Records owed at each time, float64[times]."""
         source = self._sources[task]
-        share = self._deployed.job.operator(task[0]).rate_share / self._deployed.vertices[task[0]].parallelism
+        share = self._job.operator(task[0]).rate_share / self._deployed.vertices[task[0]].parallelism
         due = (self._rate or 0.0) * share * (np.asarray(times) - source.since)
         return np.maximum(due - np.interp(times, source.emitted.times, source.emitted.values), 0.0)
-
-    def _samples(
-        self, increments: Mapping[tuple[str, int], Increments], lags: Mapping[tuple[str, int], np.ndarray], phase: str
-    ) -> pa.Table:
-        deployed = self._deployed
-        rows: list[dict[str, Any]] = []
-        for name in deployed.job.order:
-            vertex = deployed.vertices[name]
-            for task in range(vertex.parallelism):
-                grown = _to_the_second(increments[vertex.id, task])
-                lag = lags.get((name, task))
-                for interval in range(len(grown["numRecordsIn"])):
-                    row = self._measures(name, grown, interval)
-                    row |= {"run": deployed.run, "job": deployed.job.name, "operator": name, "task": task}
-                    row |= {"worker": deployed.workers[name, task], "phase": phase, "interval_s": SAMPLE_INTERVAL_S}
-                    row["time_s"] = self._elapsed_s + SAMPLE_INTERVAL_S * (interval + 1)
-                    row["lag_records"] = None if lag is None else float(lag[interval])
-                    rows.append(row)
-        return pa.Table.from_pylist(rows, schema=SAMPLE_SCHEMA)
-
-    def _measures(self, name: str, grown: Increments, interval: int) -> dict[str, Any]:
-        operator = self._deployed.job.operator(name)
-        records_out = float(grown["numRecordsOut"][interval])
-        records_in = records_out if operator.kind is Kind.SOURCE else float(grown["numRecordsIn"][interval])
-        return {
-            "records_in": records_in,
-            "records_out": records_out,
-            "bytes_out": float(grown["numBytesOut"][interval]),
-            "busy_s": float(grown["accumulateBusyTimeMs"][interval]) / 1000,
-            "backpressured_s": float(grown["accumulateBackPressuredTimeMs"][interval]) / 1000,
-            "idle_s": float(grown["accumulateIdleTimeMs"][interval]) / 1000,
-            "cpu_s": records_in * operator.cost.cpu_s,
-            "state_read_bytes": float(grown["rocksdb_bytes_read"][interval]),
-            "state_written_bytes": float(grown["rocksdb_bytes_written"][interval]),
-            "cache_hits": float(grown["rocksdb_block_cache_hit"][interval]),
-            "cache_misses": float(grown["rocksdb_block_cache_miss"][interval]),
-            "state_latency_s": None,
-        }
-
-
-def _to_the_second(grown: Increments) -> Increments:
-    """Increments over exactly an interval.
-
-    A reading is dated to when it was heard, which is up to a second late; how late it was, the times tell that the task
-    counted itself, since it is always busy, backpressured or idle.
-    """
-    counted = np.sum([grown[name] for name in TIMES], axis=0) / 1000
-    scale = np.divide(SAMPLE_INTERVAL_S, counted, out=np.ones_like(counted), where=counted > 0)
-    return Increments({name: np.maximum(values, 0.0) * scale for name, values in grown.values.items()})

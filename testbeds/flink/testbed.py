@@ -1,32 +1,39 @@
-"""A Flink cluster on this machine as a testbed for jobs of the catalogue, run as operators with stated costs."""
+"""A Flink cluster on this machine as a testbed: jobs run as SQL, or as operators with stated costs."""
 
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
 from models.cluster import Cluster
-from models.errors import Infeasible, InvalidInput, SluiceError
+from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from testbeds.flink.answers import Vertex
 from testbeds.flink.control import SourceControl
 from testbeds.flink.distribution import Report
+from testbeds.flink.graph import read_job
 from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.programs import Payment, dataflow_program
-from testbeds.flink.run import Deployed, FlinkRun
+from testbeds.flink.programs import UNCHAINED, Payment, sql_program, whole_script
+from testbeds.flink.run import FlinkRun
+from testbeds.flink.submission import Deployed, Submission
 from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
 
 INJECTOR_MB: Final = 960.0
-_START_S: Final = 120.0
-_SOURCE_PREFIX: Final = "Source: "
+SLOT_STEP: Final = 4
+"""Slots of an injector come in steps, since another number of them means to start the cluster anew."""
+READER_MB: Final = 900.0
+WARM_UP_S: Final = 10.0
+WARM_UP_RATE: Final = 20_000.0
+"""Records/s: enough for the JVMs to compile what runs, too few to fill the state."""
 
 
 class FlinkTestbed:
     """Implements `testbeds.protocol.Testbed`. Processes are started at the first `deploy`, and stopped by `close`.
 
-    Operators pay what a record costs as `payment` says; with SHARED, the tasks of a worker contend for its cores also
-    where this machine has fewer. One job runs at a time.
+    With a script, jobs run as that SQL, and each TaskManager is held to its cores by a quota. Without one, operators pay
+    what a record costs as `payment` says; with SHARED, the tasks of a worker contend for its cores also where this
+    machine has fewer. One job runs at a time.
     """
 
     def __init__(
@@ -34,6 +41,7 @@ class FlinkTestbed:
         cluster: Cluster,
         memory_levels_mb: Sequence[float],
         *,
+        script: str | None = None,
         payment: Payment = Payment.SHARED,
         report: Report = lambda what, share: None,
     ) -> None:
@@ -41,9 +49,10 @@ class FlinkTestbed:
         Args:
             cluster: the TaskManagers to start; sources get others beside them.
             memory_levels_mb: memory of a TaskManager's process on offer, MiB.
+            script: SQL that jobs run as, see `programs.whole_script`.
         """
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
-        self._report = report
+        self._script, self._report = script, report
         self._local: LocalCluster | None = None
         self._open: FlinkRun | None = None
 
@@ -70,40 +79,53 @@ class FlinkTestbed:
             self._local = LocalCluster(self._report)
         return self._local
 
+    def dataflow(self, name: str) -> Job:
+        """The job that Flink makes of the script; see `graph.read_job`.
+
+        Raises:
+            InvalidInput: there is no script, or Flink refuses it.
+        """
+        if self._script is None:
+            raise InvalidInput("the dataflow of a SQL script can only be read by a testbed that was given one")
+        self.local.ensure(Profile((TaskManager("reader", 1, READER_MB),)))
+        program = sql_program(name, whole_script(self._script, "127.0.0.1:1", seed=0), UNCHAINED, slot_per_task=True)
+        return read_job(name, *self.local.rest.plan(self.local.jar_id, program))
+
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun:
         """Start the job; see `testbeds.protocol.Testbed.deploy`.
 
         Raises:
-            InvalidInput: also if tasks are given managed memory of their own, which slots of one size cannot do.
+            InvalidInput: also if tasks are given managed memory of their own, which slots of one size cannot do, or the
+                SQL is not the job's dataflow.
             Infeasible: also if another run is open.
             SluiceError: Flink could not be fetched or started, or the job failed at its start.
         """
-        check_parallelism(job, configuration)
-        if configuration.managed_memory_mb:
-            raise InvalidInput(
-                "slots of one TaskManager share its managed memory evenly on Flink; leave 'managed_memory_mb' out"
-            )
         profile, placed = self._planned(job, configuration)
         if self._open is not None:
             raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
-        local = self.local
-        local.ensure(profile)
+        self.local.ensure(profile)
         control = SourceControl()
         try:
-            deployed = self._submitted(local, job, placed, configuration, control, run, seed)
+            submission = Submission(self.local, job, control, seed, self._script, self._payment)
+            self.local.limit_cpu(False)
+            deployed = submission.start(configuration.parallelism, placed)
+            if self._script is not None:
+                self._hold_to_cores(job, deployed, control)
         except BaseException:
             control.close()
             raise
-        self._open = FlinkRun(deployed, local.rest, control, local.check, self._closed)
+        self._open = FlinkRun(submission, deployed, run, self._closed)
         return self._open
 
     def close(self) -> None:
         """Stop the cluster; may be called twice."""
-        if self._open is not None:
-            self._open.close()
-        if self._local is not None:
-            self._local.close()
-            self._local = None
+        try:
+            if self._open is not None:
+                self._open.close()
+        finally:
+            if self._local is not None:
+                self._local.close()
+                self._local = None
 
     def __enter__(self) -> Self:
         return self
@@ -116,8 +138,22 @@ class FlinkTestbed:
     def _closed(self) -> None:
         self._open = None
 
+    def _hold_to_cores(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
+        """Let the JVMs compile what runs while they have the whole machine, then set the quotas."""
+        if not self.local.has_cpu_quotas:
+            self._report("TaskManagers share the processors: control groups cannot be written here", 1.0)
+        control.offer({deployed.sources[o.name]: o.rate_share * WARM_UP_RATE for o in job.sources})
+        time.sleep(WARM_UP_S)
+        self.local.check()
+        self.local.limit_cpu(True)
+
     def _planned(self, job: Job, configuration: Configuration) -> tuple[Profile, Placed]:
         """The cluster that a configuration needs, and where its tasks go."""
+        check_parallelism(job, configuration)
+        if configuration.managed_memory_mb:
+            raise InvalidInput(
+                "slots of one TaskManager share its managed memory evenly on Flink; leave 'managed_memory_mb' out"
+            )
         small = [w for w in self._cluster.workers if w.memory_mb is not None and w.memory_mb < configuration.memory_mb]
         if small:
             raise Infeasible(
@@ -132,57 +168,10 @@ class FlinkTestbed:
         placed = place(job, configuration, self._cluster, room)
         counts = [sum(at == i for ws in placed.task_workers.values() for at in ws) for i in range(len(placed.workers))]
         injectors = [
-            TaskManager(w.name, counts[i], INJECTOR_MB, cores=counts[i])
+            TaskManager(w.name, (slots := -(-counts[i] // SLOT_STEP) * SLOT_STEP), INJECTOR_MB, cores=slots)
             for i, w in enumerate(placed.workers)
             if i >= len(workers)
         ]
         for one in (*workers, *injectors):
             one.options()
         return Profile((*workers, *injectors)), placed
-
-    def _submitted(
-        self,
-        local: LocalCluster,
-        job: Job,
-        placed: Placed,
-        configuration: Configuration,
-        control: SourceControl,
-        run: str,
-        seed: int,
-    ) -> Deployed:
-        program = dataflow_program(
-            job, configuration.parallelism, control.address, {}, payment=self._payment, seed=seed, slot_per_task=True
-        )
-        jar = local.jar_id
-        vertices = {_operator(v): v for v in local.rest.plan(jar, program)[0]}
-        workers = {
-            (name, task): placed.workers[at].name
-            for name, of_operator in placed.task_workers.items()
-            for task, at in enumerate(of_operator)
-        }
-        local.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
-        id_ = local.rest.run(jar, program)
-        try:
-            local.rest.wait_until_running(id_, _START_S)
-            _check_placed(local, id_, vertices, workers)
-        except BaseException:
-            local.rest.cancel(id_)
-            raise
-        return Deployed(run, job, id_, vertices, workers)
-
-
-def _check_placed(
-    local: LocalCluster, job: str, vertices: dict[str, Vertex], workers: dict[tuple[str, int], str]
-) -> None:
-    """What runs is what was asked for."""
-    for name, vertex in vertices.items():
-        for one in local.rest.subtasks(job, vertex.id):
-            if one.task_manager != workers[name, one.index]:
-                raise SluiceError(
-                    f"task {one.index} of {name!r} was to run on {workers[name, one.index]!r}, but Flink put it on "
-                    f"{one.task_manager!r}; check that the kit's jar comes first on the class path of the JobManager"
-                )
-
-
-def _operator(vertex: Vertex) -> str:
-    return vertex.name.removeprefix(_SOURCE_PREFIX)

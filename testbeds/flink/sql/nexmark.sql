@@ -8,7 +8,7 @@ CREATE TABLE events (
   bid ROW<auction BIGINT, bidder BIGINT, price BIGINT, dateTime TIMESTAMP(3), extra STRING>,
   dateTime TIMESTAMP(3),
   WATERMARK FOR dateTime AS dateTime - INTERVAL '4' SECOND
-) WITH ('connector' = 'sluice', 'name' = 'source', 'control' = '{control}', 'seed' = '{seed}');
+) WITH ('connector' = 'sluice', 'control' = '{control}', 'seed' = '{seed}');
 
 CREATE VIEW person AS
 SELECT person.id, person.name, person.emailAddress, person.creditCard, person.city, person.state, dateTime,

@@ -74,7 +74,7 @@ def _report(control: SourceControl, order: str, seconds: float) -> SourceReport:
     """The first report of the only source task that comes so long after an order."""
 
     def late_enough() -> SourceReport | None:
-        found = control.reports("source").get(0)
+        found = control.reports("events").get(0)
         return found if found is not None and found.order == order and found.seconds >= seconds else None
 
     return wait_for(late_enough, 30, f"a report {seconds:g} s after order {order}", pause_s=0.02)
@@ -97,11 +97,11 @@ def test_the_rate_of_a_running_query_follows_orders(
     _, status = start(_nexmark(root, "q1", control))
     assert [v.name.split("[")[0] for v in status.vertices] == ["Source: events", "Calc", "converted_bids"]
     for rate in (2000.0, 20_000.0):
-        order = control.offer({"source": rate})
+        order = control.offer({"events": rate})
         settled = _report(control, order, 2.0)
         assert settled.emitted == pytest.approx(rate * settled.seconds, rel=0.02)
         assert settled.pending <= 0.04 * rate
-    order = control.offer({"source": 1e8})
+    order = control.offer({"events": 1e8})
     overloaded = _report(control, order, 1.0)
     assert overloaded.emitted + overloaded.pending == pytest.approx(1e8 * overloaded.seconds, rel=0.01)
     assert overloaded.pending > 0
@@ -128,7 +128,7 @@ def test_recorded_events_are_replayed(
     INSERT INTO counts SELECT COUNT(*) FROM clicks GROUP BY TUMBLE(t, INTERVAL '1' SECOND);
     """
     job, status = start(sql_program("clicks", script, UNCHAINED, slot_per_task=False))
-    control.offer({"source": 500.0})
+    control.offer({"clicks": 500.0})
     names = [v.name.split("[")[0] for v in status.vertices]
     window = status.vertices[next(i for i, name in enumerate(names) if "WindowAggregate" in name)].id
 

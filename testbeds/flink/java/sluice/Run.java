@@ -6,7 +6,12 @@ import java.util.Set;
 import org.apache.flink.api.dag.Transformation;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.graph.StreamEdge;
+import org.apache.flink.streaming.api.graph.StreamGraph;
+import org.apache.flink.streaming.api.graph.StreamNode;
 import org.apache.flink.streaming.api.transformations.PhysicalTransformation;
+import org.apache.flink.streaming.runtime.partitioner.ForwardPartitioner;
+import org.apache.flink.streaming.runtime.partitioner.RebalancePartitioner;
 import org.apache.flink.table.api.bridge.java.StreamStatementSet;
 import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import sluice.dataflow.Dataflow;
@@ -44,7 +49,26 @@ public final class Run {
         if (request.slot_per_task) {
             separateSlots(env.getTransformations(), new HashSet<>());
         }
-        env.execute(request.name);
+        StreamGraph graph = env.getStreamGraph();
+        graph.setJobName(request.name);
+        if (request.slot_per_task && request.sql != null) {
+            dealOutEvenly(graph);
+        }
+        env.execute(graph);
+    }
+
+    /**
+     * Flink fixes which tasks an edge joins while all operators have a single task, as "forward". Once their numbers
+     * differ that would give some tasks more than others; so does a later change of them.
+     */
+    private static void dealOutEvenly(StreamGraph graph) {
+        for (StreamNode node : graph.getStreamNodes()) {
+            for (StreamEdge edge : node.getOutEdges()) {
+                if (edge.getPartitioner() instanceof ForwardPartitioner) {
+                    edge.setPartitioner(new RebalancePartitioner<>());
+                }
+            }
+        }
     }
 
     /** All INSERTs become one job; what stands before them is executed. */

@@ -23,8 +23,6 @@ import org.apache.flink.table.types.logical.LogicalTypeRoot;
 public final class RatedTableFactory implements DynamicTableSourceFactory {
     static final ConfigOption<String> CONTROL = ConfigOptions.key("control").stringType().noDefaultValue()
             .withDescription("HOST:PORT of who sets the rate.");
-    static final ConfigOption<String> NAME = ConfigOptions.key("name").stringType().defaultValue("source")
-            .withDescription("What the source is called there.");
     static final ConfigOption<Long> SEED = ConfigOptions.key("seed").longType().defaultValue(1L)
             .withDescription("Of the generated events.");
     static final ConfigOption<String> PATH = ConfigOptions.key("path").stringType().noDefaultValue()
@@ -46,7 +44,7 @@ public final class RatedTableFactory implements DynamicTableSourceFactory {
 
     @Override
     public Set<ConfigOption<?>> optionalOptions() {
-        return Set.of(NAME, SEED, PATH, HEADER_LINES, TIME_COLUMN, FactoryUtil.FORMAT);
+        return Set.of(SEED, PATH, HEADER_LINES, TIME_COLUMN, FactoryUtil.FORMAT);
     }
 
     @Override
@@ -63,7 +61,7 @@ public final class RatedTableFactory implements DynamicTableSourceFactory {
         if (format == null) {
             requireNexmarkColumns(row);
         }
-        return new RatedTableSource(options, row, format, timeColumn(options, row));
+        return new RatedTableSource(context.getObjectIdentifier().getObjectName(), options, row, format, timeColumn(options, row));
     }
 
     private static void requireNexmarkColumns(DataType row) {

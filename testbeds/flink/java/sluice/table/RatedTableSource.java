@@ -21,14 +21,17 @@ import sluice.source.RatedSource;
 
 /** A table read from a {@link RatedSource}; it makes its watermarks itself, so that they need no operator of their own. */
 final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDown {
+    private final String name;
     private final ReadableConfig options;
     private final DataType row;
     private final DecodingFormat<DeserializationSchema<RowData>> format;
     private final Integer timeColumn;
     private WatermarkStrategy<RowData> watermarks = WatermarkStrategy.noWatermarks();
 
-    RatedTableSource(ReadableConfig options, DataType row, DecodingFormat<DeserializationSchema<RowData>> format,
-            Integer timeColumn) {
+    /** The name of the table is what the source is called where its rate is set. */
+    RatedTableSource(String name, ReadableConfig options, DataType row,
+            DecodingFormat<DeserializationSchema<RowData>> format, Integer timeColumn) {
+        this.name = name;
         this.options = options;
         this.row = row;
         this.format = format;
@@ -48,7 +51,6 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
     @Override
     public ScanRuntimeProvider getScanRuntimeProvider(ScanContext context) {
         TypeInformation<RowData> type = context.createTypeInformation(row);
-        String name = options.get(RatedTableFactory.NAME);
         RatedSource<RowData> source =
                 new RatedSource<>(events(context), type, options.get(RatedTableFactory.CONTROL), name);
         return new DataStreamScanProvider() {
@@ -76,7 +78,7 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
 
     @Override
     public DynamicTableSource copy() {
-        RatedTableSource copy = new RatedTableSource(options, row, format, timeColumn);
+        RatedTableSource copy = new RatedTableSource(name, options, row, format, timeColumn);
         copy.watermarks = watermarks;
         return copy;
     }

@@ -1,0 +1,72 @@
+"""CPU time of TaskManagers, and the share of it that each of their tasks had."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from testbeds.flink.counters import Counter
+from testbeds.flink.rest import FlinkRest
+
+_CPU_TIME: Final = "Status.JVM.CPU.Time"
+"""Nanoseconds since the JVM began; Flink's metrics come once a second."""
+
+
+class CpuMeter:
+    """Reads the CPU time of TaskManagers while something is measured."""
+
+    def __init__(self, rest: FlinkRest, task_managers: Sequence[str]) -> None:
+        self._rest = rest
+        self._counters = {name: Counter() for name in task_managers}
+
+    def read(self) -> None:
+        """Read all once.
+
+        Raises:
+            SluiceError: a TaskManager is gone, or was started anew.
+        """
+        for name, counter in self._counters.items():
+            value = self._rest.task_manager_metrics(name, [_CPU_TIME]).get(_CPU_TIME)
+            if value is not None:
+                counter.read(time.monotonic(), value / 1e9, refreshed=value / 1e9 not in counter.values[-1:])
+
+    def covers(self, begin: float, end: float) -> bool:
+        """Whether all are known at both times (`time.monotonic`)."""
+        return all(counter.covers(begin, end) for counter in self._counters.values())
+
+    @property
+    def has_read_all(self) -> bool:
+        return all(counter.times for counter in self._counters.values())
+
+    def increments(self, boundaries: Sequence[float]) -> dict[str, np.ndarray]:
+        """CPU seconds of each TaskManager from each time to the next, float64[intervals]."""
+        grown = {name: counter.increments(boundaries) for name, counter in self._counters.items()}
+        for counter in self._counters.values():
+            counter.forget_before(boundaries[-1])
+        return grown
+
+
+def shared_out(
+    cpu_s: Mapping[str, np.ndarray],
+    busy_s: Mapping[tuple[str, int], np.ndarray],
+    workers: Mapping[tuple[str, int], str],
+) -> dict[tuple[str, int], np.ndarray]:
+    """CPU seconds of each task: its TaskManager's by busy time, and no more than that.
+
+    A task is one thread, so it cannot have used more CPU time than it was busy; what a TaskManager used beside that
+    (compilation, garbage collection, metrics) is nobody's.
+
+    Args:
+        cpu_s: by TaskManager, float64[intervals].
+        busy_s: by task, float64[intervals].
+        workers: TaskManager of each task.
+    """
+    together: dict[str, np.ndarray] = {}
+    for task, busy in busy_s.items():
+        together[workers[task]] = together.get(workers[task], np.zeros_like(busy)) + busy
+    share = {
+        name: np.minimum(np.divide(cpu_s[name], busy, out=np.zeros_like(busy), where=busy > 0), 1.0)
+        for name, busy in together.items()
+    }
+    return {task: busy * share[workers[task]] for task, busy in busy_s.items()}

@@ -1,0 +1,130 @@
+"""What runs on any Flink cluster, read from its REST interface: jobs with their tasks, room for more, the scheduler."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from models.deployment import Room, RunningJob, RunningVertex
+from models.errors import InvalidInput, SluiceError
+from testbeds.flink.answers import ENDED, RUNNING, graph
+from testbeds.flink.rest import FlinkRest
+
+_MIB: Final = 2**20
+_PLACEMENT_FLAG: Final = "-Dsluice.placement="
+
+
+class Scheduler(StrEnum):
+    """How a cluster runs streaming jobs."""
+
+    ADAPTIVE = "adaptive"
+    """A job's parallelism can be changed while it runs."""
+    REACTIVE = "reactive"
+    """A job always takes all slots; its parallelism cannot be set."""
+    DEFAULT = "default"
+    """Another parallelism takes a restart."""
+
+
+class NotRunning(SluiceError):
+    """The job has ended, or not all of its tasks run."""
+
+
+@contextmanager
+def flinks_answers(url: str) -> Iterator[None]:
+    """Turn answers that are not Flink's into an error that says so."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise SluiceError(
+            f"what {url} answers is not what Flink's REST interface does ({type(error).__name__}: {error!s:.100}); check "
+            f"that this is the address of a JobManager of Flink 1.18 or later"
+        ) from error
+
+
+def find_job(rest: FlinkRest, name: str) -> str:
+    """Id of the only job of this name that has not ended.
+
+    Raises:
+        InvalidInput: there is none, or several.
+    """
+    jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] not in ENDED]
+    ids = [one["jid"] for one in jobs if one["name"] == name]
+    if len(ids) == 1:
+        return str(ids[0])
+    if ids:
+        raise InvalidInput(f"{len(ids)} jobs named {name!r} run on {rest.url}: {', '.join(ids)}; name one by its id")
+    there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
+    raise InvalidInput(f"no job named {name!r} runs on {rest.url}; those that run: {there}; name one by its id")
+
+
+def running_job(rest: FlinkRest, id_: str) -> RunningJob:
+    """A job and where its tasks run.
+
+    Raises:
+        NotRunning: not all of its tasks run; the message says why, if it failed.
+    """
+    answer = rest.get(f"/jobs/{id_}")
+    state, tasks = answer["state"], [v["tasks"][RUNNING] == v["parallelism"] for v in answer["vertices"]]
+    if state in ENDED or state == "FAILING":
+        raise NotRunning(f"job {id_} is {state.lower()}: {rest.failure(id_) or 'no reason was given'}")
+    if state != RUNNING or not tasks or not all(tasks):
+        raise NotRunning(f"job {id_} is {state.lower()}, and not all of its tasks run")
+    order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
+    vertices = [
+        RunningVertex(
+            id=v["id"],
+            name=v["name"],
+            parallelism=v["parallelism"],
+            max_parallelism=v["maxParallelism"],
+            slot_group=v["slotSharingGroupId"],
+            task_managers=tuple(one.task_manager for one in rest.subtasks(id_, v["id"])),
+        )
+        for v in answer["vertices"]
+    ]
+    return RunningJob(id_, answer["name"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
+
+
+def has_ended(rest: FlinkRest, id_: str) -> bool:
+    return rest.job(id_).state in ENDED
+
+
+def other_jobs(rest: FlinkRest, id_: str) -> list[str]:
+    """Names of the other jobs that have not ended."""
+    jobs = rest.get("/jobs/overview")["jobs"]
+    return [one["name"] for one in jobs if one["jid"] != id_ and one["state"] not in ENDED]
+
+
+def room_for(rest: FlinkRest, id_: str) -> tuple[Room, ...]:
+    """What each TaskManager has for a job, by the name of the TaskManager."""
+    found = []
+    for listed in rest.get("/taskmanagers")["taskmanagers"]:
+        one = rest.get(f"/taskmanagers/{listed['id']}")
+        held = sum(slot["jobId"] == id_ for slot in one["allocatedSlots"])
+        memory, process = one["memoryConfiguration"], one["memoryConfiguration"].get("totalProcessMemory")
+        found.append(
+            Room(
+                task_manager=one["id"],
+                slots=one["freeSlots"] + held,
+                memory_mb=None if process is None else process / _MIB,
+                managed_per_slot_mb=memory["managedMemory"] / _MIB / max(1, one["slotsNumber"]),
+            )
+        )
+    return tuple(sorted(found, key=lambda room: room.task_manager))
+
+
+def settings(rest: FlinkRest) -> dict[str, str]:
+    """Settings of the JobManager."""
+    return {one["key"]: one["value"] for one in rest.get("/jobmanager/config")}
+
+
+def scheduler(settings: dict[str, str]) -> Scheduler:
+    if settings.get("scheduler-mode", "").lower() == "reactive":
+        return Scheduler.REACTIVE
+    return Scheduler.ADAPTIVE if settings.get("jobmanager.scheduler", "").lower() == "adaptive" else Scheduler.DEFAULT
+
+
+def placement_file(rest: FlinkRest) -> Path | None:
+    """The file that the JobManager's placement hook reads; None where there is no hook."""
+    options = rest.get("/jobmanager/environment")["jvm"]["options"]
+    return next((Path(one.removeprefix(_PLACEMENT_FLAG)) for one in options if one.startswith(_PLACEMENT_FLAG)), None)

@@ -1,0 +1,90 @@
+"""Plans of jobs/nexmark-q3.sql and q5 without chaining, as Flink 1.20.5 answers POST /jars/:id/plan."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.dataflow import Partitioning
+from models.errors import InvalidInput
+from models.job import Job, Kind
+from pipelines.catalogue import load_job
+from testbeds.flink.answers import Edge, Vertex, graph
+from testbeds.flink.graph import read_job, table_of, vertices_of
+
+
+@pytest.fixture
+def plans(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "tests" / "data" / "flink" / "sql-plans.json").read_text()))
+
+
+@pytest.fixture
+def q3(plans: dict[str, Any]) -> tuple[tuple[Vertex, ...], tuple[Edge, ...]]:
+    return graph(plans["q3"])
+
+
+def _stages(job: Job, vertices: dict[str, Vertex]) -> dict[str, str]:
+    return {name: vertices[name].name.split("]:")[-1].split("(")[0].strip() for name in job.order}
+
+
+def test_operators_of_the_catalogue_have_their_vertices(plans: dict[str, Any]) -> None:
+    job = load_job("nexmark-q5")
+    found = vertices_of(job, *graph(plans["q5"]))
+    assert _stages(job, found) == {
+        "source": "TableSourceScan",
+        "bids": "Calc",
+        "count-window": "GroupWindowAggregate",
+        "counts": "Calc",
+        "counts-for-max": "Calc",
+        "max": "GroupAggregate",
+        "maxima": "Calc",
+        "join": "Join",
+        "hot-items": "Calc",
+        "sink": "Writer",
+    }
+    assert "MAX" not in found["counts-for-max"].name and "maxnum" in found["maxima"].name
+    assert len({v.id for v in found.values()}) == len(job.operators)
+
+
+def test_operators_that_look_alike_are_told_apart_by_their_order(
+    q3: tuple[tuple[Vertex, ...], tuple[Edge, ...]],
+) -> None:
+    found = vertices_of(load_job("nexmark-q3"), *q3)
+    assert "category" in found["auctions"].name and "Sarg" in found["persons"].name
+    assert table_of(found["source"]) == "events"
+    with pytest.raises(InvalidInput, match="connector 'sluice'"):
+        table_of(found["join"])
+
+
+def test_a_job_that_is_not_the_sql_is_refused_with_what_flink_has(
+    q3: tuple[tuple[Vertex, ...], tuple[Edge, ...]],
+) -> None:
+    for other in ("nexmark-q11", "nexmark-q5"):
+        with pytest.raises(InvalidInput, match=r"events -> calc-1 \(rebalance\).*calc-1 -> join \(hash\)"):
+            vertices_of(load_job(other), *q3)
+
+
+def test_a_graph_is_read_as_a_job(q3: tuple[tuple[Vertex, ...], tuple[Edge, ...]]) -> None:
+    job = read_job("q3", *q3)
+    assert job.order == ("events", "calc-1", "calc-2", "join", "calc-3", "local_items")
+    assert [o.name for o in job.sources] == ["events"]
+    assert job.operator("local_items").kind is Kind.SINK
+    edges = {(e.upstream, e.downstream): e.partitioning for e in job.edges}
+    assert edges == {
+        ("events", "calc-1"): Partitioning.REBALANCE,
+        ("events", "calc-2"): Partitioning.REBALANCE,
+        ("calc-1", "join"): Partitioning.HASH,
+        ("calc-2", "join"): Partitioning.HASH,
+        ("join", "calc-3"): Partitioning.REBALANCE,
+        ("calc-3", "local_items"): Partitioning.REBALANCE,
+    }
+    assert job.operator("join").state is not None and job.operator("calc-1").state is None
+
+
+def test_vertices_without_numbers_keep_their_order() -> None:
+    vertices = [Vertex("a", "Source: words", 1, 0), Vertex("b", "Flat Map", 1, 0), Vertex("c", "Flat Map", 1, 0)]
+    edges = [Edge("a", "b", "FORWARD"), Edge("b", "c", "BROADCAST")]
+    job = read_job("words", vertices, edges)
+    assert job.order == ("source", "flat-1", "flat-2")
+    assert [e.partitioning for e in job.edges] == [Partitioning.REBALANCE, Partitioning.BROADCAST]
