@@ -1,6 +1,5 @@
 """`sluice plans`: the versioned plans of jobs."""
 
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,21 +10,22 @@ from rich.text import Text
 from models.errors import InvalidInput
 from models.plan import Plan, difference, placement_changes
 from pipelines.cli import app
+from pipelines.cli.apply import apply_plan
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.plan_reference import Reference, find_plan, parse_reference
 from pipelines.cli.plan_tables import difference_view, list_view, plan_view
 from pipelines.export import ExportFormat, export, read_vertices, remarks
 from pipelines.plan_store import PlanStore
 from pipelines.workspace import Damaged, Workspace
 
 plans = typer.Typer(
-    help="List, show, compare, roll back and export the versions of plans.",
+    help="List, show, compare, roll back, export and apply the versions of plans.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.add_typer(plans, name="plans")
 
-_REFERENCE = re.compile(r"(?P<job>[A-Za-z0-9][A-Za-z0-9._-]*)(@v?(?P<version>[0-9]{1,9}))?")
-Reference = Annotated[str, typer.Argument(metavar="JOB[@V]", help="A job, or one version of its plan: nexmark-q5@3.")]
+plans.command("apply")(apply_plan)
 
 
 @plans.command("list")
@@ -52,7 +52,7 @@ def list_(
 @plans.command()
 def show(reference: Reference, workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
     """Show a plan: the newest one of a job, or the version named."""
-    plan = _find(PlanStore(Workspace(workspace)), reference)
+    plan = find_plan(PlanStore(Workspace(workspace)), reference)
     if json:
         print_json(plan)
     else:
@@ -82,7 +82,7 @@ def rollback(
     json: JsonOption = False,
 ) -> None:
     """Add a version that deploys what an older one did."""
-    job, version = _parse(reference)
+    job, version = parse_reference(reference)
     if version is None:
         raise InvalidInput(f"a rollback must name a version, but got {reference!r}; write for example {job}@1")
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -111,7 +111,7 @@ def export_(
     json: JsonOption = False,
 ) -> None:
     """Export a plan to Flink: overrides, REST body, FlinkDeployment patch, or lines for a placement hook."""
-    plan = _find(PlanStore(Workspace(workspace)), reference)
+    plan = find_plan(PlanStore(Workspace(workspace)), reference)
     known = None if vertices is None else read_vertices(vertices, plan)
     text, notes = export(plan, form, known), remarks(plan, form, known)
     for note in notes:
@@ -132,31 +132,19 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _parse(reference: str) -> tuple[str, int | None]:
-    match = _REFERENCE.fullmatch(reference)
-    if match is None:
-        raise InvalidInput(f"a plan is named JOB or JOB@VERSION, for example nexmark-q5@3, but got {reference!r}")
-    return match["job"], None if match["version"] is None else int(match["version"])
-
-
-def _find(store: PlanStore, reference: str) -> Plan:
-    job, version = _parse(reference)
-    return store.current(job) if version is None else store.get(job, version)
-
-
 def _known(store: PlanStore, reference: str) -> str:
     """The job that is meant, which has versions, intact or not."""
-    job, _ = _parse(reference)
+    job, _ = parse_reference(reference)
     return job if store.versions(job) else store.current(job).job
 
 
 def _pair(store: PlanStore, before: str, after: str | None) -> tuple[Plan, Plan]:
-    job, version = _parse(before)
+    job, version = parse_reference(before)
     if after is not None:
-        other = _parse(after)[0]
+        other = parse_reference(after)[0]
         if other != job:
             raise InvalidInput(f"two versions of one job can be compared, but got {job!r} and {other!r}")
-        return _find(store, before), _find(store, after)
+        return find_plan(store, before), find_plan(store, after)
     newest = store.current(job)
     if version is not None:
         return store.get(job, version), newest

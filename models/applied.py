@@ -1,0 +1,62 @@
+"""What became of a plan when it was applied: what was changed on Flink, how it ended, and what effect was observed."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+
+Method = Literal["none", "rescale", "restart"]
+Outcome = Literal["applied", "unchanged", "rolled-back", "failed"]
+
+
+class VertexChange(Format):
+    """A vertex of the job, and how many tasks it gets."""
+
+    vertex: str = Field(description="Flink's id of it.")
+    name: str = Field(description="Flink's name of it.")
+    operators: tuple[Name, ...] = Field(description="The plan's operators in it: several where Flink chained them.")
+    before: PositiveInt = Field(description="Its tasks before.")
+    after: PositiveInt = Field(description="Its tasks in the plan.")
+
+
+class VertexEffect(Format):
+    """What a vertex did in the observation window, beside what the plan predicts."""
+
+    operators: tuple[Name, ...] = Field(description="The plan's operators in it.")
+    records_in_per_s: NonNegative | None = Field(description="Input of all its tasks; of a source what it emitted.")
+    expected_records_in_per_s: NonNegative | None = Field(description="Predicted, at the rate that was reached.")
+    busyness: Ratio | None = Field(description="Mean of its tasks; null where Flink reports none.")
+    expected_busyness: Ratio | None = Field(description="Predicted, at the rate that was reached.")
+    backpressure: Ratio | None = Field(description="Share of time in which its tasks could not emit, mean.")
+
+
+class Effect(Format):
+    """What the job did after a plan was applied."""
+
+    window_s: Positive = Field(description="How long it was observed.")
+    rate: NonNegative | None = Field(description="Records/s at the sources together; null where Flink reports none.")
+    target_rate: Positive = Field(description="What the plan is for, records/s at the sources together.")
+    vertices: tuple[VertexEffect, ...] = Field(description="In topological order.")
+
+
+class Applied(Format):
+    """One application of one version of a plan."""
+
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    job: Name = Field(description="Job of the plan.")
+    version: PositiveInt = Field(description="Version of the plan.")
+    plan_digest: str = Field(description="SHA-256, in hex, of the plan's canonical JSON.")
+    flink_url: str = Field(description="REST address of the cluster, without any password.")
+    flink_job: str = Field(description="Flink's id of the job, after the application.")
+    started_at: str = Field(description="ISO 8601, UTC.")
+    seconds: NonNegative = Field(description="Until the plan ran and that was verified, or the state before did again.")
+    method: Method = Field(description="How tasks were changed: in the running job, by a restart, or not at all.")
+    placement: Literal["as-planned", "advice"] = Field(
+        description="Whether tasks run where the plan says; 'advice' where that could only be advised."
+    )
+    outcome: Outcome = Field(description="'failed': neither the plan nor what ran before runs now.")
+    reason: str = Field(description="How it ended, in words.")
+    changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
+    advice: tuple[str, ...] = Field((), description="What the plan asks for and was not done.")
+    effect: Effect | None = Field(None, description="Null where nothing was observed.")

@@ -1,0 +1,177 @@
+"""Applying what was prepared: make the change, make sure of it, see what it does, go back where it failed."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from models.applied import Applied, Effect, Outcome
+from models.deployment import placed_as_planned
+from models.errors import SluiceError
+from pipelines.apply.change import Change, change_for
+from pipelines.apply.effect import observe
+from pipelines.apply.preparation import Preparation
+from pipelines.digests import digest
+from testbeds.flink.rest import FlinkRest
+from testbeds.flink.running import NotRunning, flinks_answers, has_ended, running_job
+
+_LOOK_EVERY_S: Final = 0.3
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _End:
+    outcome: Outcome
+    reason: str
+    job_id: str
+    seconds: float
+    effect: Effect | None = None
+
+
+def apply(
+    rest: FlinkRest,
+    preparation: Preparation,
+    *,
+    timeout_s: float,
+    observe_s: float,
+    say: Callable[[str], None] = lambda what: None,
+) -> Applied:
+    """Make Flink run what the plan says, or what ran before if that fails.
+
+    Args:
+        timeout_s: for the plan to run, and again for what ran before if it does not.
+        observe_s: how long the job is watched afterwards; 0: not at all.
+        say: is told what is being done.
+
+    Returns:
+        What became of it; failures are in it, not raised.
+
+    Raises:
+        KeyboardInterrupt: it was stopped; what ran before was asked for again.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    end = _Application(rest, preparation, timeout_s, observe_s, say).end()
+    as_planned = preparation.as_planned and end.outcome in ("applied", "unchanged")
+    return Applied(
+        job=preparation.plan.job,
+        version=preparation.plan.version,
+        plan_digest=digest(preparation.plan),
+        flink_url=without_password(rest.url),
+        flink_job=end.job_id,
+        started_at=started_at,
+        seconds=round(end.seconds, 3),
+        method=preparation.method,
+        placement="as-planned" if as_planned else "advice",
+        outcome=end.outcome,
+        reason=end.reason,
+        changes=preparation.changes,
+        advice=preparation.advice,
+        effect=end.effect,
+    )
+
+
+def without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+class _Application:
+    def __init__(
+        self,
+        rest: FlinkRest,
+        preparation: Preparation,
+        timeout_s: float,
+        observe_s: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self._rest, self._preparation, self._say = rest, preparation, say
+        self._timeout_s, self._observe_s = timeout_s, observe_s
+        self._begin = time.monotonic()
+        self._job_id = preparation.job.id
+
+    def end(self) -> _End:
+        if self._preparation.method == "none":
+            return self._ended("unchanged", "Flink runs already what the plan says", self._observed())
+        with flinks_answers(self._rest.url):
+            change = change_for(self._rest, self._preparation)
+        try:
+            self._make(change)
+            took_s = time.monotonic() - self._begin
+            effect = self._observed()
+            if (missing := self._missing(self._preparation.wanted)) is not None:
+                raise SluiceError(f"the plan ran, but did not last: {missing}")
+        except (SluiceError, OSError) as error:
+            return self._roll_back(change, str(error))
+        except KeyboardInterrupt:
+            change.undo()
+            raise
+        return _End("applied", f"Flink runs what the plan says, {took_s:.1f} s later", self._job_id, took_s, effect)
+
+    def _ended(self, outcome: Outcome, reason: str, effect: Effect | None = None) -> _End:
+        return _End(outcome, reason, self._job_id, time.monotonic() - self._begin, effect)
+
+    def _make(self, change: Change) -> None:
+        self._say(f"{self._preparation.method}: job {self._job_id}")
+        with flinks_answers(self._rest.url):
+            self._job_id = change.make(self._wait)
+        self._wait(self._job_id, self._preparation.wanted)
+
+    def _roll_back(self, change: Change, why: str) -> _End:
+        self._say(f"going back to what ran before, since {why}")
+        before = self._preparation.job.parallelism
+        try:
+            with flinks_answers(self._rest.url):
+                self._job_id = change.undo()
+            self._wait(self._job_id, before, placed=False)
+        except (SluiceError, OSError) as error:
+            return self._ended(
+                "failed", f"{why}; going back failed, too: {error}; start the job from its last checkpoint or savepoint"
+            )
+        return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before")
+
+    def _observed(self) -> Effect | None:
+        """What the plan does; that it cannot be told is no reason to go back."""
+        if self._observe_s <= 0:
+            return None
+        self._say(f"observing for {self._observe_s:g} s")
+        try:
+            with flinks_answers(self._rest.url):
+                return observe(self._rest, self._preparation, self._job_id, self._observe_s)
+        except SluiceError as error:
+            _logger.warning("the effect of the plan was not observed: %s", error)
+            return None
+
+    def _wait(self, job_id: str, wanted: Mapping[str, int], placed: bool | None = None) -> None:
+        self._job_id = job_id
+        moved = self._preparation.move is not None and wanted == self._preparation.wanted if placed is None else placed
+        until = time.monotonic() + self._timeout_s
+        while (missing := self._missing(wanted, moved)) is not None:
+            if time.monotonic() > until:
+                raise SluiceError(f"{missing} after {self._timeout_s:g} s")
+            time.sleep(_LOOK_EVERY_S)
+
+    def _missing(self, wanted: Mapping[str, int], placed: bool = False) -> str | None:
+        """What is not (yet) as wanted; a cluster that does not answer may do so later.
+
+        Raises:
+            NotRunning: the job has ended, so waiting is in vain.
+        """
+        try:
+            with flinks_answers(self._rest.url):
+                job = running_job(self._rest, self._job_id)
+        except NotRunning as error:
+            if has_ended(self._rest, self._job_id):
+                raise
+            return str(error)
+        except SluiceError as error:
+            return str(error)
+        for vertex in job.vertices:
+            if vertex.parallelism != wanted.get(vertex.id, vertex.parallelism):
+                return f"{vertex.name!r} still has {vertex.parallelism} tasks and not {wanted[vertex.id]}"
+        preparation = self._preparation
+        if placed and not placed_as_planned(preparation.plan, preparation.vertices, job):
+            return "not all tasks run where the plan says"
+        return None

@@ -1,0 +1,134 @@
+"""What a job does, from Flink's counters, beside what its plan predicts.
+
+Each task counts its own time: it is always busy, backpressured or idle. Rates and shares are over the time so counted,
+and do not depend on how late Flink tells about it.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from models.applied import Effect, VertexEffect
+from models.deployment import RunningJob, RunningVertex
+from models.errors import SluiceError
+from models.plan import OperatorPlan, Plan
+from pipelines.apply.preparation import Preparation
+from testbeds.flink.rest import FlinkRest, wait_for
+from testbeds.flink.running import running_job
+
+_BUSY: Final = "accumulateBusyTimeMs"
+_BACKPRESSURED: Final = "accumulateBackPressuredTimeMs"
+_TIMES: Final = (_BUSY, _BACKPRESSURED, "accumulateIdleTimeMs")
+_IN: Final = "numRecordsIn"
+_SOURCE_OUT: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
+"""What a source emits also where others are chained to it."""
+_FIRST_NEWS_S: Final = 30.0
+_READ_EVERY_S: Final = 1.0
+"""Flink fetches metrics for who asks, so it is asked all the time."""
+
+Tasks = Sequence[Mapping[str, float]]
+"""Counters of each task of a vertex."""
+Reading = Mapping[str, Tasks]
+"""The same by vertex id."""
+
+
+def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: float) -> Effect:
+    """Watch a job for so long.
+
+    Raises:
+        SluiceError: it stopped running, or Flink does not report its counters.
+    """
+    job, plan = running_job(rest, job_id), preparation.plan
+    operators = {v.id: _operators(preparation, v) for v in job.vertices}
+    names = {v.id: (*_TIMES, *_records(rest, job, v, plan, operators[v.id])) for v in job.vertices if operators[v.id]}
+
+    def read() -> Reading:
+        return {
+            v.id: rest.vertex_metrics(job.id, v.id, names[v.id], v.parallelism) for v in job.vertices if v.id in names
+        }
+
+    def complete() -> Reading | None:
+        reading = read()
+        return reading if all(_TIMES[1] in task for tasks in reading.values() for task in tasks) else None
+
+    first = last = wait_for(complete, _FIRST_NEWS_S, f"the counters of job {job_id}", pause_s=_READ_EVERY_S)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(_READ_EVERY_S)
+        last = read()
+    return effect_of(plan, seconds, [(operators[v.id], first[v.id], last[v.id]) for v in job.vertices if v.id in names])
+
+
+def _operators(preparation: Preparation, vertex: RunningVertex) -> tuple[str, ...]:
+    return next((c.operators for c in preparation.changes if c.vertex == vertex.id), ())
+
+
+def _records(
+    rest: FlinkRest, job: RunningJob, vertex: RunningVertex, plan: Plan, operators: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Counters whose sum is the input of a vertex; of a source, what it emits."""
+    if operators[0] not in plan.source_rates:
+        return (_IN,)
+    found = map(_SOURCE_OUT.fullmatch, rest.metric_names(job.id, vertex.id))
+    return tuple(sorted({match[1] for match in found if match}))
+
+
+def effect_of(plan: Plan, seconds: float, vertices: Sequence[tuple[tuple[str, ...], Tasks, Tasks]]) -> Effect:
+    """What happened between two readings.
+
+    Args:
+        vertices: the operators of each, and the counters of its tasks at the begin and at the end of the window.
+    """
+    measured = [(operators, *_measured(first, last)) for operators, first, last in vertices]
+    sources = [records for operators, records, _, _ in measured if operators[0] in plan.source_rates]
+    rate = sum(r for r in sources if r is not None) if sources and None not in sources else None
+    planned = {o.name: o for o in plan.operators}
+    return Effect(
+        window_s=seconds,
+        rate=rate,
+        target_rate=plan.target_rate,
+        vertices=tuple(
+            _vertex_effect([planned[name] for name in operators], plan.target_rate, rate, records, busy, backpressured)
+            for operators, records, busy, backpressured in measured
+        ),
+    )
+
+
+def _measured(first: Tasks, last: Tasks) -> tuple[float | None, float | None, float | None]:
+    """Records/s of all tasks, mean busyness and backpressure; None where a counter is missing."""
+    records, busy, backpressured = 0.0, 0.0, 0.0
+    knows_records = True
+    for before, after in zip(first, last, strict=True):
+        grown = {name: after[name] - before[name] for name in before if name in after}
+        if any(name not in grown for name in _TIMES):
+            return None, None, None
+        counted_s = sum(grown[name] for name in _TIMES) / 1000
+        counters = grown.keys() - set(_TIMES)
+        if counted_s <= 0 or any(grown[name] < 0 for name in counters):
+            raise SluiceError("Flink's counters did not grow, or a task was restarted while it was observed")
+        knows_records = knows_records and bool(counters)
+        records += sum(grown[name] for name in counters) / counted_s
+        busy += max(0.0, grown[_BUSY]) / 1000 / counted_s / len(first)
+        backpressured += grown[_BACKPRESSURED] / 1000 / counted_s / len(first)
+    return records if knows_records else None, min(1.0, busy), min(1.0, backpressured)
+
+
+def _vertex_effect(
+    planned: Sequence[OperatorPlan],
+    target_rate: float,
+    rate: float | None,
+    records: float | None,
+    busy: float | None,
+    backpressured: float | None,
+) -> VertexEffect:
+    """Predictions hold at the target rate, and are taken in proportion at another."""
+    share = None if rate is None else rate / target_rate
+    return VertexEffect(
+        operators=tuple(o.name for o in planned),
+        records_in_per_s=records,
+        expected_records_in_per_s=None if share is None else planned[0].records_in_per_s * share,
+        busyness=busy,
+        expected_busyness=None if share is None else min(1.0, sum(o.predicted_busyness for o in planned) * share),
+        backpressure=backpressured,
+    )

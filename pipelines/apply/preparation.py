@@ -1,0 +1,214 @@
+"""What applying a plan takes, worked out from what runs, before anything is changed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from models.applied import Method, VertexChange
+from models.deployment import (
+    Room,
+    RunningJob,
+    check_fits,
+    check_vertices,
+    map_operators,
+    obstacle_to_placement,
+    placed_as_planned,
+    slots_needed,
+    wanted_parallelism,
+)
+from models.errors import InvalidInput
+from models.plan import Plan
+from pipelines.apply.restart import Restart, RestartProgram, prepare_restart
+from pipelines.export import overrides, subtasks
+from testbeds.flink.rest import FlinkRest
+from testbeds.flink.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job
+from testbeds.flink.running import scheduler as scheduler_of
+from testbeds.flink.running import settings as settings_of
+
+_MEMORY_TOLERANCE: Final = 0.02
+"""Relative; process sizes are rounded on their way through Flink."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """What makes the placement hook put the tasks where the plan says."""
+
+    file: Path
+    """Read by the hook in the JobManager."""
+    lines: str
+    """What it is to hold."""
+    detour: Mapping[str, int] | None
+    """Tasks by vertex id that are asked for in between, since Flink places tasks only when their number changes; None
+    where it does anyway."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is to be done so that Flink runs what a plan says."""
+
+    plan: Plan
+    job: RunningJob
+    """As it runs now."""
+    vertices: Mapping[str, str]
+    """Vertex id by operator of the plan."""
+    wanted: Mapping[str, int]
+    """Tasks by vertex id."""
+    changes: tuple[VertexChange, ...]
+    scheduler: Scheduler
+    method: Method
+    restart: Restart | None
+    move: Move | None
+    as_planned: bool
+    """Whether the tasks will run where the plan says, or do."""
+    advice: tuple[str, ...]
+
+
+def prepare(
+    rest: FlinkRest,
+    plan: Plan,
+    *,
+    job_id: str | None,
+    vertices: Mapping[str, str] | None,
+    program: RestartProgram | None,
+) -> Preparation:
+    """Work out what applying a plan takes; nothing is changed.
+
+    Args:
+        job_id: Flink's id of the job; without one, the job that is named as the plan's.
+        vertices: vertex id by operator; without it, operators are found by their names.
+        program: what jar runs the job, for clusters where another parallelism takes a restart.
+
+    Raises:
+        InvalidInput: the plan does not fit the job, or the cluster needs `program` and there is none.
+        Infeasible: Flink could not run the plan.
+        SluiceError: the job does not run, or Flink does not answer.
+    """
+    job = running_job(rest, job_id or find_job(rest, plan.job))
+    if vertices is not None:
+        check_vertices(vertices, job)
+    found = map_operators(plan, job.vertices) if vertices is None else vertices
+    wanted, room, settings = wanted_parallelism(plan, found), room_for(rest, job.id), settings_of(rest)
+    check_fits(job, wanted, room)
+    scheduler, changes = scheduler_of(settings), _changes(plan, found, wanted, job)
+    rescale = any(c.before != c.after for c in changes)
+    restart = None
+    if rescale and scheduler is not Scheduler.ADAPTIVE:
+        restart = prepare_restart(rest, _refuse_without(plan, found, scheduler, program), settings)
+    move, obstacle = None, None
+    if rescale or not placed_as_planned(plan, found, job):
+        move, obstacle = _move(rest, plan, found, wanted, job, room, rescale, scheduler)
+    kept = tuple(
+        f"{v.name!r} is in no operator of the plan and keeps its tasks" for v in job.vertices if v.id not in wanted
+    )
+    placing = () if obstacle is None else (f"placement: {obstacle}; `sluice plans export --format placement` has it",)
+    return Preparation(
+        plan=plan,
+        job=job,
+        vertices=found,
+        wanted=wanted,
+        changes=changes,
+        scheduler=scheduler,
+        method="restart" if restart else "rescale" if rescale or move else "none",
+        restart=restart,
+        move=move,
+        as_planned=obstacle is None,
+        advice=(*placing, *_memory_advice(plan, room), *kept),
+    )
+
+
+def _changes(
+    plan: Plan, vertices: Mapping[str, str], wanted: Mapping[str, int], job: RunningJob
+) -> tuple[VertexChange, ...]:
+    return tuple(
+        VertexChange(
+            vertex=v.id,
+            name=v.name,
+            operators=tuple(name for name in plan.parallelism if vertices[name] == v.id),
+            before=v.parallelism,
+            after=wanted[v.id],
+        )
+        for v in job.vertices
+        if v.id in wanted
+    )
+
+
+def _refuse_without(
+    plan: Plan, vertices: Mapping[str, str], scheduler: Scheduler, program: RestartProgram | None
+) -> RestartProgram:
+    """The program to restart with.
+
+    Raises:
+        InvalidInput: there is none, or the cluster chooses parallelism by itself; the message says what to set instead.
+    """
+    if scheduler is Scheduler.REACTIVE:
+        raise InvalidInput(
+            "the cluster is in reactive mode, where a job takes all slots and its parallelism cannot be set; run it with "
+            "'jobmanager.scheduler: adaptive' and without 'scheduler-mode'"
+        )
+    if program is None:
+        raise InvalidInput(
+            f"the cluster's scheduler cannot change a running job, and what jar to restart is not known; give --program "
+            f"FILE, or restart the job yourself from a savepoint with pipeline.jobvertex-parallelism-overrides: "
+            f"{overrides(plan, vertices)} (`sluice plans export {plan.job}@{plan.version} --format overrides`), or run the "
+            f"cluster with 'jobmanager.scheduler: adaptive'"
+        )
+    return program
+
+
+def _move(
+    rest: FlinkRest,
+    plan: Plan,
+    vertices: Mapping[str, str],
+    wanted: Mapping[str, int],
+    job: RunningJob,
+    room: tuple[Room, ...],
+    rescale: bool,
+    scheduler: Scheduler,
+) -> tuple[Move | None, str | None]:
+    """How tasks get where the plan has them, or why they cannot."""
+    file = placement_file(rest)
+    if file is None or scheduler is not Scheduler.ADAPTIVE:
+        return None, "the cluster has no placement hook (Sluice's kit in lib/, -Dsluice.placement, adaptive scheduler)"
+    if not (file.is_file() and os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        return None, f"the placement hook reads {file} on the JobManager's machine, which cannot be written from here"
+    if others := other_jobs(rest, job.id):
+        return None, f"the placement hook serves one job, but {', '.join(map(repr, others))} runs on the cluster, too"
+    if obstacle := obstacle_to_placement(plan, vertices, job, room):
+        return None, obstacle
+    slots = sum(one.slots for one in room)
+    detour = None if rescale else _detour(job, wanted, slots)
+    if not rescale and detour is None:
+        return None, "no task can be added or taken away for a moment, so Flink places none anew; restart the job"
+    placed = "".join(f"{vertex} {task} {worker}\n" for vertex, task, worker in subtasks(plan, vertices))
+    return Move(file, f"slots {slots}\n{placed}", detour), None
+
+
+def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str, int] | None:
+    """One task less of the vertex with the most, or one more where none can be spared."""
+    most = max(wanted, key=lambda id_: wanted[id_])
+    if wanted[most] > 1:
+        return {**wanted, most: wanted[most] - 1}
+    more = [v.id for v in job.vertices if v.id in wanted and wanted[v.id] < v.max_parallelism]
+    return {**wanted, more[-1]: wanted[more[-1]] + 1} if more and slots_needed(job, wanted) < slots else None
+
+
+def _memory_advice(plan: Plan, room: tuple[Room, ...]) -> tuple[str, ...]:
+    """Memory belongs to a TaskManager's process, and takes a restart of it."""
+    advice = []
+    other = [one for one in room if one.memory_mb and abs(one.memory_mb / plan.memory_mb - 1) > _MEMORY_TOLERANCE]
+    if other:
+        advice.append(
+            f"memory: the plan is for TaskManagers of {plan.memory_mb:,.0f} MiB, but {len(other)} of {len(room)} have "
+            f"another size ({other[0].task_manager}: {other[0].memory_mb:,.0f}); set taskmanager.memory.process.size: "
+            f"{plan.memory_mb:.0f}m and restart them"
+        )
+    least = min((one.managed_per_slot_mb for one in room), default=0.0)
+    for operator in plan.operators:
+        if operator.managed_memory_mb > least * (1 + _MEMORY_TOLERANCE):
+            advice.append(
+                f"memory: a task of {operator.name!r} is to have {operator.managed_memory_mb:,.0f} MiB of managed memory, "
+                f"but a slot has {least:,.0f}; raise taskmanager.memory.managed.fraction, or take fewer slots"
+            )
+    return tuple(advice)
