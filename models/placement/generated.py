@@ -93,40 +93,43 @@ class GeneratedLp:
             repair = Repair(self._problem, limits, seed, self._plan)
             repair.run(REPAIR_STEPS)
             self._add(repair.counts, self._problem.worker_type)
-        spaces = rooms(self._problem, limits, self._first)
-        weights = [_weights(room) for room in spaces]
-        kinds, tasks = len(self._workers), len(self._problem.operators)
+        spaces, parallelism = rooms(self._problem, limits, self._first), self._problem.parallelism
         while self._rounds < MOST_ROUNDS and not budget.spent:
             self._rounds += 1
             within = np.flatnonzero((self._loads <= limits * (1 + TOLERANCE)).all(axis=1))
             missing, _, prices = cheapest_shortfall(self._columns(within), self._asked)
             if missing <= MET:
                 return Verdict.FEASIBLE
-            price, offset = prices[:tasks], prices[tasks:]
+            price, offset = prices[: len(parallelism)], prices[len(parallelism) :]
             held, better = 0.0, False
-            for j in range(kinds):
-                climbed = self._climbed(spaces[j], within[self._kind[within] == j], price, MARGIN - offset[j])
-                if len(climbed) and self._add(climbed, np.full(len(climbed), j)):
-                    held, better = np.inf, True
-                    continue
-                found = np.zeros((PATTERNS_AT_ONCE, tasks), dtype=np.int64)
-                # Edges are known soon in the order given; without them, what costs most decides first.
-                order = np.argsort(-price, kind="stable") if np.isinf(limits[2]) else np.arange(tasks)
-                ranks = _by_density(weights[j][:, order], price[order])
-                number, most = dearest(
-                    *(reordered(spaces[j], order), price[order], weights[j][:, order].copy(), ranks),
-                    *(MARGIN - offset[j], found, SOON, MOST_TRIES),
-                )
+            for j, room in enumerate(spaces):
+                pool = within[self._kind[within] == j]
+                most, new = self._dearer(j, room, pool, price, MARGIN - offset[j])
                 held += float(self._workers[j]) * most
-                new = found[: min(number, PATTERNS_AT_ONCE)][:, np.argsort(order)]
-                better |= self._add(new, np.full(len(new), j))
-            if float(price @ self._problem.parallelism) - held > MARGIN * float(
-                np.abs(price) @ self._problem.parallelism
-            ):
+                better |= new
+            if float(price @ parallelism) - held > MARGIN * float(np.abs(price) @ parallelism):
                 return Verdict.INFEASIBLE
             if not better:
                 return Verdict.UNKNOWN
         return Verdict.UNKNOWN
+
+    def _dearer(self, kind: int, room: Room, pool: Ints, price: Floats, least: float) -> tuple[float, bool]:
+        """Add patterns of a type of worker that cost more than `least`, uphill from the pool or by branch and bound.
+
+        Returns:
+            a price that no pattern exceeds, infinite where climbing was enough, and whether any pattern is new.
+        """
+        climbed = self._climbed(room, pool, price, least)
+        if len(climbed) and self._add(climbed, np.full(len(climbed), kind)):
+            return np.inf, True
+        # Edges are known soon in the order given; without them, what costs most decides first.
+        order = np.argsort(-price, kind="stable") if np.isinf(room.net_most) else np.arange(len(price))
+        ordered, weights = reordered(room, order), _weights(room)[:, order]
+        found = np.zeros((PATTERNS_AT_ONCE, len(price)), dtype=np.int64)
+        ranks = _by_density(weights, price[order])
+        number, most = dearest(ordered, price[order], weights.copy(), ranks, least, found, SOON, MOST_TRIES)
+        new = found[: min(number, PATTERNS_AT_ONCE)][:, np.argsort(order)]
+        return most, self._add(new, np.full(len(new), kind))
 
     def _climbed(self, room: Room, pool: Ints, price: Floats, least: float) -> Ints:
         """(K, n): patterns dearer than `least` that lie uphill from the dearest of the pool."""

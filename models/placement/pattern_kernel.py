@@ -166,6 +166,17 @@ def _share_walked(k: int, row: Ints, first: Ints, last: Ints) -> float:
 
 
 @compiled
+def _load(k: int, number: int, free: int, load: Floats, loads: Floats, least: Floats, rest: Rest) -> bool:
+    """Load the worker with so many tasks of operator k; whether the rest can still bring it to its least."""
+    enough = True
+    for d in range(DIMENSIONS):
+        load[k + 1, d] = load[k, d] + number * loads[d, k]
+        more = min(rest.most_load[k + 1, d], free * rest.heaviest[k + 1, d])
+        enough = enough and load[k + 1, d] + more >= least[d]
+    return enough
+
+
+@compiled
 def enumerate_patterns(room: Room, scale: Scale, sink: Sink, tries: int) -> tuple[int, int]:
     """Walk through all patterns of a worker.
 
@@ -176,15 +187,13 @@ def enumerate_patterns(room: Room, scale: Scale, sink: Sink, tries: int) -> tupl
         how many were written, and ALL, NO_ROOM or TOO_MANY.
     """
     n = len(room.tasks)
-    tasks, loads, least, slots = room.tasks, room.loads, room.least, room.slots
+    tasks, loads, least, slots, net_most = room.tasks, room.loads, room.least, room.slots, room.net_most
     upstream, downstream, edge_load, forward = room.upstream, room.downstream, room.edge_load, room.forward
-    net_most, limited = room.net_most, room.net_most < np.inf
     patterns, reach, from_t, price, below_t, best = sink
     rest = _rest_of(room)
-    most_load, heaviest = rest.most_load, rest.heaviest
     row, first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     load, placed = np.zeros((n + 1, DIMENSIONS)), np.zeros(n + 1, dtype=np.int64)
-    kept, k = 0, 0
+    kept, k, sent = 0, 0, 0.0
     first[0], last[0] = _range(0, 0, load[0], room, rest)
     row[0] = first[0] - 1
     for tried in range(tries):
@@ -199,30 +208,27 @@ def enumerate_patterns(room: Room, scale: Scale, sink: Sink, tries: int) -> tupl
             continue
         placed[k + 1] = placed[k] + row[k]
         free = slots - placed[k + 1]
-        fits = True
-        for d in range(DIMENSIONS):
-            load[k + 1, d] = load[k, d] + row[k] * loads[d, k]
-            fits = fits and load[k + 1, d] + min(most_load[k + 1, d], free * heaviest[k + 1, d]) >= least[d]
-        sent = 0.0
-        if fits and (limited or k == n - 1):
+        fits = _load(k, row[k], free, load, loads, least, rest)
+        if fits and (net_most < np.inf or k == n - 1):
             sent = net_floor(k, row, free, tasks, upstream, downstream, edge_load, forward)
-        if not fits or sent > net_most:
+            fits = sent <= net_most
+        if not fits:
             continue
-        if k == n - 1:
-            t = _reach(load[n], sent, scale)
-            if len(patterns) == 0:
-                _raise_best(row, t, price, below_t, best)
-            elif t >= from_t:
-                if kept == len(patterns):
-                    return kept, NO_ROOM
-                for i in range(n):
-                    patterns[kept, i] = row[i]
-                reach[kept] = t
-                kept += 1
-        else:
+        if k < n - 1:
             k += 1
             first[k], last[k] = _range(k, placed[k], load[k], room, rest)
             row[k] = first[k] - 1
+            continue
+        t = _reach(load[n], sent, scale)
+        if len(patterns) == 0:
+            _raise_best(row, t, price, below_t, best)
+        elif t >= from_t:
+            if kept == len(patterns):
+                return kept, NO_ROOM
+            for i in range(n):
+                patterns[kept, i] = row[i]
+            reach[kept] = t
+            kept += 1
     return kept, TOO_MANY
 
 

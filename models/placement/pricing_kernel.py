@@ -101,17 +101,11 @@ def dearest(
     Returns:
         how many there were, and a price that no pattern exceeds, at least `least`.
     """
-    n, rows = len(price), len(weights)
+    n = len(price)
     tasks, highest, net_most = room.tasks, room.highest, room.net_most
     upstream, downstream, edge_load, forward = room.upstream, room.downstream, room.edge_load, room.forward
-    row = np.zeros(n, dtype=np.int64)
-    slack, value, rest = np.full((n + 1, rows), np.inf), np.zeros(n + 1), np.zeros(n + 1)
-    free = np.zeros(n + 1, dtype=np.int64)
-    free[0], slack[0, SLOTS], slack[0, NET] = room.slots, room.slots, net_most
-    slack[0, :NET] = room.most
-    rest[0] = _most_of_rest(0, room.slots, slack[0], highest, price, weights, by_density)
+    row, free, slack, value, rest = _root(room, price, weights, by_density)
     best, number, k = least, 0, 0
-    row[0] = min(highest[0], room.slots) + 1
     for tried in range(tries):
         if tried >= soon and number > 0:
             break
@@ -122,15 +116,12 @@ def dearest(
             if k < 0:
                 return number, best
             continue
-        fits = True
-        for d in range(rows):
-            if d != NET:
-                slack[k + 1, d] = slack[k, d] - row[k] * weights[d, k]
-                fits = fits and slack[k + 1, d] >= 0.0
         free[k + 1] = free[k] - row[k]
+        fits = _take(k, row[k], weights, slack)
         if fits and net_most < np.inf:
-            sent = net_floor(k, row, free[k + 1], tasks, upstream, downstream, edge_load, forward)
-            slack[k + 1, NET] = net_most - sent
+            slack[k + 1, NET] = net_most - net_floor(
+                k, row, free[k + 1], tasks, upstream, downstream, edge_load, forward
+            )
             fits = slack[k + 1, NET] >= 0.0
         if not fits:
             continue
@@ -145,7 +136,29 @@ def dearest(
         else:
             k += 1
             row[k] = min(highest[k], free[k]) + 1
-    open_at = best
-    for level in range(k + 1):
-        open_at = max(open_at, value[level] + rest[level])
-    return number, open_at
+    return number, max(best, (value + rest)[: k + 1].max())
+
+
+@compiled
+def _root(room: Room, price: Floats, weights: Floats, by_density: Ints) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """Where the walk starts, one level for each operator placed: the tasks (n,) to try less one, and at each level the
+    free slots (n + 1,), what is left of each weight (n + 1, 5), the price (n + 1,), and what the rest can add (n + 1,).
+    """
+    n = len(price)
+    row, free = np.zeros(n, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
+    slack, value, rest = np.full((n + 1, len(weights)), np.inf), np.zeros(n + 1), np.zeros(n + 1)
+    row[0], free[0] = min(room.highest[0], room.slots) + 1, room.slots
+    slack[0, :NET], slack[0, NET], slack[0, SLOTS] = room.most, room.net_most, room.slots
+    rest[0] = _most_of_rest(0, room.slots, slack[0], room.highest, price, weights, by_density)
+    return row, free, slack, value, rest
+
+
+@compiled
+def _take(k: int, number: int, weights: Floats, slack: Floats) -> bool:
+    """Take what so many tasks of operator k weigh, the network aside; whether there is so much left."""
+    fits = True
+    for d in range(len(weights)):
+        if d != NET:
+            slack[k + 1, d] = slack[k, d] - number * weights[d, k]
+            fits = fits and slack[k + 1, d] >= 0.0
+    return fits
