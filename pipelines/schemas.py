@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from models.applied import Applied, Effect, VertexChange, VertexEffect
 from models.capacity.observation import Observation
 from models.cluster import Cluster, Worker
 from models.dataflow import Edge
@@ -28,11 +29,13 @@ from models.plan import (
     Plan,
 )
 from models.scaling.rates import Rates
+from pipelines.apply.restart import RestartProgram
 from pipelines.evaluation.choice import PolicyChoice, PolicyTotal, WorkloadWinner
 from pipelines.plan_store import StoredPlan
 from pipelines.run import PlanRequest
 
 FORMATS: dict[str, type[BaseModel]] = {
+    "applied": Applied,
     "cluster": Cluster,
     "dataflow": Graph,
     "job": Job,
@@ -41,6 +44,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "plan-request": PlanRequest,
     "policy-choice": PolicyChoice,
     "rates": Rates,
+    "restart-program": RestartProgram,
     "stored-plan": StoredPlan,
 }
 """Name of the schema file -> model."""
@@ -57,6 +61,11 @@ TABLES: dict[str, type[BaseModel]] = {
         Difference,
         ParallelismChange,
         MemoryChange,
+        Applied,
+        VertexChange,
+        Effect,
+        VertexEffect,
+        RestartProgram,
         Job,
         Operator,
         Cost,

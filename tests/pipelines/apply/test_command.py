@@ -1,0 +1,199 @@
+"""`sluice plans apply` against a server that answers as Flink does, or late, or not at all."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from models.applied import Applied
+from models.plan import PlanContent
+from pipelines.apply.record import recorded
+from pipelines.cli import run
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Workspace
+from testbeds.flink.rest import FlinkRest
+
+Call = Callable[..., tuple[int, str, str]]
+SOURCE, CHAIN = "a" * 32, "b" * 32
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, make_plan: Callable[..., PlanContent]) -> Workspace:
+    """A plan with one source task and three of the chain."""
+    workspace = Workspace(tmp_path)
+    PlanStore(workspace).publish(make_plan({"tm1": {"source": 1, "flatmap": 3, "count": 3}}), "2026-01-01T00:00:00Z")
+    return workspace
+
+
+@pytest.fixture
+def sluice(workspace: Workspace, flink: Any, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Applies the plan; returns exit code, standard output and standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        command = ["plans", "apply", "wordcount", "--flink", flink.url, "--workspace", workspace.url]
+        code = run([*command, "--observe", "0", "--timeout", "1", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are repeated for a moment only."""
+    defaults = {"timeout_s": 0.5, "patience_s": 0.3}
+    monkeypatch.setattr(FlinkRest.__init__, "__kwdefaults__", defaults)
+
+
+def bounds(tasks: int) -> dict[str, dict[str, int]]:
+    return {"parallelism": {"lowerBound": tasks, "upperBound": tasks}}
+
+
+def test_a_plan_that_flink_follows_is_applied_and_recorded(sluice: Call, flink: Any, workspace: Workspace) -> None:
+    code, out, err = sluice("--json")
+    assert code == 0, err
+    applied = Applied.model_validate_json(out)
+    assert (applied.outcome, applied.method, applied.placement) == ("applied", "rescale", "advice")
+    assert flink.put_bodies == [{SOURCE: bounds(1), CHAIN: bounds(3)}]
+    assert recorded(workspace, "wordcount", 1) == [applied]
+    assert PlanStore(workspace).versions("wordcount") == [1]
+    assert applied.changes[1].operators == ("flatmap", "count") and applied.advice[0].startswith("placement: ")
+    code, out, _ = sluice()
+    assert code == 0 and "unchanged" in out and len(flink.put_bodies) == 1
+    assert [one.outcome for one in recorded(workspace, "wordcount", 1)] == ["applied", "unchanged"]
+
+
+def test_a_rehearsal_changes_nothing(sluice: Call, flink: Any, workspace: Workspace) -> None:
+    code, out, _ = sluice("--dry-run")
+    assert code == 0 and "1. ask for flatmap -> count 1 -> 3" in out and "placement: the cluster has no" in out
+    code, out, _ = sluice("--dry-run", "--json")
+    document = json.loads(out)
+    assert [(c["before"], c["after"]) for c in document["changes"]] == [(1, 1), (1, 3)] and len(document["steps"]) == 2
+    assert flink.put_bodies == [] and recorded(workspace, "wordcount", 1) == []
+
+
+def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
+    flink.obeys = False
+    code, out, err = sluice()
+    assert code == 1 and "still has 1 tasks and not 3 after 1 s" in err and "rolled-back" in out
+    assert flink.put_bodies[-1] == {v: {"parallelism": {"lowerBound": 1, "upperBound": 1}} for v in (SOURCE, CHAIN)}
+    assert [one.outcome for one in recorded(workspace, "wordcount", 1)] == ["rolled-back"]
+
+
+def test_a_job_that_fails_is_told_and_not_waited_for(sluice: Call, flink: Any) -> None:
+    flink.after_put = lambda: setattr(flink, "state", "FAILED")
+    code, out, err = sluice("--json", "--timeout", "60")
+    assert code == 1 and "is failed: RuntimeException: boom" in err and "last checkpoint or savepoint" in err
+    assert Applied.model_validate_json(out).outcome == "failed"
+
+
+def test_a_refused_demand_is_told_in_flinks_words(sluice: Call, flink: Any) -> None:
+    flink.refusal = (400, {"errors": ["the demand is odd"]})
+    code, _, err = sluice()
+    assert code == 1 and "the demand is odd" in err
+
+
+def test_a_cluster_that_is_away_for_a_moment_is_waited_for(sluice: Call, flink: Any, impatient: None) -> None:
+    def away() -> None:
+        flink.faults = [(503, {"errors": ["leader election"]})] * 4 + [(200, "<html>proxy</html>")]
+
+    flink.after_put = away
+    code, _, err = sluice("--timeout", "10")
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("break_it", "code", "message"),
+    [
+        ({"jobs": []}, 2, "no job named 'wordcount' runs"),
+        ({"jobs": [{"jid": str(i) * 32, "name": "wordcount", "state": "RUNNING"} for i in (1, 2)]}, 2, "2 jobs named"),
+        ({"state": "RESTARTING"}, 1, "is restarting, and not all of its tasks run"),
+        ({"names": {SOURCE: "Source: source", CHAIN: "split -> count"}}, 2, "the plan has source, flatmap, count"),
+        ({"slots": 3}, 3, "needs 4 slots, but the cluster has 3"),
+        ({"settings": {}}, 2, f"{SOURCE}:1,{CHAIN}:3"),
+        ({"settings": {"scheduler-mode": "reactive"}}, 2, "reactive mode"),
+        ({"faults": [(200, "<html>")]}, 1, "is not what Flink's REST interface does"),
+        ({"faults": [(200, [])]}, 1, "is not what Flink's REST interface does"),
+        ({"faults": [(404, {"errors": ["Unable to load"]})]}, 1, "404 to GET /jobs/overview"),
+        ({"faults": [(500, {"errors": ["broken"]})] * 9}, 1, "500 to GET /jobs/overview"),
+        ({"pause_s": 1.0}, 1, "does not answer"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused_before_anything_is_changed(
+    sluice: Call, flink: Any, impatient: None, break_it: dict[str, object], code: int, message: str
+) -> None:
+    for name, value in break_it.items():
+        setattr(flink, name, value)
+    got, out, err = sluice()
+    assert (got, out) == (code, "") and message in err and "Traceback" not in err
+    assert flink.put_bodies == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--flink", "localhost:8081"), "such as http://host:8081"),
+        (("--job-id", "../x"), "32 hexadecimal digits"),
+        (("--program", "/no/such"), "does not exist"),
+    ],
+)
+def test_wrong_arguments_are_told(sluice: Call, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = sluice(*arguments)
+    assert (code, out) == (2, "") and message in err
+
+
+def test_chained_operators_that_differ_in_tasks_are_refused(
+    sluice: Call, workspace: Workspace, make_plan: Callable[..., PlanContent]
+) -> None:
+    PlanStore(workspace).publish(make_plan({"tm1": {"source": 1, "flatmap": 1, "count": 3}}), "2026-01-02T00:00:00Z")
+    code, _, err = sluice()
+    assert code == 2 and "{'flatmap': 1, 'count': 3}" in err
+
+
+def test_vertices_can_be_named(sluice: Call, flink: Any, tmp_path: Path) -> None:
+    flink.names = {SOURCE: "Custom Source", CHAIN: "Flat Map -> Keyed Aggregation"}
+    file = tmp_path / "vertices.yaml"
+    file.write_text(yaml.safe_dump({"source": SOURCE, "flatmap": CHAIN, "count": CHAIN}))
+    assert sluice("--vertices", str(file))[0] == 0
+    file.write_text(yaml.safe_dump({"source": SOURCE, "flatmap": "c" * 32, "count": "c" * 32}))
+    code, _, err = sluice("--vertices", str(file))
+    assert code == 2 and f"'flatmap' is mapped to vertex {'c' * 32}, but the job runs 'Custom Source'" in err
+
+
+def test_memory_is_advised(
+    sluice: Call, flink: Any, workspace: Workspace, make_plan: Callable[..., PlanContent]
+) -> None:
+    plan = make_plan({"tm1": {"source": 1, "flatmap": 3, "count": 3}}, memory_mb=4096.0)
+    PlanStore(workspace).publish(plan, "2026-01-02T00:00:00Z")
+    advice = json.loads(sluice("--dry-run", "--json")[1])["advice"]
+    assert "taskmanager.memory.process.size: 4096m" in advice[1] and "tm1: 900" in advice[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ({"jar": "unknown.jar", "entry_class": "a.B"}, "uploaded are known.jar"),
+        ({"jar": "known.jar", "entry_class": "a.B"}, "no execution.checkpointing.savepoint-dir"),
+        ({"jar": "known.jar"}, "entry_class"),
+    ],
+)
+def test_a_restart_needs_a_jar_and_a_folder(
+    sluice: Call, flink: Any, tmp_path: Path, program: dict[str, str], message: str
+) -> None:
+    flink.settings = {}
+    file = tmp_path / "program.yaml"
+    file.write_text(yaml.safe_dump(program))
+    code, _, err = sluice("--program", str(file))
+    assert code == 2 and message in err
+
+
+def test_a_rehearsed_restart_tells_its_steps(sluice: Call, flink: Any, tmp_path: Path) -> None:
+    flink.settings = {"state.savepoints.dir": "file:///savepoints"}
+    file = tmp_path / "program.yaml"
+    file.write_text(yaml.safe_dump({"jar": "known.jar", "entry_class": "a.B"}))
+    document = json.loads(sluice("--program", str(file), "--dry-run", "--json")[1])
+    assert document["method"] == "restart" and "file:///savepoints" in document["steps"][0]
+    assert "start a.B from it with flatmap -> count 1 -> 3" in document["steps"][1]
