@@ -9,12 +9,15 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pyarrow as pa
@@ -136,10 +139,25 @@ def _computed(cells: Mapping[str, Cell], processes: int | None) -> Iterator[tupl
         return
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
     try:
-        futures = {pool.submit(run_cell, cell): key for key, cell in cells.items()}
+        with _hidden_main():
+            futures = {pool.submit(run_cell, cell): key for key, cell in cells.items()}
         yield from ((futures[future], _result(future)) for future in as_completed(futures))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Processes that are started meanwhile do not load the program that runs here, of which they need nothing.
+
+    An Airflow task's program is Airflow itself, which cannot be loaded where tasks may not reach its database.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _begin() -> None:

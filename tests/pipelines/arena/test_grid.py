@@ -1,5 +1,8 @@
 """Cells are computed once, kept as soon as they are done, and found again."""
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 
@@ -105,3 +108,26 @@ def test_processes_give_the_same_results(cell, workspace, tmp_path):
     together = run_cells(cells, workspace, processes=2)
     assert [one.outcome for one in together] == [one.outcome for one in alone]
     assert isinstance(together[0].trace(workspace), pa.Table)
+
+
+PROGRAM = """
+assert __name__ == "__main__", "the program was loaded again"
+import sys
+PROGRAM = 7
+from pipelines.arena.cell import Cell
+from pipelines.arena.grid import run_cells
+from pipelines.workspace import Workspace
+cells = [Cell.model_validate_json(line) for line in open("cells.json")]
+print(len(run_cells(cells, Workspace("kept"), processes=2)), sys.modules["__main__"].PROGRAM)
+"""
+
+
+@pytest.mark.slow
+def test_processes_do_not_load_the_program_that_starts_them(cell, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    lines = [cell("ds2", seed=seed).model_dump_json(by_alias=True) for seed in (1, 2)]
+    (tmp_path / "cells.json").write_text("\n".join(lines))
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "2 7\n"), done.stderr[-2000:]
