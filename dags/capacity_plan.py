@@ -17,7 +17,7 @@ PARAMS = {
     "job": Param("nexmark-q5", type="string", minLength=1, description="Job of the catalogue, or path of a job file."),
     "rate": Param(2_500_000, type="number", exclusiveMinimum=0, description="Target rate at the sources, records/s."),
     "cluster": Param("production", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
-    "testbed": Param("simulator", enum=["simulator", "recorded"], description="Where the job is measured."),
+    "testbed": Param("simulator", enum=["simulator", "flink", "recorded"], description="Where the job is measured."),
     "measurements": Param(None, type=["null", "string"], description="CSV file, for the testbed 'recorded' only."),
     "measurement_rows": Param(None, type=["null", "integer"], minimum=1, description="Use only its first rows."),
     "model": Param("auto", enum=["auto", "linear", "log", "sqrt"], description="Surrogate; 'auto' selects it."),

@@ -9,12 +9,13 @@ from typing import Final
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.files import read_as
+from pipelines.files import read_as, read_text
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
 """Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
 JOBS, CLUSTERS = "jobs", "clusters"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+SQL_SUFFIX: Final = ".sql"
 
 
 def catalogue_folder() -> Path:
@@ -49,6 +50,15 @@ def load_job(name_or_path: str | Path) -> Job:
     return job
 
 
+def load_sql(name_or_path: str | Path) -> str | None:
+    """The SQL of a job that has some beside its file, or is a SQL file itself."""
+    path = _find(JOBS, name_or_path)
+    if path.suffix == SQL_SUFFIX:
+        return read_text(path)
+    job = load_job(name_or_path)
+    return None if job.sql is None else read_text(path.parent / job.sql)
+
+
 def load_cluster(name_or_path: str | Path) -> Cluster:
     """A cluster by its name in the catalogue, or by the path of its file.
 
@@ -80,7 +90,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 def _is_path(name_or_path: str | Path) -> bool:
     """Anything with a path separator or one of the suffixes is a path; the rest are names."""
     text = str(name_or_path)
-    return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith(SUFFIXES)
+    return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith((*SUFFIXES, SQL_SUFFIX))
 
 
 def _find(kind: str, name_or_path: str | Path) -> Path:

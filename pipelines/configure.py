@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from models.capacity.bids2 import bids2
+from models.capacity.mst import MstSettings
 from models.capacity.observation import Budget, Observation, OperatorRates
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
@@ -35,6 +36,8 @@ class Optimizer:
     """Records/s of useful time that one task of each source emits, from the profile."""
     profiled: tuple[OperatorRates, ...]
     """Rates of one task of each operator in the profile: what to expect of a single-task run."""
+    settings: MstSettings | None = None
+    """How long and how exactly to search; those for the job by default. What is expected sets the warm-up rate."""
 
     @property
     def fewest_task_slots(self) -> int:
@@ -82,7 +85,9 @@ class Optimizer:
             )
         parallelism = {**self.source_tasks(SOURCE_MARGIN * expected), **tasks}
         configuration = Configuration(parallelism=parallelism, memory_mb=memory_mb)
-        settings = mst_settings(self.job).model_copy(update={"warmup_rate": SOURCE_MARGIN * expected})
+        settings = (self.settings or mst_settings(self.job)).model_copy(
+            update={"warmup_rate": SOURCE_MARGIN * expected}
+        )
         with self.testbed.deploy(self.job, configuration, run=run, seed=seed) as deployed:
             search, windows = search_mst(deployed, settings)
             elapsed = deployed.elapsed_s

@@ -16,7 +16,8 @@ from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.profile import ProfileRecord
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import open_recorded, open_testbed
+from pipelines.testbeds import measuring, open_recorded, opened_testbed
+from testbeds.protocol import Testbed
 
 
 def explore(run: PipelineRun) -> str:
@@ -28,7 +29,7 @@ def explore(run: PipelineRun) -> str:
     else:
         profile = run.output("profile.json", ProfileRecord)
         inputs = {"profile": digest(profile), "request": digest(run.request)}
-        record = run.workspace.once(key, inputs, ExplorationRecord, lambda: _Explorer(run, profile).explore())
+        record = run.workspace.once(key, inputs, ExplorationRecord, lambda: _explored(run, profile))
     run.progress.say(f"explore: {len(record.observations)} observations; {record.stopped_because}")
     return run.workspace.uri(key)
 
@@ -49,15 +50,21 @@ def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
     )
 
 
+def _explored(run: PipelineRun, profile: ProfileRecord) -> ExplorationRecord:
+    with opened_testbed(run) as testbed:
+        return _Explorer(run, profile, testbed).explore()
+
+
 class _Explorer:
     """Drives one exploration, keeping every measurement under the run."""
 
-    def __init__(self, run: PipelineRun, profile: ProfileRecord) -> None:
+    def __init__(self, run: PipelineRun, profile: ProfileRecord, testbed: Testbed) -> None:
         self._run = run
         self._inputs = {"job": digest(run.job), "profile": digest(profile)}
         self._single_tasks: dict[float, Observation] = {}
-        testbed = open_testbed(run)
-        self._optimizer = Optimizer(run.job, testbed, profile.source_rate_per_task, profile.operators)
+        how = measuring(run)
+        job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
+        self._optimizer = Optimizer(job, testbed, profile.source_rate_per_task, profile.operators, how.mst)
         fewest, most = self._optimizer.fewest_task_slots, min(run.request.max_task_slots, testbed.limits.max_task_slots)
         if fewest > most:
             raise Infeasible(

@@ -1,4 +1,7 @@
-"""Stage `profile`: each operator on a worker of its own, below saturation (CAPSys section 5.1)."""
+"""Stage `profile`: each operator on a worker of its own, below saturation (CAPSys section 5.1).
+
+On a real machine there are no workers to spare: there the operators share those of the testbed.
+"""
 
 from pydantic import Field
 
@@ -7,15 +10,14 @@ from models.job import Job
 from models.plan import Placement
 from models.schema import Format, NonNegative, Positive
 from pipelines.digests import digest
-from pipelines.estimate import mst_settings, operator_rates, samples_of, source_rates_per_task
+from pipelines.estimate import operator_rates, samples_of, source_rates_per_task
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import open_profiling_testbed
+from pipelines.testbeds import measuring, opened_profiling_testbed
 from testbeds.protocol import Configuration
 
 PROFILE_SHARE = 0.5
 """Of the saturated rate: low enough that no operator waits for another, high enough that each is seen to work."""
-PROFILE_S = 60.0
 PROBE_RATE = 1e9
 """Far above what any single-task configuration takes; sources emit what backpressure lets through."""
 
@@ -42,19 +44,19 @@ def profile(run: PipelineRun) -> str:
 
 def _measure(run: PipelineRun) -> ProfileRecord:
     name = f"{run.run_id}-profile"
-    testbed = open_profiling_testbed(run)
-    configuration = Configuration(
-        parallelism={o.name: 1 for o in run.job.operators},
-        memory_mb=testbed.limits.memory_levels_mb[-1],
-        placement=_isolating_placement(run.job),
-    )
-    warmup_s = mst_settings(run.job).warmup_s
-    with testbed.deploy(run.job, configuration, run=name, seed=run.request.seed) as deployed:
-        warmup = deployed.inject(PROBE_RATE, warmup_s, "warmup")
-        rate = PROFILE_SHARE * warmup.achieved_rate
-        settle = deployed.inject(rate, PROFILE_S, "ramp")
-        window = deployed.inject(rate, PROFILE_S, "profile")
-        elapsed = deployed.elapsed_s
+    how = measuring(run)
+    with opened_profiling_testbed(run) as testbed:
+        configuration = Configuration(
+            parallelism={o.name: 1 for o in run.job.operators},
+            memory_mb=testbed.limits.memory_levels_mb[-1],
+            placement=_isolating_placement(run.job) if how.isolated else None,
+        )
+        with testbed.deploy(run.job, configuration, run=name, seed=run.request.seed) as deployed:
+            warmup = deployed.inject(PROBE_RATE, how.mst.warmup_s, "warmup")
+            rate = PROFILE_SHARE * warmup.achieved_rate
+            settle = deployed.inject(rate, how.profile_s, "ramp")
+            window = deployed.inject(rate, how.profile_s, "profile")
+            elapsed = deployed.elapsed_s
     write_samples(run.workspace, samples_of([warmup, settle, window]))
     return ProfileRecord(
         run=name,

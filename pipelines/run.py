@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
-from pipelines.catalogue import load_cluster, load_job
+from pipelines.catalogue import SQL_SUFFIX, load_cluster, load_job
 from pipelines.digests import digest, digest_bytes
 from pipelines.files import read_text
 from pipelines.progress import Progress, Quiet
@@ -23,10 +23,10 @@ class PlanRequest(Format):
     """What a plan is asked for. The same request is the same run, and goes on where it was stopped."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    job: str = Field(description="Name of a job of the catalogue, or path of a job file.")
+    job: str = Field(description="Name of a job of the catalogue, or path of a job file or a SQL file.")
     rate: Positive = Field(description="Target rate, records/s at the sources together.")
     cluster: str = Field("production", description="Name of a cluster of the catalogue, or path of a cluster file.")
-    testbed: Literal["simulator", "recorded"] = "simulator"
+    testbed: Literal["simulator", "flink", "recorded"] = "simulator"
     measurements: str | None = Field(None, description="Path of a measurements CSV, for the recorded testbed.")
     measurement_rows: PositiveInt | None = Field(None, description="Use only so many first rows of the measurements.")
     model: Literal["auto", "linear", "log", "sqrt"] = "auto"
@@ -43,6 +43,8 @@ class PlanRequest(Format):
     def _check(self) -> Self:
         if (self.testbed == "recorded") != (self.measurements is not None):
             raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
+        if self.job.endswith(SQL_SUFFIX) and self.testbed != "flink":
+            raise ValueError("a SQL file can only be measured on the testbed 'flink', which knows what it does")
         return self
 
 
@@ -56,6 +58,10 @@ class PipelineRun:
 
     @cached_property
     def job(self) -> Job:
+        if self.request.job.endswith(SQL_SUFFIX):
+            from pipelines.flink import sql_job  # the only kind of job that Flink is needed for to know what it is
+
+            return sql_job(Path(self.request.job), self.workspace, self.progress)
         return load_job(self.request.job)
 
     @cached_property

@@ -103,6 +103,7 @@ class FlinkTestbed:
         profile, placed = self._planned(job, configuration)
         if self._open is not None:
             raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
+        self._report(f"running {len(profile.task_managers)} TaskManagers, {profile.memory_mb:,.0f} MiB in all", 0.0)
         self.local.ensure(profile)
         control = SourceControl()
         try:

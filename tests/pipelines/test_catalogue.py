@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.catalogue import CATALOGUE_VARIABLE, cluster_names, job_names, load_cluster, load_job
+from pipelines.catalogue import CATALOGUE_VARIABLE, cluster_names, job_names, load_cluster, load_job, load_sql
 
 CLUSTER = "name: mine\ncount: 2\nslots: 4\n"
 
@@ -31,6 +31,7 @@ def test_names_sort_as_people_count() -> None:
 @pytest.mark.parametrize(
     ("name", "workers", "slots", "cores", "memory_mb"),
     [
+        ("flink-local", 4, 16, 0.15, 1024),  # assumed
         ("testbed", 3, 48, 16, 65536),  # StreamBed section 8.1
         ("production", 128, 2048, 16, 65536),
         ("capsys-4x4", 4, 16, 4, 32768),  # CAPSys section 3.1
@@ -38,15 +39,25 @@ def test_names_sort_as_people_count() -> None:
         ("capsys-18x8", 18, 144, 8, 32768),  # CAPSys section 6.2.2: "the same 144-slot cluster"
     ],
 )
-def test_clusters_are_those_of_the_papers(name: str, workers: int, slots: int, cores: float, memory_mb: float) -> None:
+def test_clusters_are_as_their_sources_have_them(
+    name: str, workers: int, slots: int, cores: float, memory_mb: float
+) -> None:
     cluster = load_cluster(name)
     assert (len(cluster.workers), cluster.slots) == (workers, slots)
     assert {(w.cores, w.memory_mb) for w in cluster.workers} == {(cores, memory_mb)}
-    assert all(w.io and w.net for w in cluster.workers)
+    assert all(w.io and w.net for w in cluster.workers) == (name != "flink-local")
 
 
 def test_every_cluster_of_the_catalogue_is_tested() -> None:
-    assert cluster_names() == ["arena", "capsys-4x4", "capsys-4x8", "capsys-18x8", "production", "testbed"]
+    assert cluster_names() == [
+        "arena",
+        "capsys-4x4",
+        "capsys-4x8",
+        "capsys-18x8",
+        "flink-local",
+        "production",
+        "testbed",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,3 +120,10 @@ def test_sql_that_is_named_must_be_there(tmp_path: Path) -> None:
         load_job(tmp_path / "nexmark-q1.json")
     (tmp_path / "nexmark-q1.sql").write_text("SELECT 1;")
     assert load_job(tmp_path / "nexmark-q1.json") == load_job("nexmark-q1")
+
+
+def test_the_sql_of_a_job_is_beside_its_file_or_is_the_job(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("SELECT 1;")
+    assert load_sql(str(tmp_path / "mine.sql")) == "SELECT 1;"
+    assert "INSERT INTO hot_items" in (load_sql("nexmark-q5") or "")
+    assert load_sql("wordcount") is None

@@ -36,6 +36,15 @@ def test_the_published_settings_come_within_a_tenth(capacity, warmup_share):
     assert search.mst == pytest.approx(capacity, rel=0.1)
 
 
+def test_with_a_bracket_the_search_stays_around_the_rate_of_the_warm_up():
+    search = MstSearch(MstSettings(bracket=0.2, iterations=4))
+    targets = [i.rate for i in drive(search, 1000.0) if i.phase is Phase.OBSERVE]
+    # 1000 is sustained: of [1000, 1200], then of [1000, 1100].
+    assert targets == pytest.approx([1000.0, 1100.0, 1050.0])
+    assert search.mst == 1000.0
+    assert search.reason == "stopped after 4 iterations: 1,000 records/s was sustained, 1,050 records/s was not"
+
+
 def test_a_measurement_cools_down_ramps_up_and_observes():
     done = drive(MstSearch(MstSettings.simple()), capacity=50_000.0)
     assert [(i.rate, i.seconds, i.phase) for i in done[:5]] == [
