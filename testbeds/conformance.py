@@ -5,7 +5,8 @@
         def testbed(self) -> Testbed:
             return Mine(...)
 
-Override `job` and `configuration` where the small job below cannot run there.
+Override `job` and `configuration` where the small job below cannot run there. A testbed whose seconds are real takes the
+parts of the suite that it has the time for, with shorter windows, and tells what its clocks allow.
 """
 
 import math
@@ -26,7 +27,6 @@ from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Run, Testbed, Window
 
 OVERLOAD = 1e8
 """Records/s that no testbed takes; it emits what it can."""
-SETTLE_S, WINDOW_S = 120.0, 30.0
 MUCH_OF_A_RATE = 0.99
 """StreamBed section 4: a rate is sustained if this share of it is achieved."""
 
@@ -69,17 +69,22 @@ def small_job() -> Job:
     )
 
 
-class TestbedConformance:
-    """Subclass with a fixture `testbed`. Rates are found by overload, so nothing is assumed of how fast it is."""
+class _Conformance:
+    """What the parts of the suite have in common."""
 
     reports_samples: ClassVar[bool] = True
     """False for testbeds that cannot: their tables must be empty, and tests of what is in them are left out."""
     places_tasks: ClassVar[bool] = True
     """False for testbeds that refuse a placement."""
+    settle_s: ClassVar[float] = 120.0
+    """After which a deployment is as fast as it gets."""
+    window_s: ClassVar[float] = 30.0
+    tolerance: ClassVar[float] = 1e-6
+    """Share of the records that may be counted in one window or the next: 0 where one clock counts all."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__test__ = True  # type: ignore[attr-defined]
+        cls.__test__ = cls.__module__ != __name__  # type: ignore[attr-defined]
 
     @pytest.fixture
     def testbed(self) -> Testbed:
@@ -105,7 +110,14 @@ class TestbedConformance:
         if not self.reports_samples:
             pytest.skip("this testbed reports no samples")
 
-    # --- what it says of itself
+    def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
+        with pytest.raises(error) as caught:
+            testbed.deploy(job, configuration, run="conformance-1", seed=1)
+        assert type(caught.value) is error and len(str(caught.value)) > 20
+
+
+class RefusalConformance(_Conformance):
+    """What it says of itself, and what it refuses before it begins."""
 
     def test_its_limits_are_usable(self, testbed: Testbed) -> None:
         limits = testbed.limits
@@ -114,149 +126,6 @@ class TestbedConformance:
         assert 1 <= limits.slots_per_worker <= testbed.cluster.slots
         assert limits.memory_levels_mb and limits.memory_levels_mb[0] > 0
         assert list(limits.memory_levels_mb) == sorted(set(limits.memory_levels_mb))
-
-    # --- rates
-
-    def test_it_never_emits_more_than_it_is_offered(self, run: Run) -> None:
-        for rate in (100.0, 10_000.0, OVERLOAD):
-            window = run.inject(rate, WINDOW_S, "ramp")
-            assert window.target_rate == rate and window.seconds == WINDOW_S
-            assert 0 <= window.achieved_rate <= rate * (1 + 1e-9)
-
-    def test_a_low_rate_is_sustained(self, run: Run) -> None:
-        low = saturated_rate(run) / 4
-        run.inject(low, SETTLE_S, "ramp")
-        window = run.inject(low, WINDOW_S, "observe")
-        assert window.achieved_rate >= MUCH_OF_A_RATE * low
-        assert window.pending_records <= low * SAMPLE_INTERVAL_S
-
-    def test_what_is_not_taken_is_pending_until_the_rate_changes(self, run: Run) -> None:
-        saturated = saturated_rate(run)
-        high = 3 * saturated
-        first = run.inject(high, WINDOW_S, "observe")
-        second = run.inject(high, WINDOW_S, "observe")
-        assert first.achieved_rate < MUCH_OF_A_RATE * high
-        owed = sum((high - w.achieved_rate) * w.seconds for w in (first, second))
-        assert second.pending_records == pytest.approx(owed, rel=0.05)
-        low = saturated / 4
-        run.inject(low, SETTLE_S, "cooldown")
-        assert run.inject(low, WINDOW_S, "cooldown").pending_records <= low * SAMPLE_INTERVAL_S
-
-    @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
-    def test_a_rate_must_be_above_0(self, run: Run, rate: float) -> None:
-        with pytest.raises(InvalidInput):
-            run.inject(rate, WINDOW_S, "observe")
-
-    @pytest.mark.parametrize("seconds", [0.0, -5.0, 7.5])
-    def test_a_duration_must_be_of_whole_intervals(self, run: Run, seconds: float) -> None:
-        with pytest.raises(InvalidInput):
-            run.inject(1000.0, seconds, "observe")
-
-    def test_an_mst_search_ends_at_a_rate_that_is_sustained(self, run: Run) -> None:
-        settings = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-        search = MstSearch(settings)
-        while (injection := search.next()) is not None:
-            search.observe(run.inject(injection.rate, injection.seconds, injection.phase).achieved_rate)
-        assert run.elapsed_s >= settings.warmup_s
-        assert search.mst is not None, search.reason
-        rate = 0.9 * search.mst
-        run.inject(rate, SETTLE_S, "ramp")
-        assert run.inject(rate, 2 * WINDOW_S, "observe").achieved_rate >= 0.98 * rate
-
-    # --- time
-
-    def test_time_passes_in_inject_only(self, run: Run) -> None:
-        before = run.elapsed_s
-        assert run.elapsed_s == before >= 0
-        run.inject(1000.0, WINDOW_S, "warmup")
-        assert run.elapsed_s == pytest.approx(before + WINDOW_S)
-
-    @pytest.mark.usefixtures("needs_samples")
-    def test_time_goes_forward_in_samples(self, run: Run) -> None:
-        began = run.elapsed_s
-        first, second = (run.inject(1000.0, WINDOW_S, "warmup").samples for _ in range(2))
-        times = [pc.unique(t["time_s"]).to_pylist() for t in (first, second)]
-        expected = [began + SAMPLE_INTERVAL_S * (i + 1) for i in range(int(2 * WINDOW_S / SAMPLE_INTERVAL_S))]
-        assert sorted(times[0]) + sorted(times[1]) == pytest.approx(expected)
-
-    # --- samples
-
-    def test_samples_have_the_schema(self, run: Run) -> None:
-        samples = run.inject(1000.0, WINDOW_S, "observe").samples
-        assert samples.schema.equals(SAMPLE_SCHEMA)
-        assert (samples.num_rows > 0) == self.reports_samples
-        for column in SAMPLE_COLUMNS:
-            assert column.nullable or samples[column.name].null_count == 0, column.name
-
-    @pytest.mark.usefixtures("needs_samples")
-    def test_every_task_reports_once_in_every_interval(self, run: Run, job: Job, configuration: Configuration) -> None:
-        samples = run.inject(1000.0, WINDOW_S, "observe").samples
-        tasks = {(name, i) for name, count in configuration.parallelism.items() for i in range(count)}
-        assert set(zip(samples["operator"].to_pylist(), samples["task"].to_pylist(), strict=True)) == tasks
-        assert samples.num_rows == len(tasks) * WINDOW_S / SAMPLE_INTERVAL_S
-        assert samples.group_by(list(SAMPLE_KEY)).aggregate([]).num_rows == samples.num_rows
-        asked = {"run": "conformance-1", "job": job.name, "phase": "observe", "interval_s": SAMPLE_INTERVAL_S}
-        for column, value in asked.items():
-            assert pc.unique(samples[column]).to_pylist() == [value]
-
-    @pytest.mark.usefixtures("needs_samples")
-    @pytest.mark.parametrize("rate", [1000.0, OVERLOAD])
-    def test_shares_of_time_sum_to_the_interval(self, run: Run, rate: float) -> None:
-        samples = run.inject(rate, SETTLE_S, "observe").samples
-        total = pc.add(pc.add(samples["busy_s"], samples["backpressured_s"]), samples["idle_s"])
-        off = pc.max(pc.abs(pc.subtract(total, samples["interval_s"]))).as_py()
-        assert off <= TIME_SHARES_TOLERANCE * SAMPLE_INTERVAL_S
-
-    @pytest.mark.usefixtures("needs_samples")
-    @pytest.mark.parametrize("rate", [1000.0, OVERLOAD])
-    def test_values_are_within_their_bounds(self, run: Run, rate: float) -> None:
-        samples = run.inject(rate, SETTLE_S, "observe").samples
-        for column in SAMPLE_COLUMNS:
-            values = samples[column.name]
-            if column.type is ColumnType.STRING or values.null_count == len(values):
-                continue
-            assert pc.all(pc.is_finite(pc.drop_null(values))).as_py(), column.name
-            least, most = pc.min(values).as_py(), pc.max(values).as_py()
-            assert column.minimum is None or least >= column.minimum, column.name
-            assert column.maximum is None or most <= column.maximum, column.name
-
-    @pytest.mark.usefixtures("needs_samples")
-    def test_lag_is_told_at_sources_only(self, run: Run, job: Job) -> None:
-        samples = run.inject(OVERLOAD, WINDOW_S, "observe").samples
-        sources = {o.name for o in job.sources}
-        for operator, lag in zip(samples["operator"].to_pylist(), samples["lag_records"].to_pylist(), strict=True):
-            assert (lag is not None) == (operator in sources)
-
-    @pytest.mark.usefixtures("needs_samples")
-    def test_samples_add_up_to_the_window(self, run: Run, job: Job) -> None:
-        for rate in (1000.0, OVERLOAD):
-            window = run.inject(rate, WINDOW_S, "observe")
-            emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
-            assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
-
-    @pytest.mark.usefixtures("needs_samples")
-    def test_no_record_comes_from_nowhere(self, run: Run, job: Job) -> None:
-        windows = [run.inject(rate, WINDOW_S, "observe") for rate in (OVERLOAD, 1000.0, 10_000.0)]
-        samples = pa.concat_tables([w.samples for w in windows])
-        for operator in job.operators:
-            edges = job.upstream_edges(operator.name)
-            if not edges or any(e.partitioning is Partitioning.BROADCAST for e in edges):
-                continue
-            sent = sum(e.share * _total(samples, e.upstream, "records_out") for e in edges)
-            assert _total(samples, operator.name, "records_in") <= sent * (1 + 1e-6) + 1
-
-    # --- seeds
-
-    def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
-        def measure() -> list[Window]:
-            with testbed.deploy(job, configuration, run="conformance-1", seed=7) as deployed:
-                return [deployed.inject(rate, WINDOW_S, "observe") for rate in (OVERLOAD, 1000.0)]
-
-        for first, second in zip(measure(), measure(), strict=True):
-            assert first.samples.equals(second.samples)
-            assert (first.achieved_rate, first.pending_records) == (second.achieved_rate, second.pending_records)
-
-    # --- what is refused
 
     def test_a_missing_operator_is_refused(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         for name in (job.sources[0].name, job.scaled_operators[0].name):
@@ -286,12 +155,151 @@ class TestbedConformance:
     ) -> None:
         self._refused(testbed, job, replace(configuration, memory_mb=memory_mb), Infeasible)
 
-    def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
-        with pytest.raises(error) as caught:
-            testbed.deploy(job, configuration, run="conformance-1", seed=1)
-        assert type(caught.value) is error and len(str(caught.value)) > 20
+    def test_a_placement_that_does_not_hold_every_task_is_refused(
+        self, testbed: Testbed, job: Job, configuration: Configuration
+    ) -> None:
+        worker, name = testbed.cluster.workers[0].name, job.scaled_operators[0].name
+        for placement in ({worker: {name: configuration.parallelism[name]}}, {"nowhere": {name: 1}}):
+            self._refused(testbed, job, replace(configuration, placement=placement), InvalidInput)
 
-    # --- placement
+
+class SampleConformance(_Conformance):
+    """What it reports."""
+
+    @pytest.fixture
+    def windows(self, run: Run) -> list[Window]:
+        return windows_of(run, self.window_s, self.settle_s)
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_time_goes_forward_in_samples(self, windows: list[Window]) -> None:
+        times = sorted(time for window in windows for time in pc.unique(window.samples["time_s"]).to_pylist())
+        intervals = int(sum(window.seconds for window in windows) / SAMPLE_INTERVAL_S)
+        assert times == pytest.approx([times[0] + SAMPLE_INTERVAL_S * i for i in range(intervals)])
+        latest = [max(window.samples["time_s"].to_pylist()) for window in windows]
+        assert latest == sorted(latest)
+
+    def test_samples_have_the_schema(self, windows: list[Window]) -> None:
+        for window in windows:
+            assert window.samples.schema.equals(SAMPLE_SCHEMA)
+            assert (window.samples.num_rows > 0) == self.reports_samples
+            for column in SAMPLE_COLUMNS:
+                assert column.nullable or window.samples[column.name].null_count == 0, column.name
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_every_task_reports_once_in_every_interval(
+        self, windows: list[Window], job: Job, configuration: Configuration
+    ) -> None:
+        tasks = {(name, i) for name, count in configuration.parallelism.items() for i in range(count)}
+        asked = {"run": "conformance-1", "job": job.name, "phase": "observe", "interval_s": SAMPLE_INTERVAL_S}
+        for window in windows:
+            samples = window.samples
+            assert set(zip(samples["operator"].to_pylist(), samples["task"].to_pylist(), strict=True)) == tasks
+            assert samples.num_rows == len(tasks) * window.seconds / SAMPLE_INTERVAL_S
+            assert samples.group_by(list(SAMPLE_KEY)).aggregate([]).num_rows == samples.num_rows
+            for column, value in asked.items():
+                assert pc.unique(samples[column]).to_pylist() == [value]
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_shares_of_time_sum_to_the_interval(self, windows: list[Window]) -> None:
+        for samples in (window.samples for window in windows):
+            total = pc.add(pc.add(samples["busy_s"], samples["backpressured_s"]), samples["idle_s"])
+            off = pc.max(pc.abs(pc.subtract(total, samples["interval_s"]))).as_py()
+            assert off <= TIME_SHARES_TOLERANCE * SAMPLE_INTERVAL_S
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_values_are_within_their_bounds(self, windows: list[Window]) -> None:
+        for samples in (window.samples for window in windows):
+            for column in SAMPLE_COLUMNS:
+                values = samples[column.name]
+                if column.type is ColumnType.STRING or values.null_count == len(values):
+                    continue
+                assert pc.all(pc.is_finite(pc.drop_null(values))).as_py(), column.name
+                least, most = pc.min(values).as_py(), pc.max(values).as_py()
+                assert column.minimum is None or least >= column.minimum, column.name
+                assert column.maximum is None or most <= column.maximum, column.name
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_lag_is_told_at_sources_only(self, windows: list[Window], job: Job) -> None:
+        samples = pa.concat_tables([window.samples for window in windows])
+        sources = {o.name for o in job.sources}
+        for operator, lag in zip(samples["operator"].to_pylist(), samples["lag_records"].to_pylist(), strict=True):
+            assert (lag is not None) == (operator in sources)
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_samples_add_up_to_the_window(self, windows: list[Window], job: Job) -> None:
+        for window in windows:
+            emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
+            assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
+
+    @pytest.mark.usefixtures("needs_samples")
+    def test_no_record_comes_from_nowhere(self, windows: list[Window], job: Job) -> None:
+        samples = pa.concat_tables([window.samples for window in windows])
+        for operator in job.operators:
+            edges = job.upstream_edges(operator.name)
+            if not edges or any(e.partitioning is Partitioning.BROADCAST for e in edges):
+                continue
+            sent = sum(e.share * _total(samples, e.upstream, "records_out") for e in edges)
+            assert _total(samples, operator.name, "records_in") <= sent * (1 + self.tolerance) + 1
+
+
+class RateConformance(_Conformance):
+    """What it does with a rate that it is offered."""
+
+    def test_it_never_emits_more_than_it_is_offered(self, run: Run) -> None:
+        for rate in (100.0, 10_000.0, OVERLOAD):
+            window = run.inject(rate, self.window_s, "ramp")
+            assert window.target_rate == rate and window.seconds == self.window_s
+            assert 0 <= window.achieved_rate <= rate * (1 + 1e-9)
+
+    def test_a_low_rate_is_sustained(self, run: Run) -> None:
+        low = saturated_rate(run, self.settle_s) / 4
+        run.inject(low, self.settle_s, "ramp")
+        window = run.inject(low, self.window_s, "observe")
+        assert window.achieved_rate >= MUCH_OF_A_RATE * low
+        assert window.pending_records <= low * SAMPLE_INTERVAL_S
+
+    def test_what_is_not_taken_is_pending_until_the_rate_changes(self, run: Run) -> None:
+        saturated = saturated_rate(run, self.settle_s)
+        high = 3 * saturated
+        first = run.inject(high, self.window_s, "observe")
+        second = run.inject(high, self.window_s, "observe")
+        assert first.achieved_rate < MUCH_OF_A_RATE * high
+        owed = sum((high - w.achieved_rate) * w.seconds for w in (first, second))
+        assert second.pending_records == pytest.approx(owed, rel=0.05)
+        low = saturated / 4
+        run.inject(low, self.settle_s, "cooldown")
+        assert run.inject(low, self.window_s, "cooldown").pending_records <= low * SAMPLE_INTERVAL_S
+
+    @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+    def test_a_rate_must_be_above_0(self, run: Run, rate: float) -> None:
+        with pytest.raises(InvalidInput):
+            run.inject(rate, self.window_s, "observe")
+
+    @pytest.mark.parametrize("seconds", [0.0, -5.0, 7.5])
+    def test_a_duration_must_be_of_whole_intervals(self, run: Run, seconds: float) -> None:
+        with pytest.raises(InvalidInput):
+            run.inject(1000.0, seconds, "observe")
+
+    def test_an_mst_search_ends_at_a_rate_that_is_sustained(self, run: Run) -> None:
+        settings = MstSettings(warmup_rate=OVERLOAD, iterations=12)
+        search = MstSearch(settings)
+        while (injection := search.next()) is not None:
+            search.observe(run.inject(injection.rate, injection.seconds, injection.phase).achieved_rate)
+        assert run.elapsed_s >= settings.warmup_s
+        assert search.mst is not None, search.reason
+        rate = 0.9 * search.mst
+        run.inject(rate, self.settle_s, "ramp")
+        assert run.inject(rate, 2 * self.window_s, "observe").achieved_rate >= 0.98 * rate
+
+    def test_time_passes_in_inject_only(self, run: Run) -> None:
+        before = run.elapsed_s
+        assert run.elapsed_s == before >= 0
+        run.inject(1000.0, self.window_s, "warmup")
+        assert run.elapsed_s == pytest.approx(before + self.window_s)
+
+
+class RunConformance(_Conformance):
+    """Where tasks run, and how runs end."""
 
     def test_tasks_run_where_they_are_placed(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         worker = testbed.cluster.workers[-1].name
@@ -301,19 +309,10 @@ class TestbedConformance:
             self._refused(testbed, job, placed, InvalidInput)
             return
         with testbed.deploy(job, placed, run="conformance-1", seed=1) as deployed:
-            samples = deployed.inject(1000.0, WINDOW_S, "observe").samples
+            samples = deployed.inject(1000.0, self.window_s, "observe").samples
         where = set(zip(samples["operator"].to_pylist(), samples["worker"].to_pylist(), strict=True))
         scaled = {o.name for o in job.scaled_operators}
         assert {place for place in where if place[0] in scaled} == {(name, worker) for name in scaled}
-
-    def test_a_placement_that_does_not_hold_every_task_is_refused(
-        self, testbed: Testbed, job: Job, configuration: Configuration
-    ) -> None:
-        worker, name = testbed.cluster.workers[0].name, job.scaled_operators[0].name
-        for placement in ({worker: {name: configuration.parallelism[name]}}, {"nowhere": {name: 1}}):
-            self._refused(testbed, job, replace(configuration, placement=placement), InvalidInput)
-
-    # --- closing
 
     def test_closing_twice_is_fine_and_a_closed_run_takes_no_rate(
         self, testbed: Testbed, job: Job, configuration: Configuration
@@ -322,29 +321,52 @@ class TestbedConformance:
         deployed.close()
         deployed.close()
         with pytest.raises(SluiceError):
-            deployed.inject(1000.0, WINDOW_S, "observe")
+            deployed.inject(1000.0, self.window_s, "observe")
 
     def test_leaving_the_context_closes_the_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
-            deployed.inject(1000.0, WINDOW_S, "observe")
+            deployed.inject(1000.0, self.window_s, "observe")
         with pytest.raises(SluiceError):
-            deployed.inject(1000.0, WINDOW_S, "observe")
+            deployed.inject(1000.0, self.window_s, "observe")
+
+
+class RepeatConformance(_Conformance):
+    """For testbeds that can repeat a run to the bit."""
+
+    def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
+        def measure() -> list[Window]:
+            with testbed.deploy(job, configuration, run="conformance-1", seed=7) as deployed:
+                return [deployed.inject(rate, self.window_s, "observe") for rate in (OVERLOAD, 1000.0)]
+
+        for first, second in zip(measure(), measure(), strict=True):
+            assert first.samples.equals(second.samples)
+            assert (first.achieved_rate, first.pending_records) == (second.achieved_rate, second.pending_records)
 
     def test_runs_do_not_disturb_each_other(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         def rate_of_a_run() -> float:
             with testbed.deploy(job, configuration, run="conformance-1", seed=3) as deployed:
-                return deployed.inject(OVERLOAD, WINDOW_S, "observe").achieved_rate
+                return deployed.inject(OVERLOAD, self.window_s, "observe").achieved_rate
 
         alone = rate_of_a_run()
         with testbed.deploy(job, configuration, run="conformance-2", seed=5) as other:
-            other.inject(OVERLOAD, WINDOW_S, "observe")
+            other.inject(OVERLOAD, self.window_s, "observe")
             assert rate_of_a_run() == alone
 
 
-def saturated_rate(run: Run) -> float:
+class TestbedConformance(RefusalConformance, SampleConformance, RateConformance, RunConformance, RepeatConformance):
+    """All of it. Rates are found by overload, so nothing is assumed of how fast a testbed is."""
+
+
+def windows_of(run: Run, window_s: float, settle_s: float) -> list[Window]:
+    """Two windows at a low rate, and a longer one at a rate that is too high."""
+    calm = [run.inject(1000.0, window_s, "observe") for _ in range(2)]
+    return [*calm, run.inject(OVERLOAD, settle_s, "observe")]
+
+
+def saturated_rate(run: Run, settle_s: float) -> float:
     """Records/s that the job takes when it is offered more, once it has settled."""
-    run.inject(OVERLOAD, SETTLE_S, "warmup")
-    return run.inject(OVERLOAD, SETTLE_S, "warmup").achieved_rate
+    run.inject(OVERLOAD, settle_s, "warmup")
+    return run.inject(OVERLOAD, settle_s, "warmup").achieved_rate
 
 
 def _total(samples: pa.Table, operator: str, column: str) -> float:

@@ -1,17 +1,22 @@
 """What runs on any Flink cluster, read from its REST interface: jobs with their tasks, room for more, the scheduler."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from models.deployment import Room, RunningJob, RunningVertex
 from models.errors import InvalidInput, SluiceError
+from models.job import Job
 from testbeds.flink.answers import ENDED, RUNNING, graph
+from testbeds.flink.graph import read_job, vertices_of
 from testbeds.flink.rest import FlinkRest
 
 _MIB: Final = 2**20
+_OF_SQL: Final = re.compile(r"\[\d+\]:")
+"""Flink numbers what it plans from SQL."""
 _PLACEMENT_FLAG: Final = "-Dsluice.placement="
 
 
@@ -42,20 +47,21 @@ def flinks_answers(url: str) -> Iterator[None]:
         ) from error
 
 
-def find_job(rest: FlinkRest, name: str) -> str:
-    """Id of the only job of this name that has not ended.
+def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
+    """Id of the only job of this name that has not ended; that with the given id, if one is given.
 
     Raises:
         InvalidInput: there is none, or several.
     """
     jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] not in ENDED]
-    ids = [one["jid"] for one in jobs if one["name"] == name]
+    ids = [one["jid"] for one in jobs if (one["name"] == name if id_ is None else one["jid"] == id_)]
     if len(ids) == 1:
         return str(ids[0])
     if ids:
         raise InvalidInput(f"{len(ids)} jobs named {name!r} run on {rest.url}: {', '.join(ids)}; name one by its id")
+    what = f"named {name!r}" if id_ is None else f"with the id {id_}"
     there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
-    raise InvalidInput(f"no job named {name!r} runs on {rest.url}; those that run: {there}; name one by its id")
+    raise InvalidInput(f"no job {what} runs on {rest.url}; those that run: {there}; name one by its id")
 
 
 def running_job(rest: FlinkRest, id_: str) -> RunningJob:
@@ -93,6 +99,26 @@ def other_jobs(rest: FlinkRest, id_: str) -> list[str]:
     """Names of the other jobs that have not ended."""
     jobs = rest.get("/jobs/overview")["jobs"]
     return [one["name"] for one in jobs if one["jid"] != id_ and one["state"] not in ENDED]
+
+
+def sql_vertices(rest: FlinkRest, id_: str, operators: Collection[str], job: Job | None) -> dict[str, str] | None:
+    """Vertex id of each operator of a SQL job without chaining, whose vertices Flink names by what they do.
+
+    Args:
+        operators: those that are looked for.
+        job: the file of the job, if there is one; else operators have the names that `read_job` gives them.
+
+    Returns:
+        None where the job is not of SQL, or its dataflow is another one.
+    """
+    vertices, edges = graph(rest.get(f"/jobs/{id_}/plan")["plan"])
+    if len(vertices) < 2 or any(len(_OF_SQL.findall(v.name)) != 1 for v in vertices):
+        return None
+    for known in (job, read_job("sql", vertices, edges)):
+        if known is not None and set(known.order) == set(operators):
+            with suppress(InvalidInput):
+                return {name: v.id for name, v in vertices_of(known, vertices, edges).items()}
+    return None
 
 
 def room_for(rest: FlinkRest, id_: str) -> tuple[Room, ...]:

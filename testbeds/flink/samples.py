@@ -89,6 +89,7 @@ def to_the_second(grown: Increments) -> Increments:
     A reading is dated to when it was heard, which is up to a second late; how late it was, the times tell that the task
     counted itself, since it is always busy, backpressured or idle.
     """
-    counted = np.sum([grown[name] for name in TIMES], axis=0) / 1000
+    forward = {name: np.maximum(values, 0.0) for name, values in grown.values.items()}
+    counted = np.sum([forward[name] for name in TIMES], axis=0) / 1000
     scale = np.divide(SAMPLE_INTERVAL_S, counted, out=np.ones_like(counted), where=counted > 0)
-    return Increments({name: np.maximum(values, 0.0) * scale for name, values in grown.values.items()})
+    return Increments({name: values * scale for name, values in forward.items()})
