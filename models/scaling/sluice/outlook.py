@@ -64,6 +64,8 @@ class Situation:
     """Of a rescale."""
     most_tasks: float
     """That the cluster takes."""
+    late_price: float
+    """Task-seconds of the mean need for a second of late records at the mean rate."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def costs(options: Options, situation: Situation, forecast: Forecast, settings: 
         np.array([settings.late_s, settings.patience_s, settings.correction_s, STEP_S, LEAST_SPARE, CORRECTED]),
     )
     held, late, penalty = (found[:, :, i] @ WEIGHTS for i in range(3))
-    price = settings.late_price * s.need / s.mean_rate
+    price = s.late_price * s.need / s.mean_rate
     return Costs(held + price * penalty, late / s.mean_rate)
 
 

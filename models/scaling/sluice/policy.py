@@ -25,6 +25,7 @@ from models.scaling.sluice.forecast import Forecast, RateForecast
 from models.scaling.sluice.memory import Memory
 from models.scaling.sluice.outlook import Costs, Options, Situation, costs
 from models.scaling.sluice.settings import SluiceSettings
+from models.scaling.sluice.spending import Spending
 from models.wording import amount
 
 Array = NDArray[np.float64]
@@ -65,6 +66,7 @@ class Sluice:
         self._forecast = RateForecast(
             settings.forecast_step_s, settings.forecast_memory_s, settings.forecast_probability
         )
+        self._spending = Spending(settings.task_budget, settings.budget_memory_s)
         self._downtime_s = settings.restart_s
         self._last_s: float | None = None
 
@@ -118,7 +120,12 @@ class Sluice:
         # While the job was down nobody asked: the rate then is taken to be that of now.
         passed = facts.interval_s if self._last_s is None else facts.time_s - self._last_s
         self._last_s = facts.time_s
-        self._forecast.observe(sum(facts.rates.source_rates.values()), passed)
+        rate = sum(facts.rates.source_rates.values())
+        self._forecast.observe(rate, passed)
+        if self._learned.known:
+            demand = self._learned.demand
+            even = float(np.sum(np.maximum(1.0, rate * demand.task_seconds)))
+            self._spending.observe(float(np.sum(demand.tasks)), even, passed)
 
     def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
         demand, lag = self._learned.demand, lag_of(facts.rates)
@@ -137,6 +144,7 @@ class Sluice:
             need=need,
             downtime_s=self._downtime_s,
             most_tasks=float(facts.max_task_slots or np.inf),
+            late_price=self._settings.late_price * self._spending.price_factor,
         )
         others = np.arange(1, len(tasks))
         rows = np.concatenate([[0], np.tile(others, len(DELAYS_S))])

@@ -7,7 +7,7 @@ from models.scaling.sluice import SluiceSettings
 from models.scaling.sluice.forecast import Forecast
 from models.scaling.sluice.outlook import Options, Situation, costs
 
-SETTINGS = SluiceSettings(horizon_s=600, late_price=2, patience_s=1e9, late_s=1, correction_s=1e9)
+SETTINGS = SluiceSettings(horizon_s=600, patience_s=1e9, late_s=1, correction_s=1e9)
 """Late records cost 2 tasks of need a second, however late they are."""
 
 
@@ -21,7 +21,7 @@ def option(capacity: float, tasks: float, delay_s: float = 0.0, downtime_s: floa
 
 
 def situated(capacity: float, tasks: float, lag: float) -> Situation:
-    return Situation(capacity, tasks, lag, mean_rate=100, need=10, downtime_s=30, most_tasks=np.inf)
+    return Situation(capacity, tasks, lag, mean_rate=100, need=10, downtime_s=30, most_tasks=np.inf, late_price=2)
 
 
 def test_what_keeps_up_costs_its_tasks() -> None:
@@ -83,7 +83,7 @@ def test_an_overload_is_taken_to_be_mended_later() -> None:
 
 
 def test_mending_ends_where_the_cluster_does() -> None:
-    situation = Situation(100, 10, lag=0, mean_rate=100, need=10, downtime_s=30, most_tasks=15)
-    settings = SETTINGS.model_copy(update={"correction_s": 60.0, "late_price": 1e-9})
+    situation = Situation(100, 10, lag=0, mean_rate=100, need=10, downtime_s=30, most_tasks=15, late_price=1e-9)
+    settings = SETTINGS.model_copy(update={"correction_s": 60.0})
     found = costs(option(100, 10), situation, flat(200), settings)
     assert found.total[0] == pytest.approx(10 * 60 + 15 * 540, rel=1e-4)
