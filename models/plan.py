@@ -54,7 +54,7 @@ class Lineage(Format):
     testbed: str = Field(description="Where the measurements come from: 'simulator' or 'recorded'.")
     model: str = Field(description="Surrogate, for example 'log'.")
     model_uri: str | None = Field(None, description="Registered model and version, for example 'models:/nexmark-q5/3'.")
-    policy: str = Field(description="What decided the parallelism: 'bids2' or 'ds2'.")
+    policy: str = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
     code_version: str = Field(description="Version of Sluice that made the plan.")
     seed: int = Field(description="Of everything random in the run.")
     digests: dict[str, str] = Field(

@@ -50,8 +50,8 @@ class Knowledge:
             for o in self.job.scaled_operators
         )
 
-    def ds2_rates(self, rate: float) -> Rates:
-        """What DS2 takes, with the sources at their shares of `rate`."""
+    def policy_rates(self, rate: float) -> Rates:
+        """What a scaling policy is told, with one task of each operator and the sources at their shares of `rate`."""
         return Rates(
             edges=tuple((e.upstream, e.downstream) for e in self.job.edges),
             source_rates={s.name: rate * s.rate_share for s in self.job.sources},

@@ -18,6 +18,7 @@ from pipelines.scaling import scale
 from pipelines.tuning import tuned_scaling
 from pipelines.workspace import Workspace
 
+DEFAULT_POLICY: Final = "ds2"
 PLACING_S: Final = 5.0
 """Seconds for finding out how few tasks have to move."""
 
@@ -30,7 +31,9 @@ class Replanned:
     is_new: bool
 
 
-def replan(workspace: Workspace, job: str, rate: float, progress: Progress | None = None) -> Replanned:
+def replan(
+    workspace: Workspace, job: str, rate: float, progress: Progress | None = None, policy: str = DEFAULT_POLICY
+) -> Replanned:
     """Plan a job again for another rate: champion, measured rates and unit costs of the current plan's run.
 
     A plan that would deploy the same makes no new version.
@@ -38,9 +41,11 @@ def replan(workspace: Workspace, job: str, rate: float, progress: Progress | Non
     Args:
         job: name of a job that has a plan.
         rate: records/s at the sources together.
+        policy: the scaling policy that says how many tasks each operator gets.
 
     Raises:
-        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace.
+        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace; no such policy, or it decides
+            by what a rate alone does not tell.
         Infeasible: the rate is out of reach, or the cluster too small.
     """
     progress = progress or Quiet()
@@ -48,7 +53,7 @@ def replan(workspace: Workspace, job: str, rate: float, progress: Progress | Non
     origin = PipelineRun.open(workspace, f"runs/{job}/{current.lineage.run}/request.json", progress)
     run = replace(origin, request=origin.request.model_copy(update={"rate": rate, "run": origin.run_id}))
     knowledge = known(run)
-    scaling = scale(knowledge, run.cluster, rate, run.request.headroom, run.request.memory_mb, "ds2")
+    scaling = scale(knowledge, run.cluster, rate, run.request.headroom, run.request.memory_mb, policy)
     tuned = tuned_scaling(knowledge, scaling, run.cluster, workspace)
     content = keep_running(plan_content(run, tuned, trigger="replan"), scaling.dataflow, run.cluster, current)
     if same_deployment(content, current) and content.target_rate == current.target_rate:

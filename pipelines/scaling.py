@@ -16,11 +16,12 @@ from models.errors import Infeasible
 from models.expansion import expand
 from models.memory import managed_memory_per_slot_mb
 from models.plan import Interval
-from models.scaling.ds2 import ds2
-from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
+from models.scaling.policies import POLICIES, make_policy
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from pipelines.knowledge import Knowledge
 
-Policy = Literal["bids2", "ds2"]
+BIDS2: Final = "bids2"
+"""Gives out the model's budget; the scaling policies say themselves how many tasks they want."""
 PROBABILITY: Final = 0.95
 """Of the interval around the predicted MST."""
 
@@ -35,7 +36,7 @@ class Scaling(Format):
     task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
     managed_memory_mb: dict[str, NonNegative] = Field(description="Of one task, MiB; 0 where no state is kept.")
-    policy: Policy = Field(description="What decided the parallelism.")
+    policy: Name = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
     records_in_per_s: dict[str, NonNegative] = Field(description="Into all tasks of an operator at the target rate.")
     true_rate_per_task: dict[str, Positive] = Field(description="Records/s of useful time of one task.")
     predicted_mst: Interval
@@ -45,15 +46,16 @@ class Scaling(Format):
 
 
 def scale(
-    knowledge: Knowledge, cluster: Cluster, rate: float, headroom: float, memory_mb: float | None, policy: Policy
+    knowledge: Knowledge, cluster: Cluster, rate: float, headroom: float, memory_mb: float | None, policy: str
 ) -> Scaling:
     """Decide parallelism and memory for a rate.
 
-    With `bids2` the budget of the model is given out (StreamBed section 6, model usage). With `ds2` the parallelism
-    is DS2's (Eq. 7, 8) at `headroom` x `rate`, but never fewer slots than the model asks for, since DS2 assumes
-    linear scaling; where the model asks for more, BIDS2 gives out its budget.
+    With `bids2` the budget of the model is given out (StreamBed section 6, model usage). With a scaling policy the
+    parallelism is what it decides at `headroom` x `rate`, but never fewer slots than the model asks for, since policies
+    assume linear scaling; where the model asks for more, BIDS2 gives out its budget.
 
     Raises:
+        InvalidInput: no such policy, or it decides by a metric that a measurement at another rate cannot tell.
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
     levels = knowledge.memory_levels_mb if memory_mb is None else [memory_mb]
@@ -92,23 +94,24 @@ class _Decided:
 
     tasks: dict[str, int]
     budget: Budget
-    policy: Policy
+    policy: str
     reasons: tuple[str, ...]
 
 
-def _decide(knowledge: Knowledge, budget: Budget, rate: float, policy: Policy) -> _Decided:
-    if policy == "bids2":
-        return _Decided(_bids2(knowledge, budget), budget, "bids2", ())
-    wanted = ds2(knowledge.ds2_rates(rate)).parallelism
+def _decide(knowledge: Knowledge, budget: Budget, rate: float, policy: str) -> _Decided:
+    if policy == BIDS2:
+        return _Decided(_bids2(knowledge, budget), budget, BIDS2, ())
+    title = POLICIES[policy].title if policy in POLICIES else policy
+    wanted = make_policy(policy).decide(knowledge.policy_rates(rate)).parallelism
     tasks = {o.name: wanted[o.name] for o in knowledge.job.scaled_operators}
     slots = sum(tasks.values())
     if slots < budget.task_slots:
         reason = (
-            f"DS2 asks for {slots} task slots, but it assumes linear scaling, so BIDS2 gives out the model's budget"
+            f"{title} asks for {slots} task slots, but it assumes linear scaling, so BIDS2 gives out the model's budget"
         )
-        return _Decided(_bids2(knowledge, budget), budget, "bids2", (reason,))
-    reason = f"DS2 asks for {slots} task slots, no fewer than the model, so DS2 decides"
-    return _Decided(tasks, Budget(task_slots=slots, memory_mb=budget.memory_mb), "ds2", (reason,))
+        return _Decided(_bids2(knowledge, budget), budget, BIDS2, (reason,))
+    reason = f"{title} asks for {slots} task slots, no fewer than the model, so {title} decides"
+    return _Decided(tasks, Budget(task_slots=slots, memory_mb=budget.memory_mb), policy, (reason,))
 
 
 def _bids2(knowledge: Knowledge, budget: Budget) -> dict[str, int]:
@@ -161,7 +164,7 @@ def _managed_memory(knowledge: Knowledge, memory_mb: float) -> dict[str, float]:
 
 
 def _operator_reasons(
-    knowledge: Knowledge, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: Policy
+    knowledge: Knowledge, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: str
 ) -> dict[str, str]:
     """One sentence for each operator; the tightest one is named."""
     capacity = {name: tasks * knowledge.true_rate_per_task[name] for name, tasks in parallelism.items()}
@@ -172,8 +175,8 @@ def _operator_reasons(
         takes = f"one task takes {knowledge.true_rate_per_task[name]:,.0f} records/s"
         if name not in scaled:
             reasons[name] = f"{takes}; with headroom"
-        elif policy == "ds2":
-            reasons[name] = f"DS2: {takes}; with headroom"
+        elif policy != BIDS2:
+            reasons[name] = f"{POLICIES[policy].title}: {takes}; with headroom"
         elif name == tightest:
             reasons[name] = f"the tightest: {takes}"
         elif tasks == 1:

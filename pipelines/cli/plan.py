@@ -1,5 +1,6 @@
 """`sluice plan` and `sluice replan`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +14,9 @@ from pipelines.plan_store import PlanStore
 from pipelines.progress import TerminalProgress
 from pipelines.workspace import Workspace
 
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file.")]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file or, on Flink, a SQL file.")
+]
 RateOption = Annotated[float, typer.Option("--rate", help="Target rate at the sources together, records/s.")]
 
 
@@ -21,7 +24,7 @@ RateOption = Annotated[float, typer.Option("--rate", help="Target rate at the so
 def plan(
     job: JobArgument,
     rate: RateOption,
-    testbed: Annotated[str, typer.Option(help="Where to measure: simulator, or recorded.")] = "simulator",
+    testbed: Annotated[str, typer.Option(help="Where to measure: simulator, flink, or recorded.")] = "simulator",
     measurements: Annotated[str | None, typer.Option(metavar="CSV", help="File of the recorded testbed.")] = None,
     rows: Annotated[int | None, typer.Option(help="Use only the first rows of the measurements.")] = None,
     cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "production",
@@ -66,13 +69,24 @@ def plan(
 
 
 @app.command()
-def replan(job: JobArgument, rate: RateOption, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+def replan(
+    job: JobArgument,
+    rate: RateOption,
+    policy: Annotated[
+        str, typer.Option(help="Scaling policy that says how many tasks each operator gets, as in `sluice scale`.")
+    ] = "ds2",
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Plan again for another rate from what is known, in seconds; nothing is measured."""
-    from pipelines.catalogue import load_job
+    from pipelines.catalogue import SQL_SUFFIX, load_job
+    from pipelines.flink import job_name
     from pipelines.replan import replan as replan_job
 
     place = Workspace(workspace)
-    outcome = replan_job(place, load_job(job).name, rate, TerminalProgress())
+    outcome = replan_job(
+        place, job_name(Path(job)) if job.endswith(SQL_SUFFIX) else load_job(job).name, rate, TerminalProgress(), policy
+    )
     _show(outcome.plan, place, as_json)
 
 

@@ -86,6 +86,20 @@ def test_a_replan_is_the_next_version_unless_nothing_changes(planned_workspace: 
     assert PlanStore(planned_workspace).current("nexmark-q5") == plan
 
 
+def test_a_scaling_policy_says_how_many_tasks(planned_workspace: Workspace) -> None:
+    plan = replan(planned_workspace, "nexmark-q5", 2_100_000, policy="sluice").plan
+    decided = "Sluice" if plan.lineage.policy == "sluice" else "BIDS2"
+    assert plan.lineage.policy in ("sluice", "bids2")
+    assert any(reason.startswith("Sluice asks for") and decided in reason for reason in plan.reasons)
+
+
+def test_a_policy_that_a_rate_alone_tells_too_little_is_refused(planned_workspace: Workspace) -> None:
+    with pytest.raises(InvalidInput, match="cpu_cores"):
+        replan(planned_workspace, "nexmark-q5", 2_200_000, policy="hpa-cpu")
+    with pytest.raises(InvalidInput, match="no policy 'tarot'"):
+        replan(planned_workspace, "nexmark-q5", 2_200_000, policy="tarot")
+
+
 def test_a_job_without_a_plan_cannot_be_replanned(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="run `sluice plan` first"):
         replan(Workspace(tmp_path), "nexmark-q5", 1000)
