@@ -103,8 +103,8 @@ def map_operators(plan: PlanContent, vertices: Sequence[RunningVertex]) -> dict[
     return {name: ids[0] for name, ids in found.items()}
 
 
-def check_vertices(vertices: Mapping[str, str], job: RunningJob) -> None:
-    """Raise where a mapping of operators names a vertex that the job does not have.
+def check_vertices(vertices: Mapping[str, str], job: RunningJob) -> Mapping[str, str]:
+    """The mapping of operators itself, if the job has all of its vertices.
 
     Raises:
         InvalidInput: it lists the vertices there are.
@@ -113,6 +113,7 @@ def check_vertices(vertices: Mapping[str, str], job: RunningJob) -> None:
         if id_ not in job.parallelism:
             running = ", ".join(f"{v.name!r} ({v.id})" for v in job.vertices)
             raise InvalidInput(f"operator {operator!r} is mapped to vertex {id_}, but the job runs {running}")
+    return vertices
 
 
 def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[str, int]:

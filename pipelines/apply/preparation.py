@@ -19,11 +19,12 @@ from models.deployment import (
     wanted_parallelism,
 )
 from models.errors import InvalidInput
+from models.job import Job
 from models.plan import Plan
 from pipelines.apply.restart import Restart, RestartProgram, prepare_restart
 from pipelines.export import overrides, subtasks
 from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job
+from testbeds.flink.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job, sql_vertices
 from testbeds.flink.running import scheduler as scheduler_of
 from testbeds.flink.running import settings as settings_of
 
@@ -71,6 +72,7 @@ def prepare(
     *,
     job_id: str | None,
     vertices: Mapping[str, str] | None,
+    job_file: Job | None,
     program: RestartProgram | None,
 ) -> Preparation:
     """Work out what applying a plan takes; nothing is changed.
@@ -78,6 +80,7 @@ def prepare(
     Args:
         job_id: Flink's id of the job; without one, the job that is named as the plan's.
         vertices: vertex id by operator; without it, operators are found by their names.
+        job_file: the job as the catalogue has it, to find the operators of a SQL job.
         program: what jar runs the job, for clusters where another parallelism takes a restart.
 
     Raises:
@@ -85,10 +88,8 @@ def prepare(
         Infeasible: Flink could not run the plan.
         SluiceError: the job does not run, or Flink does not answer.
     """
-    job = running_job(rest, job_id or find_job(rest, plan.job))
-    if vertices is not None:
-        check_vertices(vertices, job)
-    found = map_operators(plan, job.vertices) if vertices is None else vertices
+    job = running_job(rest, find_job(rest, plan.job, job_id))
+    found = _found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
     wanted, room, settings = wanted_parallelism(plan, found), room_for(rest, job.id), settings_of(rest)
     check_fits(job, wanted, room)
     scheduler, changes = scheduler_of(settings), _changes(plan, found, wanted, job)
@@ -116,6 +117,17 @@ def prepare(
         as_planned=obstacle is None,
         advice=(*placing, *_memory_advice(plan, room), *kept),
     )
+
+
+def _found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job | None) -> Mapping[str, str]:
+    """Vertex id by operator: by name, or by the dataflow of a SQL job."""
+    try:
+        return map_operators(plan, job.vertices)
+    except InvalidInput:
+        found = sql_vertices(rest, job.id, plan.parallelism, job_file)
+        if found is None:
+            raise
+        return found
 
 
 def _changes(

@@ -9,12 +9,14 @@ from rich.text import Text
 
 from models.applied import Applied, Effect
 from models.errors import InvalidInput, SluiceError
+from models.job import Job
 from models.plan import Plan
 from pipelines.apply.application import apply, without_password
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
 from pipelines.apply.restart import RestartProgram
 from pipelines.apply.steps import rows, steps
+from pipelines.catalogue import load_job
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.plan_reference import Reference, find_plan
 from pipelines.export import read_vertices, subtasks
@@ -51,7 +53,14 @@ def apply_plan(
     restart = None if program is None else read_as(program, RestartProgram)
     with FlinkRest(_checked_url(flink)) as rest:
         with flinks_answers(rest.url):
-            preparation = prepare(rest, plan, job_id=_checked_id(job_id), vertices=mapping, program=restart)
+            preparation = prepare(
+                rest,
+                plan,
+                job_id=_checked_id(job_id),
+                vertices=mapping,
+                job_file=_job_file(plan.job),
+                program=restart,
+            )
         if dry_run:
             _print_steps(flink, preparation, timeout, observe, json)
             return
@@ -64,6 +73,14 @@ def apply_plan(
     progress_console.print(f"recorded in {uri}", markup=False, soft_wrap=True)
     if applied.outcome in ("rolled-back", "failed"):
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
+
+
+def _job_file(name: str) -> Job | None:
+    """The job as the catalogue has it, if it does."""
+    try:
+        return load_job(name)
+    except InvalidInput:
+        return None
 
 
 def _say(what: str) -> None:
@@ -95,7 +112,7 @@ def _print_steps(flink: str, preparation: Preparation, timeout: float, observe: 
         table.add_row(*map(Text, row))
     console.print(table)
     for number, step in enumerate(todo, start=1):
-        console.print(Text(f"{number}. {step}"))
+        console.print(Text(f"{number}. {step}"), soft_wrap=True)
     if not todo:
         console.print("Flink runs already what the plan says")
     _print_advice(preparation.advice)
@@ -142,7 +159,7 @@ def _print_effect(effect: Effect) -> None:
 
 def _print_advice(advice: tuple[str, ...]) -> None:
     for one in advice:
-        console.print(Text(f"not done: {one}"))
+        console.print(Text(f"not done: {one}"), soft_wrap=True)
 
 
 def _rate(value: float | None) -> str:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -82,6 +83,7 @@ class FakeFlink:
         self.settings = {"jobmanager.scheduler": "adaptive"}
         self.jobs = [{"jid": JOB_ID, "name": "wordcount", "state": "RUNNING"}]
         self.state = "RUNNING"
+        self.plan: dict[str, object] = {}
         self.slots, self.process_memory = 8, 900 * 2**20
         self.obeys = True
         self.after_put: Callable[[], None] = lambda: None
@@ -99,10 +101,11 @@ class FakeFlink:
                 time.sleep(fake.pause_s)
                 status, content = fake.answer(self.command, self.path.partition("?")[0], body)
                 text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
+                with suppress(BrokenPipeError):  # who asked may not have waited
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(text)))
+                    self.end_headers()
+                    self.wfile.write(text)
 
             do_GET = do_PUT = do_PATCH = do_POST = _answer
 
@@ -129,6 +132,7 @@ class FakeFlink:
             "/jobmanager/environment": {"jvm": {"options": ["-Xmx1g"]}},
             "/jars": {"files": [{"id": "known.jar"}]},
             "": self._job(),
+            "/plan": {"plan": self.plan},
             "/resource-requirements": bounds,
             "/exceptions": history,
         }

@@ -11,12 +11,15 @@ import yaml
 from models.applied import Applied
 from models.plan import PlanContent
 from pipelines.apply.record import recorded
+from pipelines.catalogue import load_job
 from pipelines.cli import run
 from pipelines.plan_store import PlanStore
 from pipelines.workspace import Workspace
 from testbeds.flink.rest import FlinkRest
+from testbeds.flink.running import sql_vertices
 
 Call = Callable[..., tuple[int, str, str]]
+JOB_ID = "1" * 32
 SOURCE, CHAIN = "a" * 32, "b" * 32
 
 
@@ -137,6 +140,7 @@ def test_what_cannot_be_applied_is_refused_before_anything_is_changed(
     [
         (("--flink", "localhost:8081"), "such as http://host:8081"),
         (("--job-id", "../x"), "32 hexadecimal digits"),
+        (("--job-id", "f" * 32), f"'wordcount' ({JOB_ID})"),
         (("--program", "/no/such"), "does not exist"),
     ],
 )
@@ -161,6 +165,32 @@ def test_vertices_can_be_named(sluice: Call, flink: Any, tmp_path: Path) -> None
     file.write_text(yaml.safe_dump({"source": SOURCE, "flatmap": "c" * 32, "count": "c" * 32}))
     code, _, err = sluice("--vertices", str(file))
     assert code == 2 and f"'flatmap' is mapped to vertex {'c' * 32}, but the job runs 'Custom Source'" in err
+
+
+def test_operators_of_a_sql_job_are_found_by_its_dataflow(flink: Any, root: Path) -> None:
+    """The plan of nexmark-q1 as Flink 1.20.5 gives it, without the fields' types."""
+    scan = "[1]:TableSourceScan(table=[[default_catalog, default_database, events]], fields=[bid, dateTime])<br/>"
+    calc = "[2]:Calc(select=[bid.auction AS auction], where=[(event_type = 2)])<br/>"
+    steps = [(SOURCE, scan, []), (CHAIN, calc, [SOURCE]), ("c" * 32, "converted_bids[3]: Writer<br/>", [CHAIN])]
+    nodes = [
+        {
+            "id": id_,
+            "description": text,
+            "parallelism": 1,
+            "inputs": [{"id": up, "ship_strategy": "REBALANCE"} for up in inputs],
+        }
+        for id_, text, inputs in steps
+    ]
+    flink.plan = {"nodes": nodes}
+    q1 = load_job(root / "jobs" / "nexmark-q1.yaml")
+    with FlinkRest(flink.url) as rest:
+        found = sql_vertices(rest, JOB_ID, ["source", "calc", "sink"], q1)
+        assert found == {"source": SOURCE, "calc": CHAIN, "sink": "c" * 32}
+        named_by_flink = sql_vertices(rest, JOB_ID, ["events", "calc", "converted_bids"], None)
+        assert list((named_by_flink or {}).values()) == [SOURCE, CHAIN, "c" * 32]
+        assert sql_vertices(rest, JOB_ID, ["source", "map", "sink"], q1) is None
+        flink.plan = {"nodes": [{**nodes[0], "description": f"{scan}+- {calc}"}]}
+        assert sql_vertices(rest, JOB_ID, ["source", "calc", "sink"], q1) is None
 
 
 def test_memory_is_advised(

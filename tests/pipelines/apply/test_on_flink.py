@@ -49,7 +49,7 @@ class WordCount:
         return PlanStore(self.workspace).publish(content, "2026-01-01T00:00:00+00:00")
 
     def prepared(self, content: PlanContent) -> Preparation:
-        return prepare(self.rest, self.publish(content), job_id=self.id, vertices=None, program=None)
+        return prepare(self.rest, self.publish(content), job_id=self.id, vertices=None, job_file=None, program=None)
 
     def where(self) -> dict[str, dict[str, int]]:
         """TaskManager -> operator -> tasks."""
