@@ -21,6 +21,10 @@ from models.placement.search import Verdict, search_first
 
 SHARES: Final = (0.0, 0.01, 0.1, 0.4)
 """Targets for the plan that the LP leads to, as shares of the way from the bound to the best plan so far."""
+MORE_TARGETS: Final = 6
+"""Half way between the largest target missed and the plan that a later one led to,"""
+NEAR: Final = 1e-5
+"""until they are this share of t apart."""
 CLOSE: Final = 0.01
 """Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
@@ -126,14 +130,30 @@ class Minimiser:
         return self._lowered(ray, best, lp, mixture) if isinstance(mixture, Mixture) else best
 
     def _lowered(self, ray: Ray, best: Minimum, lp: ConfigurationLp, mixture: Mixture) -> Minimum:
-        """Lower t to the best plan that a solution of the LP leads to."""
+        """Lower t to the best plan that a solution of the LP leads to, and on towards the largest target missed."""
         reached = float(lp.patterns.reach[mixture.rows].max())
-        for share in SHARES:
-            for plan in self._plans_at(ray, lp, mixture, reached + share * (best.t - reached)):
-                t = self._reach(ray, plan)
-                if t < best.t:
-                    return Minimum(t, plan, best.bound)
+        missed = reached
+        for target in (reached + share * (best.t - reached) for share in SHARES):
+            lower = self._below(ray, best, lp, mixture, target)
+            if lower is not None:
+                best = lower
+                break
+            missed = target
+        for _ in range(MORE_TARGETS):
+            if best.t - missed <= NEAR * best.t or self.budget.spent:
+                break
+            target = (missed + best.t) / 2
+            lower = self._below(ray, best, lp, mixture, target)
+            best, missed = (best, target) if lower is None else (lower, missed)
         return best
+
+    def _below(self, ray: Ray, best: Minimum, lp: ConfigurationLp, mixture: Mixture, target: float) -> Minimum | None:
+        """A plan better than the best so far that a search up to the target finds."""
+        for plan in self._plans_at(ray, lp, mixture, target):
+            t = self._reach(ray, plan)
+            if t < best.t:
+                return Minimum(t, plan, best.bound)
+        return None
 
     def _plans_at(self, ray: Ray, lp: ConfigurationLp, mixture: Mixture, t: float) -> Iterator[Ints]:
         """Plans up to t: solutions of the LP rounded and repaired, then one of whole patterns."""
