@@ -95,7 +95,7 @@ def known_values() -> Table:
 def known_front() -> Table:
     """The Pareto front of 4 x 4, where all plans are known, and the times of larger ones."""
     table = Table("workers x slots", "points", "status", "seconds", "cpu, io, net", title="Exact fronts")
-    for workers, slots in ((4, 4), (8, 8), (16, 8)):
+    for workers, slots in ((4, 4), (8, 8), (8, 16), (16, 8)):
         front = pareto_front(*q2_scaled(workers, slots, workers * slots), clock=time.perf_counter)
         shown = [f"({p.cost.cpu:.6f}, {p.cost.io:.6f}, {p.cost.net:.6f})" for p in front.points]
         points = "\n".join(shown) if len(shown) <= len(KNOWN_FRONT) else ""
@@ -187,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="8 to 16 workers, with 4 to 64 slots each")
     every = parser.parse_args().all
-    console = Console()
+    console = Console(width=150)
     started = time.perf_counter()
     tune(*q2_scaled(4, 4, 16))
     console.print(

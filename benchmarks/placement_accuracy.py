@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from placement_pool import Pool
 from placement_runs import (
     HEADROOM,
-    PUBLISHED,
+    PAPERS_RULE,
     SUSTAINED,
     Rule,
     measured,
@@ -36,7 +36,7 @@ from testbeds.simulator import Simulator
 STEPS = (1440.0, 2880.0, 1440.0, 720.0)
 PAPER = {
     "caps": ("✓ ✓",) * 4,
-    PUBLISHED: ("",) * 4,
+    PAPERS_RULE: ("",) * 4,
     "default": ("✗ ✓", "✗ ✗", "✗ ✗", "✓ ✓"),
     "evenly": ("✓ ✓", "✓ ✗", "✗ ✗", "✗ ✗"),
 }

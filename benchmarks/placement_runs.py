@@ -27,8 +27,8 @@ from pipelines.estimate import operator_rates, source_rates_per_task
 from testbeds.protocol import Configuration, Window
 from testbeds.simulator import Simulator
 
-Rule = Policy | Literal["caps, as published"]
-PUBLISHED: Final = "caps, as published"
+Rule = Policy | Literal["caps, paper's rule"]
+PAPERS_RULE: Final = "caps, paper's rule"
 """CAPS whose tuning relaxes all dimensions by one factor (section 5.2), those too that cannot become a bottleneck."""
 WARMUP_S, OBSERVE_S = 360.0, 600.0
 SUSTAINED = 0.99
@@ -135,7 +135,7 @@ def place_by(
 ) -> Placement:
     """A placement; Flink's policies take jobs one by one in the order submitted."""
     dataflow = physical(job, parallelism, rate)
-    if policy == PUBLISHED:
+    if policy == PAPERS_RULE:
         return tune(dataflow, cluster, idle_share=0.0, seed=seed).placement
     if submitted and policy != "caps":
         problem = Problem.of(dataflow, cluster)

@@ -6,7 +6,7 @@ alone (Figure 7): each query on 4 workers of 8 slots. together (Figure 8): all o
 several sources, so that they share workers as on a cluster; Flink's policies take the queries one by one in random order.
 odrp (Table 3): as `placement_odrp.py`. ds2 (Table 4): as `placement_accuracy.py`. All runs are on the simulator.
 
-"caps, as published" relaxes all three dimensions by one factor; "caps" only those that can be short: where the worst
+"caps, paper's rule" relaxes all three dimensions by one factor; "caps" only those that can be short: where the worst
 placement loads no worker to half of its capacity, a dimension is left out. The target is the highest rate that the latter
 sustains, alone; together each query has its share of the 18 workers, and its target is as much of that.
 
@@ -26,7 +26,7 @@ from placement_accuracy import accuracy
 from placement_odrp import against_odrp
 from placement_pool import Pool
 from placement_runs import (
-    PUBLISHED,
+    PAPERS_RULE,
     SUSTAINED,
     Deployment,
     Rule,
@@ -54,7 +54,7 @@ QUERIES = {
     "Q5-aggregate": "nexmark-q6",
     "Q6-session": "nexmark-q11",
 }
-POLICIES: tuple[Rule, ...] = ("caps", PUBLISHED, "default", "evenly")
+POLICIES: tuple[Rule, ...] = ("caps", PAPERS_RULE, "default", "evenly")
 PAPER_FIGURE_7 = {
     ("Q1-sliding", "default"): "1.18 on average",
     ("Q5-aggregate", "default"): "up to 6",
@@ -184,9 +184,9 @@ def together(targets: Sequence[Target], cores: float, seeds: int, pool: Pool) ->
     cluster, factor = on_cores(load_cluster("capsys-18x8"), cores), 18 / 4 / len(targets)
     t = tenants(targets, factor)
     # CAPS searches once: no order of submission matters.
-    once = pool.map(place_together, [(t, cluster, p, 0) for p in ("caps", PUBLISHED)], "placing all by CAPS")
+    once = pool.map(place_together, [(t, cluster, p, 0) for p in ("caps", PAPERS_RULE)], "placing all by CAPS")
     flink = {p: [place_together(t, cluster, p, seed) for seed in range(seeds)] for p in ("default", "evenly")}
-    placements = {"caps": [once[0]] * seeds, PUBLISHED: [once[1]] * seeds, **flink}
+    placements = {"caps": [once[0]] * seeds, PAPERS_RULE: [once[1]] * seeds, **flink}
     calls = [(t, cluster, placements[p][seed], seed) for p in POLICIES for seed in range(seeds)]
     done = iter(pool.map(run_together, calls, f"together, {cores:g} cores"))
     runs = {p: [next(done) for _ in range(seeds)] for p in POLICIES}
