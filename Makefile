@@ -22,9 +22,9 @@ export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
 export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 
-.PHONY: help setup plan replan airflow flink env test lint format clean
+.PHONY: help setup plan replan plan-flink airflow flink env test lint format clean
 help: ## List the targets.
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: ## Set up uv, the locked environment, Java (the other targets do it by themselves).
 	@.ci/setup
@@ -34,6 +34,10 @@ plan: setup ## Plan JOB (nexmark-q5) for RATE (2500000 records/s): measure, mode
 
 replan: setup ## A new plan of JOB for another RATE, from what is known already.
 	@python dags/replan.py job='$(JOB)' rate='$(RATE)'
+
+plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (15 minutes each).
+	@sluice plan nexmark-q1 --testbed flink --cluster flink-local --rate 200000 --max-slots 5 --max-measurements 3
+	@sluice plan nexmark-q5 --testbed flink --cluster flink-local --rate 8000 --max-slots 13 --max-measurements 3
 
 airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
 	@airflow standalone

@@ -94,7 +94,8 @@ class FlinkRun:
         if not self._closed:
             self._closed = True
             try:
-                with suppress(SluiceError):  # a cluster that does not answer runs no job any more
+                with suppress(SluiceError):  # a broken cluster is started anew before it runs another job
+                    self._submission.local.check()
                     self._rest.cancel(self._deployed.id)
             finally:
                 self._control.close()

@@ -23,8 +23,8 @@ INJECTOR_MB: Final = 960.0
 SLOT_STEP: Final = 4
 """Slots of an injector come in steps, since another number of them means to start the cluster anew."""
 READER_MB: Final = 900.0
-WARM_UP_S: Final = 10.0
-WARM_UP_RATE: Final = 20_000.0
+WARM_UP_S: Final = 12.0
+WARM_UP_RATE: Final = 40_000.0
 """Records/s: enough for the JVMs to compile what runs, too few to fill the state."""
 
 

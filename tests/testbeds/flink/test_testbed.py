@@ -66,20 +66,20 @@ def test_a_job_takes_what_its_operators_costs_and_their_worker_allow(testbed: Fl
         with pytest.raises(Infeasible, match="one job at a time"):
             testbed.deploy(job, CONFIGURATION, run="r-2", seed=1)
         run.inject(1e6, 5.0, "warmup")
-        full = run.inject(1e6, 10.0, "observe")
+        full = run.inject(1e6, 5.0, "observe")
         low = SATURATED / 4
         run.inject(low, 5.0, "ramp")
         window = run.inject(low, 5.0, "observe")
-        assert run.elapsed_s == 25.0
+        assert run.elapsed_s == 20.0
     assert full.achieved_rate == pytest.approx(SATURATED, rel=0.1)
-    assert full.pending_records == pytest.approx((1e6 - SATURATED) * 15, rel=0.2)
+    assert full.pending_records == pytest.approx((1e6 - SATURATED) * 10, rel=0.2)
     assert window.achieved_rate == pytest.approx(low, rel=0.02)
     assert window.pending_records <= low
     samples = window.samples
     assert samples.schema.equals(SAMPLE_SCHEMA) and samples.num_rows == 4
     where = dict(zip(samples["operator"].to_pylist(), samples["worker"].to_pylist(), strict=True))
     assert where == {"source": "injector-1", "map": "tm-1", "count": "tm-1", "sink": "tm-2"}
-    assert sorted(pc.unique(samples["time_s"]).to_pylist()) == [25.0]
+    assert sorted(pc.unique(samples["time_s"]).to_pylist()) == [20.0]
     for name, records in {"source": low, "map": low, "count": low / 2, "sink": low / 2}.items():
         of_operator = samples.filter(pc.field("operator") == name)
         assert pc.sum(of_operator["records_in"]).as_py() == pytest.approx(5 * records, rel=0.1)
@@ -89,11 +89,3 @@ def test_a_job_takes_what_its_operators_costs_and_their_worker_allow(testbed: Fl
     assert pc.sum(state["state_written_bytes"]).as_py() > 0
     with pytest.raises(SluiceError, match="closed run"):
         run.inject(low, 5.0, "observe")
-
-
-def test_a_task_manager_that_dies_ends_the_measurement(testbed: FlinkTestbed, job: Job) -> None:
-    """Last in this file: it breaks the cluster."""
-    with testbed.deploy(job, CONFIGURATION, run="r-3", seed=1) as run:
-        testbed.local.kill("tm-2")
-        with pytest.raises(SluiceError, match="process tm-2 ended"):
-            run.inject(1000.0, 5.0, "observe")

@@ -1,0 +1,150 @@
+"""What breaks while a job is measured ends in a clear error or changes nothing: never in a wrong number."""
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from models.cluster import Cluster
+from models.dataflow import Edge
+from models.errors import SluiceError
+from testbeds.conformance import small_job
+from testbeds.flink.rest import FlinkRest
+from testbeds.flink.run import FlinkRun
+from testbeds.flink.testbed import FlinkTestbed
+from testbeds.protocol import Configuration
+
+pytestmark = pytest.mark.slow
+CLUSTER = Cluster.model_validate({"name": "local", "count": 1, "slots": 4, "cores": 1.0, "memory_mb": 1024})
+CONFIGURATION = Configuration(parallelism={"source": 1, "map": 1, "count": 1, "sink": 1}, memory_mb=1024.0)
+RATE = 1000.0
+NOWHERE = """
+CREATE TABLE clicks (who BIGINT) WITH ('connector' = 'sluice', 'control' = '{control}', 'path' = '/nowhere/clicks.jsonl',
+    'format' = 'json');
+CREATE TABLE counts (who BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO counts SELECT who FROM clicks;
+"""
+
+
+class Proxy(ThreadingHTTPServer):
+    """Passes requests on to Flink, late or with an error in place of the answer if it is told so."""
+
+    daemon_threads = True
+
+    def __init__(self, url: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.upstream, self.delay_s, self.failing = url, 0.0, False
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Passing(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        proxy = self.server
+        assert isinstance(proxy, Proxy)
+        time.sleep(proxy.delay_s)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+        status, content = 503, b'{"errors": ["out of order"]}'
+        if not proxy.failing:
+            request = Request(
+                proxy.upstream + self.path, body, {"Content-Type": "application/json"}, method=self.command
+            )
+            try:
+                with urlopen(request, timeout=30) as answer:
+                    status, content = answer.status, answer.read()
+            except HTTPError as error:
+                status, content = error.code, error.read()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_PATCH = do_POST = do_PUT = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep still."""
+
+
+@pytest.fixture(scope="module")
+def testbed() -> Iterator[FlinkTestbed]:
+    with FlinkTestbed(CLUSTER, [1024.0]) as made:
+        yield made
+
+
+@pytest.fixture
+def run(testbed: FlinkTestbed) -> Iterator[FlinkRun]:
+    with testbed.deploy(small_job(), CONFIGURATION, run="r", seed=1) as deployed:
+        yield deployed
+
+
+@pytest.fixture
+def proxy(testbed: FlinkTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Between the testbed and Flink, for runs deployed after it."""
+    testbed.deploy(small_job(), CONFIGURATION, run="r", seed=1).close()
+    made = Proxy(testbed.local.rest.url)
+    monkeypatch.setattr(testbed.local, "_rest", FlinkRest(made.url, timeout_s=20.0))
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def _later(seconds: float, act: object) -> threading.Timer:
+    timer = threading.Timer(seconds, act)  # type: ignore[arg-type]
+    timer.start()
+    return timer
+
+
+def test_rest_that_fails_for_a_moment_changes_no_number(proxy: Proxy, testbed: FlinkTestbed) -> None:
+    with testbed.deploy(small_job(), CONFIGURATION, run="r", seed=1) as run:
+        run.inject(RATE, 5.0, "ramp")
+        timers = [
+            _later(1.0, lambda: setattr(proxy, "failing", True)),
+            _later(2.5, lambda: setattr(proxy, "failing", False)),
+        ]
+        window = run.inject(RATE, 5.0, "observe")
+        for timer in timers:
+            timer.join()
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.02)
+    counted = {row["operator"]: row["records_in"] for row in window.samples.to_pylist()}
+    assert counted["map"] == pytest.approx(5 * RATE, rel=0.15)
+
+
+def test_rest_that_is_too_slow_ends_the_measurement(proxy: Proxy, testbed: FlinkTestbed) -> None:
+    with testbed.deploy(small_job(), CONFIGURATION, run="r", seed=1) as run:
+        run.inject(RATE, 5.0, "ramp")
+        _later(1.0, lambda: setattr(proxy, "delay_s", 2.0))
+        with pytest.raises(SluiceError, match="measure again, on a machine that is less busy"):
+            run.inject(RATE, 5.0, "observe")
+        proxy.delay_s = 0.0
+
+
+def test_a_job_that_fails_at_its_start_is_told_in_flinks_words(
+    testbed: FlinkTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, *_, sink = small_job().operators
+    operators = (source.model_copy(update={"name": "clicks"}), sink.model_copy(update={"name": "counts"}))
+    edge = Edge.model_validate({"from": "clicks", "to": "counts", "partitioning": "rebalance"})
+    job = small_job().model_copy(update={"operators": operators, "edges": (edge,)})
+    monkeypatch.setattr(testbed, "_script", NOWHERE)
+    with pytest.raises(SluiceError, match=r"/nowhere/clicks\.jsonl"):
+        testbed.deploy(job, Configuration({"clicks": 1, "counts": 1}, 1024.0), run="r", seed=1)
+
+
+@pytest.mark.parametrize("victim", ["tm-1", "jobmanager"])
+def test_a_process_that_dies_ends_the_measurement_and_not_the_testbed(
+    testbed: FlinkTestbed, run: FlinkRun, victim: str
+) -> None:
+    timer = _later(2.0, lambda: testbed.local.kill(victim))
+    with pytest.raises(SluiceError, match=f"process {victim} ended with code -9|does not answer"):
+        run.inject(RATE, 5.0, "observe")
+    timer.join()
+    run.close()
+    with pytest.raises(SluiceError, match="closed run"):
+        run.inject(RATE, 5.0, "observe")
