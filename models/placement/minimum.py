@@ -21,10 +21,8 @@ from models.placement.search import Verdict, search_first
 
 SHARES: Final = (0.0, 0.01, 0.1, 0.4)
 """Targets for the plan that the LP leads to, as shares of the way from the bound to the best plan so far."""
-MORE_TARGETS: Final = 6
-"""Half way between the largest target missed and the plan that a later one led to,"""
 NEAR: Final = 1e-5
-"""until they are this share of t apart."""
+"""A plan is led on half way to the largest target missed, until they are this share of t apart or another is missed."""
 CLOSE: Final = 0.01
 """Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
@@ -139,12 +137,11 @@ class Minimiser:
                 best = lower
                 break
             missed = target
-        for _ in range(MORE_TARGETS):
-            if best.t - missed <= NEAR * best.t or self.budget.spent:
+        while best.t - missed > NEAR * best.t and not self.budget.spent:
+            lower = self._below(ray, best, lp, mixture, (missed + best.t) / 2)
+            if lower is None:
                 break
-            target = (missed + best.t) / 2
-            lower = self._below(ray, best, lp, mixture, target)
-            best, missed = (best, target) if lower is None else (lower, missed)
+            best = lower
         return best
 
     def _below(self, ray: Ray, best: Minimum, lp: ConfigurationLp, mixture: Mixture, target: float) -> Minimum | None:
