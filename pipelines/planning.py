@@ -1,5 +1,6 @@
 """Stage `plan`: everything decided so far becomes the content of a plan."""
 
+from models.cluster import Cluster
 from models.plan import Lineage, OperatorPlan, PlanContent
 from pipelines.digests import digest
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -41,8 +42,25 @@ def plan_content(run: PipelineRun, tuned: TunedScaling, trigger: str) -> PlanCon
         placement_policy=PLACEMENT_POLICY,
         placement_status=tuning.status,
         predicted_mst=scaling.predicted_mst,
-        reasons=(*scaling.reasons, tuned.origin, *_placement_reason(tuned)),
+        reasons=(
+            *scaling.reasons,
+            *memory_reason(run.output(EXPLORATION_FILE, ExplorationRecord).slots_per_worker, run.cluster),
+            tuned.origin,
+            *_placement_reason(tuned),
+        ),
         lineage=_lineage(run, tuned, trigger),
+    )
+
+
+def memory_reason(measured_slots: int, cluster: Cluster) -> tuple[str, ...]:
+    """What the plan's memory means where the cluster's workers have other numbers of slots than those measured."""
+    slots = {w.slots for w in cluster.workers}
+    if slots == {measured_slots}:
+        return ()
+    most = max(slots)
+    return (
+        f"memory is that of a TaskManager of {measured_slots} slots, as measured; one of {most} slots needs "
+        f"{most / measured_slots:.3g} times as much for the same share of each",
     )
 
 

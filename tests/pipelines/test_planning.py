@@ -6,7 +6,9 @@ import pytest
 
 from models.errors import Infeasible, InvalidInput
 from models.plan import Plan
+from pipelines.catalogue import load_cluster
 from pipelines.plan_store import PlanStore
+from pipelines.planning import memory_reason
 from pipelines.publish import report_key
 from pipelines.replan import replan
 from pipelines.run import PipelineRun, PlanRequest
@@ -54,6 +56,12 @@ def test_the_same_request_again_makes_no_second_version(
 def test_the_report_lies_beside_the_plan(planned_workspace: Workspace) -> None:
     report = planned_workspace.read_bytes(report_key("nexmark-q5", 1)).decode()
     assert "nexmark-q5, plan 1" in report
+
+
+def test_memory_is_told_to_be_of_the_slots_that_were_measured() -> None:
+    assert memory_reason(16, load_cluster("production")) == ()
+    (reason,) = memory_reason(4, load_cluster("production"))
+    assert "TaskManager of 4 slots, as measured; one of 16 slots needs 4 times as much" in reason
 
 
 def test_a_rate_the_cluster_cannot_hold_is_infeasible(planned_workspace: Workspace) -> None:
