@@ -1,10 +1,16 @@
 """What became of a plan when it was applied: what was changed on Flink, how it ended, and what effect was observed."""
 
-from typing import Literal
+from collections.abc import Collection
+from typing import Final, Literal
 
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+
+LEAST_RATE: Final = 0.9
+"""Of the rate before, that a job must reach for it not to be worse off."""
+MOST_BACKPRESSURE: Final = 0.1
+"""Of the sources, up to which a lower rate means that less was offered."""
 
 Method = Literal["none", "rescale", "restart"]
 Outcome = Literal["applied", "unchanged", "rolled-back", "failed"]
@@ -36,8 +42,32 @@ class Effect(Format):
 
     window_s: Positive = Field(description="How long it was observed.")
     rate: NonNegative | None = Field(description="Records/s at the sources together; null where Flink reports none.")
+    rate_before: NonNegative | None = Field(None, description="The same before the plan was applied, if that was seen.")
     target_rate: Positive = Field(description="What the plan is for, records/s at the sources together.")
     vertices: tuple[VertexEffect, ...] = Field(description="In topological order.")
+
+
+def harm(before: Effect, after: Effect, sources: Collection[str]) -> str | None:
+    """Why a job is worse off than before; None if it is not, or if that cannot be told.
+
+    It is if its sources emit less although they would emit more: they are backpressured.
+    """
+    was, is_ = (_backpressure(effect, sources) for effect in (before, after))
+    if before.rate is None or after.rate is None or was is None or is_ is None:
+        return None
+    if after.rate >= LEAST_RATE * before.rate or is_ <= MOST_BACKPRESSURE:
+        return None
+    return (
+        f"the plan made it worse: {after.rate:,.0f} records/s after {before.rate:,.0f} before, with the sources "
+        f"backpressured {is_:.0%} of the time after {was:.0%}"
+    )
+
+
+def _backpressure(effect: Effect, sources: Collection[str]) -> float | None:
+    """That of the source which suffers most."""
+    shares = [v.backpressure for v in effect.vertices if not set(v.operators).isdisjoint(sources)]
+    known = [share for share in shares if share is not None]
+    return max(known) if known and len(known) == len(shares) else None
 
 
 class Applied(Format):

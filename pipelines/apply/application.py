@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from models.applied import Applied, Effect, Outcome
+from models.applied import Applied, Effect, Outcome, harm
 from models.deployment import placed_as_planned
 from models.errors import SluiceError
 from pipelines.apply.change import Change, change_for
@@ -18,6 +18,10 @@ from pipelines.digests import digest
 from testbeds.flink.rest import FlinkRest
 from testbeds.flink.running import NotRunning, flinks_answers, has_ended, running_job
 
+_BEFORE_S: Final = 15.0
+"""How long the job is watched before the change, at most."""
+_SETTLE_S: Final = 15.0
+"""At most, until it is watched after the change: its tasks have to warm up and catch up first."""
 _LOOK_EVERY_S: Final = 0.3
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +47,8 @@ def apply(
 
     Args:
         timeout_s: for the plan to run, and again for what ran before if it does not.
-        observe_s: how long the job is watched afterwards; 0: not at all.
+        observe_s: how long the job is watched afterwards, and up to 15 s before; 0: not at all. Without, it cannot be
+            told whether the plan made it worse.
         say: is told what is being done.
 
     Returns:
@@ -94,21 +99,33 @@ class _Application:
 
     def end(self) -> _End:
         if self._preparation.method == "none":
-            return self._ended("unchanged", "Flink runs already what the plan says", self._observed())
+            return self._ended("unchanged", "Flink runs already what the plan says", self._observed(self._observe_s))
         with flinks_answers(self._rest.url):
             change = change_for(self._rest, self._preparation)
+        before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
+        self._begin = time.monotonic()
         try:
             self._make(change)
             took_s = time.monotonic() - self._begin
-            effect = self._observed()
-            if (missing := self._missing(self._preparation.wanted)) is not None:
-                raise SluiceError(f"the plan ran, but did not last: {missing}")
+            time.sleep(min(_SETTLE_S, self._observe_s / 4))
+            effect = self._observed(self._observe_s)
+            if before is not None and effect is not None:
+                effect = effect.model_copy(update={"rate_before": before.rate})
+            self._check(before, effect)
         except (SluiceError, OSError) as error:
-            return self._roll_back(change, str(error))
+            return self._roll_back(change, str(error), effect)
         except KeyboardInterrupt:
             change.undo()
             raise
         return _End("applied", f"Flink runs what the plan says, {took_s:.1f} s later", self._job_id, took_s, effect)
+
+    def _check(self, before: Effect | None, effect: Effect | None) -> None:
+        """Raise if the plan did not last, or the job is worse off."""
+        if (missing := self._missing(self._preparation.wanted)) is not None:
+            raise SluiceError(f"the plan ran, but did not last: {missing}")
+        worse = None if not (before and effect) else harm(before, effect, self._preparation.plan.source_rates)
+        if worse is not None:
+            raise SluiceError(worse)
 
     def _ended(self, outcome: Outcome, reason: str, effect: Effect | None = None) -> _End:
         return _End(outcome, reason, self._job_id, time.monotonic() - self._begin, effect)
@@ -119,7 +136,7 @@ class _Application:
             self._job_id = change.make(self._wait)
         self._wait(self._job_id, self._preparation.wanted)
 
-    def _roll_back(self, change: Change, why: str) -> _End:
+    def _roll_back(self, change: Change, why: str, effect: Effect | None) -> _End:
         self._say(f"going back to what ran before, since {why}")
         before = self._preparation.job.parallelism
         try:
@@ -128,20 +145,22 @@ class _Application:
             self._wait(self._job_id, before, placed=False)
         except (SluiceError, OSError) as error:
             return self._ended(
-                "failed", f"{why}; going back failed, too: {error}; start the job from its last checkpoint or savepoint"
+                "failed",
+                f"{why}; going back failed, too: {error}; start the job from its last checkpoint or savepoint",
+                effect,
             )
-        return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before")
+        return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before", effect)
 
-    def _observed(self) -> Effect | None:
-        """What the plan does; that it cannot be told is no reason to go back."""
-        if self._observe_s <= 0:
+    def _observed(self, seconds: float) -> Effect | None:
+        """What the job does; that it cannot be told is no reason to go back."""
+        if seconds <= 0:
             return None
-        self._say(f"observing for {self._observe_s:g} s")
+        self._say(f"observing for {seconds:g} s")
         try:
             with flinks_answers(self._rest.url):
-                return observe(self._rest, self._preparation, self._job_id, self._observe_s)
+                return observe(self._rest, self._preparation, self._job_id, seconds)
         except SluiceError as error:
-            _logger.warning("the effect of the plan was not observed: %s", error)
+            _logger.warning("what the job does was not observed: %s", error)
             return None
 
     def _wait(self, job_id: str, wanted: Mapping[str, int], placed: bool | None = None) -> None:

@@ -6,7 +6,7 @@ and do not depend on how late Flink tells about it.
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from models.applied import Effect, VertexEffect
@@ -24,6 +24,8 @@ _IN: Final = "numRecordsIn"
 _SOURCE_OUT: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 """What a source emits also where others are chained to it."""
 _FIRST_NEWS_S: Final = 30.0
+_COMPLETE_S: Final = 10.0
+"""How long all counters are waited for; old sources never tell their busy time."""
 _READ_EVERY_S: Final = 1.0
 """Flink fetches metrics for who asks, so it is asked all the time."""
 
@@ -48,16 +50,56 @@ def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: flo
             v.id: rest.vertex_metrics(job.id, v.id, names[v.id], v.parallelism) for v in job.vertices if v.id in names
         }
 
+    first, last = _watched(read, names, seconds)
+    return effect_of(plan, seconds, [(operators[v.id], first[v.id], last[v.id]) for v in job.vertices if v.id in names])
+
+
+def _watched(
+    read: Callable[[], Reading], names: Mapping[str, Sequence[str]], seconds: float
+) -> tuple[Reading, Reading]:
+    """Readings from the begin and the end of a window in which no counter went back.
+
+    For a moment after a change Flink still tells the counters of the tasks before; the window then begins anew.
+
+    Raises:
+        SluiceError: counters go back again and again.
+    """
+    first = last = _first_reading(read, names)
+    begin = time.monotonic()
+    latest_begin = begin + _FIRST_NEWS_S
+    while time.monotonic() < begin + seconds:
+        time.sleep(_READ_EVERY_S)
+        before, last = last, read()
+        if _went_back(before, last):
+            first = last = _first_reading(read, names)
+            begin = time.monotonic()
+            if begin > latest_begin:
+                raise SluiceError("tasks of the job were restarted again and again while it was observed")
+    return first, last
+
+
+def _went_back(before: Reading, after: Reading) -> bool:
+    """Busy time may go back by itself: it is what Flink has left when it brings the other times up to date."""
+    pairs = ((old, new) for id_ in before for old, new in zip(before[id_], after[id_], strict=True))
+    return any(new[name] < old[name] for old, new in pairs for name in old.keys() & new.keys() - {_BUSY})
+
+
+def _first_reading(read: Callable[[], Reading], names: Mapping[str, Sequence[str]]) -> Reading:
+    """A reading in which nothing is missing, or what there is where Flink goes on leaving something out.
+
+    Raises:
+        SluiceError: no time is counted.
+    """
+    patient_until = time.monotonic() + _COMPLETE_S
+
     def complete() -> Reading | None:
         reading = read()
-        return reading if all(_TIMES[1] in task for tasks in reading.values() for task in tasks) else None
+        needed = names if time.monotonic() < patient_until else dict.fromkeys(names, _TIMES[1:])
+        return (
+            reading if all(n in task for id_, tasks in reading.items() for task in tasks for n in needed[id_]) else None
+        )
 
-    first = last = wait_for(complete, _FIRST_NEWS_S, f"the counters of job {job_id}", pause_s=_READ_EVERY_S)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        time.sleep(_READ_EVERY_S)
-        last = read()
-    return effect_of(plan, seconds, [(operators[v.id], first[v.id], last[v.id]) for v in job.vertices if v.id in names])
+    return wait_for(complete, _FIRST_NEWS_S, "the counters of the job", pause_s=_READ_EVERY_S)
 
 
 def _operators(preparation: Preparation, vertex: RunningVertex) -> tuple[str, ...]:
