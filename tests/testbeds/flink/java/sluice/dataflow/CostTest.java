@@ -19,16 +19,28 @@ public final class CostTest {
     }
 
     private static void aPacedTaskHandlesOneOverItsCost() throws InterruptedException {
-        double rate = rates(1, Cost.Payment.PACED, 0.0005).get(0);
-        assert rate <= 2030 && rate >= 1900 : rate;
+        reaches(1, Cost.Payment.PACED, 1900, 2030);
     }
 
     private static void tasksThatShareABudgetGetHalfEachOfWhatItHas() throws InterruptedException {
         System.setProperty(Budget.CORES, "0.5");
-        List<Double> rates = rates(2, Cost.Payment.SHARED, 0.0005);
-        for (double rate : rates) {
-            assert rate <= 530 && rate >= 450 : rates + ": 0.5 cores make 1000 records/s together";
+        reaches(2, Cost.Payment.SHARED, 450, 530);
+    }
+
+    /** None is ever faster than it may be; on a machine that is busy with other things, some tries are slower. */
+    private static void reaches(int tasks, Cost.Payment payment, double least, double most)
+            throws InterruptedException {
+        List<Double> rates = List.of();
+        for (int attempt = 0; attempt < 5; attempt++) {
+            rates = rates(tasks, payment, 0.0005);
+            for (double rate : rates) {
+                assert rate <= most : rates;
+            }
+            if (rates.stream().allMatch(rate -> rate >= least)) {
+                return;
+            }
         }
+        throw new AssertionError(rates + ": each must reach " + least);
     }
 
     /** Records/s of each of some tasks that never wait for input. */
