@@ -1,7 +1,6 @@
 """The configuration LP: patterns, proofs, and the same answers as the search tree and every plan written down."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -213,9 +212,9 @@ def test_ten_thousand_tasks_are_proved(q2_scaled):
 
 
 def test_the_time_limit_also_holds_for_the_certificate(q2_scaled):
-    dataflow, cluster = q2_scaled(16, 64)
-    tune(dataflow, cluster, clock=time.process_time)  # to the end: compiles all that is not compiled yet
-    tuning = tune(dataflow, cluster, clock=time.process_time, time_limit_s=0.3)
+    """On a clock that goes on by 10 ms whenever it is asked: how long the work takes here does not matter."""
+    ticks = itertools.count()
+    tuning = tune(*q2_scaled(16, 64), clock=lambda: next(ticks) / 100, time_limit_s=0.3)
     assert tuning.status == "feasible"
     assert tuning.seconds is not None
     assert tuning.seconds < 1.0
