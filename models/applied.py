@@ -90,3 +90,7 @@ class Applied(Format):
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
     advice: tuple[str, ...] = Field((), description="What the plan asks for and was not done.")
     effect: Effect | None = Field(None, description="Null where nothing was observed.")
+    approved_by: str | None = Field(
+        None,
+        description="Who approved the steps; null where the job's file allows it alone, or a person gave the command.",
+    )

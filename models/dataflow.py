@@ -7,13 +7,18 @@ loads its worker with U_cpu(t), U_io(t) and U_net(t).
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Final, Literal
 
 import networkx as nx
 from pydantic import Field, model_validator
 
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+
+MOST_TASKS: Final = 1_000_000
+MOST_LOAD: Final = 1e30
+"""Sums of loads stay far from what a float can hold."""
+Load = Annotated[NonNegative, Field(le=MOST_LOAD)]
 
 
 class Partitioning(StrEnum):
@@ -40,11 +45,11 @@ class OperatorLoad(Format):
     """An operator of a physical dataflow: how many tasks, and what each of them asks of its worker."""
 
     name: Name = Field(description="Unique within the dataflow.")
-    parallelism: PositiveInt = Field(description="Number of tasks.")
-    cpu: NonNegative = Field(description="U_cpu: CPU load of one task (cores, or any consistent unit).")
-    io: NonNegative = Field(description="U_io: state access rate of one task (bytes/s, or any consistent unit).")
-    net: NonNegative = Field(description="U_net: output data rate of one task (bytes/s, or any consistent unit).")
-    memory_mb: NonNegative = Field(0.0, description="Memory that one task must have on its worker, MiB.")
+    parallelism: PositiveInt = Field(le=MOST_TASKS, description="Number of tasks.")
+    cpu: Load = Field(description="U_cpu: CPU load of one task (cores, or any consistent unit).")
+    io: Load = Field(description="U_io: state access rate of one task (bytes/s, or any consistent unit).")
+    net: Load = Field(description="U_net: output data rate of one task (bytes/s, or any consistent unit).")
+    memory_mb: Load = Field(0.0, description="Memory that one task must have on its worker, MiB.")
 
 
 class Dataflow(Format):

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from models.dataflow import Edge, topological_order
 from models.errors import InvalidInput
+from models.operations import Operations
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
 
@@ -141,6 +142,12 @@ class Job(Format):
     )
     operators: tuple[Operator, ...] = Field(min_length=2, description="A source and a sink at least.")
     edges: tuple[Edge, ...] = Field(min_length=1, description="How they are joined.")
+    # Left out where a job is written, and so out of every digest: what is known of a job does not depend on it.
+    operations: Operations | None = Field(
+        None,
+        exclude=True,
+        description="When it is planned or measured again, and who may approve models and apply plans.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Job":

@@ -55,6 +55,9 @@ class Lineage(Format):
     model: str = Field(description="Surrogate, for example 'log'.")
     model_uri: str | None = Field(None, description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     policy: str = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
+    policy_choice: str | None = Field(
+        None, description="Workspace key of the evaluation's choice that said which policy to ask; null where none did."
+    )
     code_version: str = Field(description="Version of Sluice that made the plan.")
     seed: int = Field(description="Of everything random in the run.")
     digests: dict[str, str] = Field(

@@ -14,9 +14,12 @@ Rulings where the paper is silent:
 * The search has converged when max_r - min_r <= sensitivity * max_r. The paper's example (the next target is within 1 %
   of the last) would stop one iteration earlier, with up to 2 % between the two.
 * The MST is the rate achieved at the highest sustained target (the "average actual rate"), not the target itself.
-* With a `bracket` the search begins with the rates around that of the warm-up, not with [0, infinity): the same
-  exactness in fewer iterations, where seconds are real.
+* With a `bracket` the search gallops: from the warm-up's rate it goes up, or down, by that share, then by twice the
+  share, and so on, until it has a rate that is sustained and one that is not. Where the MST is near the warm-up's rate
+  that takes fewer iterations than doubling, and where seconds are real, iterations are dear.
 * The cool-down rate is at most half of the target rate: a fixed rate would not be low for a slow job.
+* The cool-down may be left out (0 s) where nothing is left over from the last target: the sources forget what they owe,
+  and what waits in buffers is worked off within the ramp-up.
 """
 
 import math
@@ -53,7 +56,9 @@ class MstSettings(Format):
 
     warmup_s: Duration = Field(120.0, description="Warm-up, seconds.")
     warmup_rate: Positive = Field(VERY_HIGH_RATE, description="Rate offered during the warm-up, records/s.")
-    cooldown_s: Duration = Field(15.0, description="Cool-down before each target rate, seconds.")
+    cooldown_s: Annotated[float, AfterValidator(_whole_intervals)] = Field(
+        15.0, ge=0, allow_inf_nan=False, description="Cool-down before each target rate, seconds; 0: none."
+    )
     cooldown_rate: Positive = Field(6400.0, description="Rate offered during the cool-down, records/s.")
     ramp_s: Duration = Field(30.0, description="Time at the target rate before it is observed, seconds.")
     observe_s: Duration = Field(30.0, description="Time at the target rate that is observed, seconds.")
@@ -61,7 +66,11 @@ class MstSettings(Format):
     sensitivity: float = Field(0.01, gt=0, lt=1, description="Converged when (max_r - min_r) / max_r is at most this.")
     sustained_ratio: float = Field(0.99, gt=0, le=1, description="A target is sustained from this achieved share on.")
     bracket: float | None = Field(
-        None, gt=0, lt=1, description="Search only within this share around the warm-up's rate; anywhere if absent."
+        None,
+        gt=0,
+        lt=1,
+        description="First step away from the warm-up's rate, as a share of it; steps double until one rate is sustained and "
+        "another is not. Absent: the rate is doubled, or halved.",
     )
 
     @classmethod
@@ -181,15 +190,18 @@ class MstSearch:
         if target == 0:
             self._stop = Stop.NO_FLOW
             return
-        if self.settings.bracket is not None:
-            self._min_r, self._max_r = (1 - self.settings.bracket) * target, (1 + self.settings.bracket) * target
+        step, growth = (1.0, 1.0) if self.settings.bracket is None else (self.settings.bracket, 2.0)
         for _ in range(self.settings.iterations - 1):
             achieved = yield from self._measure(target)
             self._conclude(target, achieved)
             if self._max_r - self._min_r <= self.settings.sensitivity * self._max_r < math.inf:
                 self._stop = Stop.CONVERGED
                 return
-            target = 2 * target if self._max_r == math.inf else (self._min_r + self._max_r) / 2
+            if self._min_r > 0 and self._max_r < math.inf:
+                target = (self._min_r + self._max_r) / 2
+            else:
+                target = target * (1 + step) if self._max_r == math.inf else target / (1 + step)
+                step *= growth
         self._stop = Stop.ITERATIONS
 
     def _warm_up(self) -> Generator[Injection, float, float]:
@@ -202,8 +214,9 @@ class MstSearch:
 
     def _measure(self, target: float) -> Generator[Injection, float, float]:
         settings = self.settings
-        low = min(settings.cooldown_rate, MOST_COOLDOWN_SHARE * target)
-        yield Injection(low, settings.cooldown_s, Phase.COOLDOWN)
+        if settings.cooldown_s > 0:
+            low = min(settings.cooldown_rate, MOST_COOLDOWN_SHARE * target)
+            yield Injection(low, settings.cooldown_s, Phase.COOLDOWN)
         yield Injection(target, settings.ramp_s, Phase.RAMP)
         return (yield Injection(target, settings.observe_s, Phase.OBSERVE))
 

@@ -17,6 +17,8 @@ DEFAULT_HEADROOM: Final = 1.1
 """StreamBed asks the model for 110 % of the requested rate."""
 MOST_TASK_SLOTS: Final = 1_000_000
 """Beyond this an answer is refused: no cluster has so many, and a log model would ask for more than there are atoms."""
+MOST_AMOUNT: Final = 1e15
+"""MiB or records/s; squares of them, and sums of those, are far from what a float can hold."""
 
 
 class SlotsInterval(Format):
@@ -132,8 +134,8 @@ def _between(minimum: int, slots: float) -> int:
 
 def _check(memory_mb: float, rate: float, headroom: float, minimum: int) -> None:
     for name, value in (("rate", rate), ("memory", memory_mb)):
-        if not (math.isfinite(value) and value > 0):
-            raise InvalidInput(f"the {name} must be finite and above 0, but got {value}")
+        if not 0 < value <= MOST_AMOUNT:
+            raise InvalidInput(f"the {name} must be finite and above 0, and at most {MOST_AMOUNT:g}, but got {value}")
     if not (math.isfinite(headroom) and headroom >= 1):
         raise InvalidInput(f"the headroom must be at least 1, but got {headroom}; 1.1 plans for 110 % of the rate")
     if minimum < 1:

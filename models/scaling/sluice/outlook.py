@@ -7,9 +7,9 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
 
     cost = sum_t n(t) dt + price x need x sum_t [wait(t) > late] (1 + wait(t) / patience) r(t) dt / r_mean
 
-n(t) tasks run, `need` is the tasks that the mean rate needs. Lag that is left at the end costs the time that it takes
-to read it. The rate is uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and
-1/4, as quartiles and median.
+n(t) tasks run, `need` is the tasks that the mean rate needs. With a long patience it is the share of late records that
+counts, as in a service level, and not how late they are. Lag that is left at the end costs the time that it takes to read
+it. The rate is uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and 1/4, as quartiles and median.
 
 No decision is the last one. An overload that has lasted for `correction_s` is mended in the model, too: by a rescale to
 `CORRECTED` x the rate, with its own downtime, as far as the cluster goes. So what an unlikely path costs is what mending
@@ -68,18 +68,8 @@ class Situation:
     """Task-seconds of the mean need for a second of late records at the mean rate."""
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Of each option, shape (options,)."""
-
-    total: Array
-    """Task-seconds."""
-    late_s: Array
-    """Expected seconds of traffic at the mean rate that are late."""
-
-
-def costs(options: Options, situation: Situation, forecast: Forecast, settings: SluiceSettings) -> Costs:
-    """Expected costs of each option over the horizon."""
+def costs(options: Options, situation: Situation, forecast: Forecast, settings: SluiceSettings) -> Array:
+    """Expected costs of each option over the horizon, task-seconds, shape (options,)."""
     s = situation
     found = _walk(
         np.column_stack([options.capacity, options.tasks, options.delay_s, options.downtime_s]),
@@ -87,9 +77,8 @@ def costs(options: Options, situation: Situation, forecast: Forecast, settings: 
         np.array([s.capacity, s.tasks, s.lag, s.mean_rate, s.downtime_s, s.most_tasks]),
         np.array([settings.late_s, settings.patience_s, settings.correction_s, STEP_S, LEAST_SPARE, CORRECTED]),
     )
-    held, late, penalty = (found[:, :, i] @ WEIGHTS for i in range(3))
-    price = s.late_price * s.need / s.mean_rate
-    return Costs(held + price * penalty, late / s.mean_rate)
+    held, late = (found[:, :, i] @ WEIGHTS for i in range(2))
+    return np.asarray(held + s.late_price * s.need / s.mean_rate * late)
 
 
 def _paths(forecast: Forecast, settings: SluiceSettings) -> Array:
@@ -101,10 +90,10 @@ def _paths(forecast: Forecast, settings: SluiceSettings) -> Array:
 
 @compiled
 def _walk(options: Array, paths: Array, situation: Array, rules: Array) -> Array:
-    """Task-seconds, late records and their penalty of each option on each path, shape (options, paths, 3)."""
+    """Task-seconds and weighted late records of each option on each path, shape (options, paths, 2)."""
     capacity_now, tasks_now, lag_now, mean_rate, restart_s, most_tasks = situation
     late_s, patience_s, correction_s, step_s, least_spare, corrected = rules
-    found = np.zeros((len(options), len(paths), 3))
+    found = np.zeros((len(options), len(paths), 2))
     for o in range(len(options)):
         capacity_then, tasks_then, delay_s, downtime_s = options[o]
         for p in range(len(paths)):
@@ -126,9 +115,8 @@ def _walk(options: Array, paths: Array, situation: Array, rules: Array) -> Array
                 wait = down_s + lag / capacity
                 found[o, p, 0] += tasks * step_s
                 if wait > late_s:
-                    found[o, p, 1] += rate * step_s
-                    found[o, p, 2] += rate * step_s * (1 + wait / patience_s)
+                    found[o, p, 1] += rate * step_s * (1 + wait / patience_s)
                 overload_s = overload_s + step_s if rate > capacity and down_s == 0.0 else 0.0
             spare = max(capacity - rate, least_spare * capacity)
-            found[o, p, 2] += max(rate, least_spare * mean_rate) * lag / spare
+            found[o, p, 1] += max(rate, least_spare * mean_rate) * lag / spare
     return found

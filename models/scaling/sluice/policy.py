@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scaling.ds2 import ds2
-from models.scaling.policy import Decision, Facts, Recommendation
+from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
 from models.scaling.rates import Rates
-from models.scaling.sluice.capacity import Demand, Learned, lag_of, most_tasks
+from models.scaling.sluice.capacity import Demand, Learned, lag_of, most_tasks, read_rate
 from models.scaling.sluice.forecast import Forecast, RateForecast
 from models.scaling.sluice.memory import Memory
-from models.scaling.sluice.outlook import Costs, Options, Situation, costs
+from models.scaling.sluice.outlook import Options, Situation, costs
 from models.scaling.sluice.settings import SluiceSettings
 from models.scaling.sluice.spending import Spending
 from models.wording import amount
@@ -36,6 +36,8 @@ MOST_OVER_NEED: Final = 3.0
 """Highest capacity that is considered, over the highest rate that is expected."""
 FULL_CLUSTER: Final = np.linspace(0.6, 1.0, 9)
 """Shares of the even capacity of the whole cluster that are candidates, too."""
+NEARLY_MOST: Final = 0.98
+"""Share of what the whole cluster takes, from which a deployment takes as much."""
 DELAYS_S: Final = (0.0, 120.0, 300.0, 600.0)
 """When a rescale may begin: now, or later if waiting is better."""
 
@@ -49,9 +51,10 @@ class _Choice:
     tasks: Array
     capacity: Array
     rows: Array
-    """Row of `tasks` that each option of `expected` deploys."""
+    """Row of `tasks` that each option of `cost` deploys."""
     delay_s: Array
-    expected: Costs
+    cost: Array
+    """Task-seconds over the horizon; infinite where the option could not keep up."""
 
 
 class Sluice:
@@ -68,6 +71,7 @@ class Sluice:
         )
         self._spending = Spending(settings.task_budget, settings.budget_memory_s)
         self._downtime_s = settings.restart_s
+        self._rescaled: Rescaled | None = None
         self._last_s: float | None = None
 
     @property
@@ -84,7 +88,7 @@ class Sluice:
         """
         lag = sum(m.lag_records or 0.0 for name, m in rates.operators.items() if name in rates.source_rates)
         total = sum(rates.source_rates.values())
-        wanted = (total + lag / self._settings.patience_s) / self._settings.attainable_share
+        wanted = (total + lag / self._settings.horizon_s) / self._settings.attainable_share
         factor = wanted / total if total > 0 else 1.0
         raised = rates.model_copy(update={"source_rates": {k: factor * v for k, v in rates.source_rates.items()}})
         found = ds2(raised)
@@ -111,9 +115,9 @@ class Sluice:
         return self._recommend(facts, forecast, choice)
 
     def _take_in(self, facts: Facts) -> None:
-        rescale = facts.last_rescale
-        if rescale is not None:
-            self._downtime_s = max(rescale.downtime_s, 0.0)
+        if facts.last_rescale is not None and facts.last_rescale != self._rescaled:
+            self._rescaled = facts.last_rescale
+            self._downtime_s = max(facts.last_rescale.downtime_s, 0.0) + self._lost_s(facts)
         warm = _running_s(facts) - facts.interval_s >= self._settings.warm_up_s
         self._learned.observe(facts.rates, facts.interval_s, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
@@ -126,6 +130,17 @@ class Sluice:
             demand = self._learned.demand
             even = float(np.sum(np.maximum(1.0, rate * demand.task_seconds)))
             self._spending.observe(float(np.sum(demand.tasks)), even, passed)
+
+    def _lost_s(self, facts: Facts) -> float:
+        """Seconds of work that fresh code lost in the first interval after a restart, as far as records waited in it."""
+        read = read_rate(facts.rates)
+        if not self._learned.known or lag_of(facts.rates) <= read:
+            return 0.0
+        demand = self._learned.demand
+        tasks = np.array([[facts.rates.operators[name].parallelism for name in demand.names]], dtype=np.float64)
+        share = self._learned.share(demand, tasks, frozenset(facts.rates.sources))
+        capacity = float((share * demand.even_capacity(tasks))[0])
+        return facts.interval_s * max(1.0 - read / capacity, 0.0)
 
     def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
         demand, lag = self._learned.demand, lag_of(facts.rates)
@@ -150,12 +165,16 @@ class Sluice:
         rows = np.concatenate([[0], np.tile(others, len(DELAYS_S))])
         delay = np.concatenate([[0.0], np.repeat(DELAYS_S, len(others))])
         down = np.where(rows == 0, 0.0, self._downtime_s)
-        expected = costs(Options(capacity[rows], numbers[rows], delay, down), situation, forecast, self._settings)
-        return _Choice(demand, share, tasks, capacity, rows, delay, expected)
+        found = costs(Options(capacity[rows], numbers[rows], delay, down), situation, forecast, self._settings)
+        # Waiting can be bought off with tasks saved, falling behind for good cannot.
+        enough = min(float(np.mean(forecast.mean)), NEARLY_MOST * float(np.max(capacity)))
+        found[(rows > 0) & (capacity[rows] < enough)] = np.inf
+        return _Choice(demand, share, tasks, capacity, rows, delay, found)
 
     def _candidates(self, facts: Facts, demand: Demand, forecast: Forecast, lag: float) -> Array:
         """Deployments worth comparing, shape (n, operators): other than what runs, and within the cluster."""
-        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9) + lag / self._settings.patience_s
+        caught_up_s = max(self._downtime_s, self._settings.interval_s)
+        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9) + lag / caught_up_s
         rates = np.geomspace(highest / 50, MOST_OVER_NEED * highest, CANDIDATES)
         slots = facts.max_task_slots
         if slots is not None:
@@ -168,8 +187,8 @@ class Sluice:
         return np.asarray(tasks[differs & fits])
 
     def _recommend(self, facts: Facts, forecast: Forecast, choice: _Choice) -> Recommendation:
-        best = int(np.argmin(choice.expected.total))
-        stay, cost = float(choice.expected.total[0]), float(choice.expected.total[best])
+        best = int(np.argmin(choice.cost))
+        stay, cost = float(choice.cost[0]), float(choice.cost[best])
         expected = _expected(forecast, self._settings.horizon_s)
         fits = f"what runs takes {amount(choice.capacity[0])}"
         if best == 0 or cost > stay * (1 - self._settings.least_gain):
@@ -189,7 +208,7 @@ class Sluice:
         return Recommendation(
             decision,
             f"{expected} and {fits}: {after} tasks instead of {before} take {amount(choice.capacity[row])}, and cost {gain}, "
-            f"the {amount(held)} records included that {self._downtime_s:.0f} s of restart hold up.",
+            f"the {amount(held)} records included that {self._downtime_s:.0f} s of restart and warm-up hold up.",
         )
 
     def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:

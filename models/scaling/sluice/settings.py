@@ -31,17 +31,17 @@ class SluiceSettings(Format):
     )
     warm_up_s: NonNegative = Field(60.0, description="After a start: metrics of fresh code are left out.")
     attainable_share: Ratio = Field(
-        0.85, gt=0, description="Share of the even capacity that skew and bursts leave, until it is seen or modelled."
+        0.95, gt=0, description="Share of the even capacity that skew and bursts leave, until it is seen or modelled."
     )
     late_s: NonNegative = Field(1.0, description="A record that waits longer in the log is late.")
     late_price: Positive = Field(
-        1.2, description="What a second of late records at the mean rate is worth, in task-seconds of the mean need."
+        1.6, description="What a second of late records at the mean rate is worth, in task-seconds of the mean need."
     )
     task_budget: Positive = Field(
-        1.24, description="Tasks over those that an even load needs, mean over time, that the price is adapted to."
+        1.22, description="Tasks over those that an even load needs, mean over time, that the price is adapted to."
     )
     budget_memory_s: Positive = Field(3600.0, description="Over which tasks that were paid for are forgotten.")
-    patience_s: Positive = Field(30.0, description="Waiting that doubles what a late record costs.")
+    patience_s: Positive = Field(120.0, description="Waiting that doubles what a late record costs.")
     correction_s: NonNegative = Field(
         180.0, description="How long an overload lasts before it is taken to be mended by a later rescale."
     )

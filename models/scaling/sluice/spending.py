@@ -12,8 +12,8 @@ high for another whose skew needs more tasks, or too low for one that hardly cha
 import math
 from typing import Final
 
-SENSITIVITY: Final = 15.0
-LEAST: Final = 0.1
+SENSITIVITY: Final = 20.0
+LEAST: Final = 0.05
 MOST: Final = 5.0
 
 

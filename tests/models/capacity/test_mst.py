@@ -36,13 +36,31 @@ def test_the_published_settings_come_within_a_tenth(capacity, warmup_share):
     assert search.mst == pytest.approx(capacity, rel=0.1)
 
 
+def observed(search: MstSearch, *achieved: float) -> list[float]:
+    """Targets of a search whose warm-up achieves the first of these rates, and whose observations the others."""
+    rates = [achieved[0], *achieved]  # a warm-up is two injections
+    while (injection := search.next()) is not None:
+        search.observe(rates.pop(0) if injection.phase in (Phase.WARMUP, Phase.OBSERVE) else injection.rate)
+    return [trial.target_rate for trial in search.history]
+
+
 def test_with_a_bracket_the_search_stays_around_the_rate_of_the_warm_up():
     search = MstSearch(MstSettings(bracket=0.2, iterations=4))
     targets = [i.rate for i in drive(search, 1000.0) if i.phase is Phase.OBSERVE]
-    # 1000 is sustained: of [1000, 1200], then of [1000, 1100].
-    assert targets == pytest.approx([1000.0, 1100.0, 1050.0])
+    # 1000 is sustained, 1200 is not; then in the middle.
+    assert targets == pytest.approx([1000.0, 1200.0, 1100.0])
     assert search.mst == 1000.0
-    assert search.reason == "stopped after 4 iterations: 1,000 records/s was sustained, 1,050 records/s was not"
+    assert search.reason == "stopped after 4 iterations: 1,000 records/s was sustained, 1,100 records/s was not"
+
+
+def test_where_the_warm_up_told_too_little_or_too_much_the_bracket_widens():
+    up = MstSearch(MstSettings(bracket=0.2, iterations=6))
+    # x 1.2, then x 1.4, then x 1.8, then in the middle of what was sustained and what was not.
+    assert observed(up, 100.0, 100.0, 120.0, 168.0, 200.0, 235.0) == pytest.approx([100.0, 120.0, 168.0, 302.4, 235.2])
+    down = MstSearch(MstSettings(bracket=0.2, iterations=5))
+    # / 1.2, then / 1.4.
+    assert observed(down, 168.0, 90.0, 90.0, 99.0, 90.0) == pytest.approx([168.0, 140.0, 100.0, 120.0])
+    assert (up.mst, down.mst) == (235.0, 99.0)
 
 
 def test_a_measurement_cools_down_ramps_up_and_observes():
@@ -92,6 +110,13 @@ def test_the_published_durations_add_up():
 def test_the_cooldown_of_a_slow_job_stays_below_its_target():
     done = drive(MstSearch(MstSettings.complex()), capacity=900.0)
     assert {i.rate for i in done if i.phase is Phase.COOLDOWN} <= {0.5 * i.rate for i in done if i.phase is Phase.RAMP}
+
+
+def test_the_cooldown_may_be_left_out():
+    settings = MstSettings(cooldown_s=0)
+    phases = [i.phase for i in drive(MstSearch(settings), capacity=1e5)]
+    assert phases[:4] == [Phase.WARMUP, Phase.WARMUP, Phase.RAMP, Phase.OBSERVE] and Phase.COOLDOWN not in phases
+    assert settings.longest_s == 120 + 7 * 60
 
 
 def test_nothing_sustained_is_none_with_a_reason():

@@ -19,9 +19,9 @@ def test_saved_tasks_make_late_records_dear_and_spent_ones_cheap() -> None:
     thrifty, lavish = Spending(1.25, 3600), Spending(1.25, 3600)
     thrifty.observe(tasks=24, needed=20, seconds=30)
     lavish.observe(tasks=26, needed=20, seconds=30)
-    # (25 / 24)^15 and (25 / 26)^15
-    assert thrifty.price_factor == pytest.approx(1.845, abs=1e-3)
-    assert lavish.price_factor == pytest.approx(0.555, abs=1e-3)
+    # (25 / 24)^20 and (25 / 26)^20
+    assert thrifty.price_factor == pytest.approx(2.262, abs=1e-3)
+    assert lavish.price_factor == pytest.approx(0.456, abs=1e-3)
 
 
 def test_the_past_is_forgotten() -> None:

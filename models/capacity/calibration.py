@@ -1,0 +1,127 @@
+"""Fitting what a simulator needs to what was measured: unit costs, cores, and what unit costs do not tell.
+
+| symbol | meaning | unit |
+|---|---|---|
+| c | CPU seconds of a record, float64[operators] | s |
+| R | records/s into each operator's tasks on one worker, float64[windows, operators] | records/s |
+| u | cores that the worker's tasks used together, float64[windows] | cores |
+
+What a worker uses is what its tasks' records cost:
+
+    u = R c                                                                           (1)
+
+On a real cluster only u is measured; how much of it was each task's, nobody tells. Tasks that share a worker in all windows,
+at rates in one proportion, cannot be told apart by (1) alone, so a first guess of each c is added as a weak equation of
+its own. Errors count relative to what they are errors of, and a worker counts the more, the nearer it was to being full:
+one with little to do wakes up for fewer records at a time, so that each costs it more than it will at the capacity that is
+asked for.
+
+    minimise  sum over windows of (u / m)^2 ((R c - u) / u)^2  +  w^2 sum over operators of ((c - guess) / guess)^2
+    subject to  c >= 0, where m is the largest u                                      (2)
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.optimize import nnls
+
+from models.errors import InvalidInput, SluiceError
+
+GUESS_WEIGHT: Final = 0.1
+"""w: a guess that is off by 100 % weighs as much as a window that is off by 10 %."""
+SHORT_OF_CORES: Final = 0.9
+"""Tasks whose CPU time is a smaller share of their busy time wait for something, on a full worker for its cores."""
+
+
+@dataclass(frozen=True)
+class WorkerWindow:
+    """What the tasks of one worker did in one stretch of time."""
+
+    cores: float
+    """CPU seconds of all of them per second."""
+    busy: float
+    """Busy seconds of all of them per second."""
+    rates: Mapping[str, float]
+    """Records/s into each operator's tasks; out of them at sources."""
+
+
+def fit_unit_costs(
+    windows: Sequence[WorkerWindow], guess: Mapping[str, float], weight: float = GUESS_WEIGHT
+) -> dict[str, float]:
+    """CPU seconds per record of each operator, by non-negative least squares, (2).
+
+    Args:
+        windows: of workers, at or near saturation.
+        guess: CPU seconds per record of every operator, above 0.
+
+    Raises:
+        InvalidInput: a guess is missing or not above 0.
+        SluiceError: no worker used CPU time.
+    """
+    names = sorted({name for window in windows for name in window.rates} | set(guess))
+    wrong = [name for name in names if not guess.get(name, 0.0) > 0]
+    if wrong:
+        raise InvalidInput(
+            f"every operator needs a guess of its cost above 0 s, but {wrong[0]!r} has {guess.get(wrong[0])}"
+        )
+    used = [window for window in windows if window.cores > 0]
+    if not used:
+        raise SluiceError(
+            "no worker used any CPU time while it was measured, so unit costs are not known; measure for longer"
+        )
+    scale = np.array([guess[name] for name in names])
+    u = np.array([window.cores for window in used])
+    rates = np.array([[window.rates.get(name, 0.0) for name in names] for window in used])
+    # Unknowns are c / guess, so that all are about 1. u cancels: (u / m) (R c - u) / u = (R c - u) / m.
+    left = np.vstack([rates * scale / u.max(), np.eye(len(names)) * weight])
+    right = np.concatenate([u / u.max(), np.full(len(names), weight)])
+    solution, _ = nnls(left, right)
+    return {name: float(c) for name, c in zip(names, solution * scale, strict=True)}
+
+
+def cores_for_tasks(saturated: Sequence[WorkerWindow]) -> float | None:
+    """Cores that a worker's tasks get of it when they could use more: the most that any used.
+
+    Args:
+        saturated: windows in which more was offered than the job takes.
+
+    Returns:
+        None where no worker was short of cores: then what limits the job is something else, and its cores are not known.
+    """
+    return max((w.cores for w in saturated if 0 < w.cores < SHORT_OF_CORES * w.busy), default=None)
+
+
+def common_factor(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """By which all unit costs must grow for predictions to be right in the geometric mean, MST being inverse to costs.
+
+    Args:
+        predicted: MST by the unit costs as they are, records/s.
+        measured: MST of the same configurations, records/s.
+    """
+    return math.exp(statistics.fmean(math.log(p / m) for p, m in zip(predicted, measured, strict=True)))
+
+
+def relative_error(predicted: float, measured: float) -> float:
+    """0.1 where the prediction is a tenth too high."""
+    return predicted / measured - 1
+
+
+def median_absolute(errors: Sequence[float]) -> float:
+    """Median of their absolute values."""
+    return statistics.median(abs(error) for error in errors)
+
+
+def hot_share(shares: Sequence[float]) -> float:
+    """Share of the records that carry one hot key, when all others are spread evenly over the n tasks.
+
+    The fullest task has f = h + (1 - h) / n of them, so h = (f - 1/n) / (1 - 1/n).
+
+    Args:
+        shares: of the records that each task took; they sum to 1. One task alone tells nothing: 0.
+    """
+    n = len(shares)
+    return 0.0 if n < 2 else max(0.0, (max(shares) - 1 / n) / (1 - 1 / n))
