@@ -79,16 +79,14 @@ class _Conformance:
     settle_s: ClassVar[float] = 120.0
     """After which a deployment is as fast as it gets."""
     window_s: ClassVar[float] = 30.0
+    mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
+    """How an MST is searched for."""
     tolerance: ClassVar[float] = 1e-6
     """Share of the records that may be counted in one window or the next: 0 where one clock counts all."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__test__ = cls.__module__ != __name__  # type: ignore[attr-defined]
-
-    @pytest.fixture
-    def testbed(self) -> Testbed:
-        raise NotImplementedError("a conformance class must have a fixture 'testbed'")
 
     @pytest.fixture
     def job(self) -> Job:
@@ -281,11 +279,10 @@ class RateConformance(_Conformance):
             run.inject(1000.0, seconds, "observe")
 
     def test_an_mst_search_ends_at_a_rate_that_is_sustained(self, run: Run) -> None:
-        settings = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-        search = MstSearch(settings)
+        search = MstSearch(self.mst)
         while (injection := search.next()) is not None:
             search.observe(run.inject(injection.rate, injection.seconds, injection.phase).achieved_rate)
-        assert run.elapsed_s >= settings.warmup_s
+        assert run.elapsed_s >= self.mst.warmup_s
         assert search.mst is not None, search.reason
         rate = 0.9 * search.mst
         run.inject(rate, self.settle_s, "ramp")

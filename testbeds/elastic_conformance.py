@@ -5,7 +5,8 @@
         def testbed(self) -> Testbed:
             return Mine(...)
 
-Override `job` and `configuration` where the small job cannot run there, `settle_s` and `catch_up_s` where time is dear.
+Override `job` and `configuration` where the small job cannot run there; `window_s`, `settle_s` and `catch_up_s` where
+time is dear. Such a testbed may take some parts of the suite often, and the others when there is time.
 """
 
 from collections.abc import Iterator
@@ -22,9 +23,10 @@ from testbeds.conformance import OVERLOAD, small_job
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
 
 
-class ElasticConformance:
-    """Subclass with a fixture `testbed`. Rates are found by overload, so nothing is assumed of how fast it is."""
+class ElasticSuite:
+    """What the parts of the suite have in common."""
 
+    window_s: ClassVar[float] = 30.0
     settle_s: ClassVar[float] = 120.0
     """After which a deployment is as fast as it gets."""
     catch_up_s: ClassVar[float] = 600.0
@@ -34,11 +36,7 @@ class ElasticConformance:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__test__ = True  # type: ignore[attr-defined]
-
-    @pytest.fixture
-    def testbed(self) -> Testbed:
-        raise NotImplementedError("a conformance class must have a fixture 'testbed'")
+        cls.__test__ = cls.__module__ != __name__  # type: ignore[attr-defined]
 
     @pytest.fixture
     def job(self) -> Job:
@@ -66,15 +64,28 @@ class ElasticConformance:
         """Records/s: a quarter of what the job takes once it has settled."""
         with testbed.deploy(job, configuration, run="conformance-2", seed=1) as deployed:
             deployed.inject(OVERLOAD, self.settle_s, "warmup")
-            return deployed.inject(OVERLOAD, 30.0, "warmup").achieved_rate / 4
+            return deployed.inject(OVERLOAD, self.window_s, "warmup").achieved_rate / 4
 
-    # --- the log
+    def _has_caught_up(self, served: Served, rate: float) -> None:
+        """No more waits at the end than arrives in an interval."""
+        assert served.lag[-1] <= rate * SAMPLE_INTERVAL_S
+
+    def _state_bytes(self, served: Served) -> float:
+        return float(sum(did.state_bytes.sum() for did in served.activity.values()))
+
+
+class LogConformance(ElasticSuite):
+    """What comes into the log, and what is read."""
 
     def test_intervals_are_told_one_by_one(self, run: ElasticRun, rate: float) -> None:
-        served = run.serve(rate, 30.0)
-        assert served.seconds == served.running_s == 30.0
+        served = run.serve(rate, self.window_s)
+        assert served.seconds == served.running_s == self.window_s
         for column in (served.arrived, served.read, served.lag):
-            assert column.dtype == np.float64 and column.shape == (6,) and (column >= 0).all()
+            assert (
+                column.dtype == np.float64
+                and column.shape == (self.window_s / SAMPLE_INTERVAL_S,)
+                and (column >= 0).all()
+            )
         assert np.allclose(served.arrived, rate * SAMPLE_INTERVAL_S, rtol=max(self.tolerance, 0.01))
 
     def test_what_arrives_is_read_or_waits(self, run: ElasticRun, rate: float, more: Configuration) -> None:
@@ -84,40 +95,42 @@ class ElasticConformance:
                 run.rescale(
                     more if run.configuration != more else replace(more, parallelism=run.configuration.parallelism)
                 )
-            served = run.serve(factor * rate, 60.0)
+            served = run.serve(factor * rate, 2 * self.window_s)
             lags = arrived - read + np.cumsum(served.arrived - served.read)
             arrived, read = arrived + served.arrived.sum(), read + served.read.sum()
             assert np.allclose(served.lag, lags, rtol=0, atol=self.tolerance * arrived + 1e-3)
 
     def test_what_is_too_much_is_paid_back_later(self, run: ElasticRun, rate: float) -> None:
         run.serve(rate, self.settle_s)
-        behind = run.serve(8 * rate, 60.0)
-        assert behind.lag[-1] > 60 * rate
+        behind = run.serve(8 * rate, 2 * self.window_s)
+        assert behind.lag[-1] > 2 * self.window_s * rate
         paying = run.serve(rate, self.catch_up_s)
         assert paying.read.max() > 2 * rate * SAMPLE_INTERVAL_S
         self._has_caught_up(paying, rate)
 
     def test_no_records_no_work(self, run: ElasticRun, rate: float) -> None:
-        run.serve(rate, 60.0)
-        run.serve(0.0, 60.0)
-        silent = run.serve(0.0, 30.0)
+        run.serve(rate, 2 * self.window_s)
+        run.serve(0.0, 2 * self.window_s)
+        silent = run.serve(0.0, self.window_s)
         assert silent.arrived.sum() == silent.read.sum() == silent.lag[-1] == 0
         assert all(did.records_in.sum() == 0 for did in silent.activity.values())
 
     @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
     def test_a_rate_that_cannot_be_is_refused(self, run: ElasticRun, wrong: float) -> None:
         with pytest.raises(InvalidInput):
-            run.serve(wrong, 30.0)
+            run.serve(wrong, self.window_s)
 
     @pytest.mark.parametrize("seconds", [0.0, -5.0, 7.5])
     def test_a_time_that_cannot_be_is_refused(self, run: ElasticRun, seconds: float) -> None:
         with pytest.raises(InvalidInput):
             run.serve(1.0, seconds)
 
-    # --- activity
+
+class ActivityConformance(ElasticSuite):
+    """What is told of the tasks."""
 
     def test_every_task_of_every_operator_is_told(self, run: ElasticRun, job: Job, rate: float) -> None:
-        served = run.serve(rate, 60.0)
+        served = run.serve(rate, 2 * self.window_s)
         assert set(served.activity) == set(job.order)
         sources = {o.name for o in job.sources}
         for name, did in served.activity.items():
@@ -134,7 +147,7 @@ class ElasticConformance:
         assert read == pytest.approx(served.read.sum(), rel=max(self.tolerance, 1e-6))
 
     def test_state_is_where_it_is_kept(self, run: ElasticRun, job: Job, rate: float) -> None:
-        activity = run.serve(rate, 60.0).activity
+        activity = run.serve(rate, 2 * self.window_s).activity
         for operator in job.operators:
             did = activity[operator.name]
             assert did.keeps_state == (operator.state is not None)
@@ -143,13 +156,15 @@ class ElasticConformance:
 
     def test_overload_shows_as_full_queues_and_lag(self, run: ElasticRun, rate: float) -> None:
         run.serve(rate, self.settle_s)
-        calm = run.serve(rate, 30.0).activity
-        full = run.serve(16 * rate, 60.0).activity
+        calm = run.serve(rate, self.window_s).activity
+        full = run.serve(16 * rate, 2 * self.window_s).activity
         assert max(did.input_queue_share.max() for did in calm.values()) < 0.5
         assert max(did.input_queue_share.max() for did in full.values()) > 0.5
         assert max(did.busy_s.max() / did.seconds for did in full.values()) > 0.8
 
-    # --- rescales
+
+class RescaleConformance(ElasticSuite):
+    """Other configurations for the running job."""
 
     def test_lag_grows_while_the_job_is_down_and_is_caught_up(
         self, run: ElasticRun, rate: float, more: Configuration
@@ -169,18 +184,18 @@ class ElasticConformance:
 
     def test_state_outlives_a_rescale(self, run: ElasticRun, rate: float, more: Configuration) -> None:
         run.serve(rate, self.settle_s)
-        before = self._state_bytes(run.serve(rate, 30.0))
+        before = self._state_bytes(run.serve(rate, self.window_s))
         done = run.rescale(more)
         assert done.state_mb * 2**20 == pytest.approx(before, rel=0.1)
         run.serve(rate, self.catch_up_s)
-        assert self._state_bytes(run.serve(rate, 30.0)) == pytest.approx(before, rel=0.1)
+        assert self._state_bytes(run.serve(rate, self.window_s)) == pytest.approx(before, rel=0.1)
 
     def test_more_tasks_read_more(self, run: ElasticRun, rate: float, more: Configuration) -> None:
         run.serve(16 * rate, self.settle_s)
-        few = run.serve(16 * rate, 30.0).read.sum()
+        few = run.serve(16 * rate, self.window_s).read.sum()
         run.rescale(more)
         run.serve(16 * rate, self.settle_s)
-        assert run.serve(16 * rate, 30.0).read.sum() > 1.3 * few
+        assert run.serve(16 * rate, self.window_s).read.sum() > 1.3 * few
 
     def test_to_the_same_configuration_is_a_restart(
         self, run: ElasticRun, rate: float, configuration: Configuration
@@ -198,23 +213,18 @@ class ElasticConformance:
         for tasks, error in ((testbed.limits.max_task_slots + 1, Infeasible), (0, InvalidInput)):
             with pytest.raises(error):
                 run.rescale(replace(configuration, parallelism={**configuration.parallelism, name: tasks}))
-        served = run.serve(rate, 30.0)
+        served = run.serve(rate, self.window_s)
         assert run.configuration == configuration
         assert served.running_s == served.seconds
         self._has_caught_up(served, rate)
 
-    # --- closing
-
     def test_a_closed_run_does_nothing(self, run: ElasticRun, configuration: Configuration) -> None:
         run.close()
         with pytest.raises(SluiceError):
-            run.serve(1.0, 30.0)
+            run.serve(1.0, self.window_s)
         with pytest.raises(SluiceError):
             run.rescale(configuration)
 
-    def _has_caught_up(self, served: Served, rate: float) -> None:
-        """No more waits at the end than arrives in an interval."""
-        assert served.lag[-1] <= rate * SAMPLE_INTERVAL_S
 
-    def _state_bytes(self, served: Served) -> float:
-        return float(sum(did.state_bytes.sum() for did in served.activity.values()))
+class ElasticConformance(LogConformance, ActivityConformance, RescaleConformance):
+    """Subclass with a fixture `testbed`. Rates are found by overload, so nothing is assumed of how fast it is."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from models.cluster import Cluster
-from models.errors import InvalidInput
+from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, Activity, ColumnType
 from models.plan import Placement
@@ -48,6 +48,8 @@ class Limits:
     memory_levels_mb: tuple[float, ...]
     """TaskManager memory sizes it can deploy, MiB, ascending."""
     slots_per_worker: int
+    max_source_tasks: int | None = None
+    """Tasks of all sources together; None: as many as may be asked for."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ def _whole_intervals(seconds: float) -> int:
     return round(intervals)
 
 
+class Disturbed(SluiceError):
+    """A fault of the testbed broke a measurement off; measuring again, in another run, may succeed."""
+
+
 class Run(Protocol):
     """A deployed job. Time passes only in `inject`."""
 
@@ -115,6 +121,9 @@ class Run(Protocol):
             rate: records/s, above 0.
             seconds: duration; a multiple of the sample interval.
             phase: stands in the samples' column `phase`.
+
+        Raises:
+            Disturbed: the testbed broke down meanwhile; there is no window, and the run is of no more use.
         """
         ...
 
@@ -173,6 +182,9 @@ class ElasticRun(Run, Protocol):
         Args:
             rate: records/s, 0 or more.
             seconds: duration; a multiple of the reporting interval.
+
+        Raises:
+            Disturbed: as for `inject`.
         """
         ...
 

@@ -5,9 +5,11 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,6 +37,19 @@ os.environ.pop("SLUICE_WORKSPACE", None)
 sys.path.insert(0, str(ROOT / "plugins"))
 # It logs when the interpreter ends, after pytest has closed the stream that it would log to.
 logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+class OneProcessAFolder(LoadScopeScheduling):
+    """Tests of a folder share its servers, so one process runs them all."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneProcessAFolder:
+    """Of the processes that `-n` asks for."""
+    return OneProcessAFolder(config, log)
 
 
 @pytest.fixture(scope="session")

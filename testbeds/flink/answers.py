@@ -1,16 +1,33 @@
 """What Flink's REST interface answers, with types."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from html import unescape
 from typing import Any, Final
 
+from models.errors import SluiceError
+
 RUNNING: Final = "RUNNING"
 ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
+MOST_TASKS: Final = 2**15
+"""Of one vertex, in Flink."""
 _LONGEST_MESSAGE: Final = 600
 _LONGEST_CAUSE: Final = 300
+
+
+@contextmanager
+def flinks_answers(url: str) -> Iterator[None]:
+    """Turn answers that are not Flink's into an error that says so."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
+        raise SluiceError(
+            f"what {url} answers is not what Flink's REST interface does ({type(error).__name__}: {error!s:.100}); check "
+            f"that this is the address of a JobManager of Flink 1.18 or later"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -23,6 +40,10 @@ class Vertex:
     parallelism: int
     running: int
     """Its tasks that run."""
+
+    def __post_init__(self) -> None:
+        if self.parallelism > MOST_TASKS:
+            raise ValueError(f"a vertex has at most {MOST_TASKS} tasks, but got {self.parallelism!r:.40}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +61,8 @@ class JobStatus:
     state: str
     vertices: tuple[Vertex, ...]
     """In topological order."""
+    running_since_ms: int = 0
+    """When the job came to run last, by Flink's clock: another time once it was restarted; 0 while it never did."""
 
     @property
     def all_running(self) -> bool:
@@ -54,6 +77,8 @@ class Subtask:
     attempt: int
     task_manager: str
     """Resource id of the TaskManager it runs on; empty while it has none."""
+    running_s: float = 0.0
+    """For how long it has run, by Flink's clock; 0 while it does not."""
 
 
 @dataclass(frozen=True)

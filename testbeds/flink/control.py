@@ -39,11 +39,13 @@ class SourceReport:
 class SourceControl:
     """Sets the rates of all sources of a job; a server on one address, closed with its context."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self, host: str = "127.0.0.1", lease_s: float | None = None) -> None:
         """
         Args:
             host: address to listen on; the TaskManagers must be able to reach it.
+            lease_s: a task that has lost its connection for so long fails, and with it the job; None: it waits.
         """
+        self._lease = None if lease_s is None else f"lease {lease_s!r}\n"
         self._lock = threading.Lock()
         self._orders: dict[str, str] = {}
         self._count = 0
@@ -125,6 +127,8 @@ class SourceControl:
     def _joined(self, task: tuple[str, int], connection: "_Connection") -> None:
         with self._lock:
             self._tasks[task] = connection
+            if self._lease is not None:
+                connection.send(self._lease)
             if task[0] in self._orders:
                 connection.send(self._orders[task[0]])
 

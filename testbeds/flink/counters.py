@@ -13,7 +13,7 @@ from models.errors import SluiceError
 class Counter:
     """One counter of one task. Flink refreshes what it tells about once a second, so most readings repeat the last.
 
-    A value is dated to when it was first read, and in between grows evenly.
+    Between two times at which its values were taken it grows evenly.
     """
 
     may_fall: bool = False
@@ -26,6 +26,7 @@ class Counter:
         """Take note of a reading.
 
         Args:
+            time_s: when the value was taken, as far as that is known; no earlier than that of the reading before counts.
             refreshed: whether any counter of the same refresh has changed, so that an unchanged value is news, too.
 
         Raises:
@@ -37,7 +38,7 @@ class Counter:
                 f"measured; measure again"
             )
         if refreshed or not self.values:
-            self.times.append(time_s)
+            self.times.append(max(time_s, self.times[-1]) if self.times else time_s)
             self.values.append(value)
 
     def covers(self, begin_s: float, end_s: float) -> bool:
@@ -52,6 +53,10 @@ class Counter:
     def increments(self, boundaries: Sequence[float]) -> np.ndarray:
         """What it grew by from each boundary to the next, float64[boundaries - 1]."""
         return np.diff(np.interp(boundaries, self.times, self.values))
+
+    def at(self, times: Sequence[float]) -> np.ndarray:
+        """Its values at the given times, float64[times]; before the first reading and after the last, those."""
+        return np.interp(times, self.times, self.values)
 
     def forget_before(self, time_s: float) -> None:
         """Drop what is not needed for times from `time_s` on."""

@@ -1,23 +1,18 @@
 """CPU time of TaskManagers, and the share of it that each of their tasks had."""
 
-import time
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import numpy as np
 
 from testbeds.flink.counters import Counter
-from testbeds.flink.rest import FlinkRest
-
-_CPU_TIME: Final = "Status.JVM.CPU.Time"
-"""Nanoseconds since the JVM began; Flink's metrics come once a second."""
+from testbeds.flink.readings import Readings
 
 
 class CpuMeter:
     """Reads the CPU time of TaskManagers while something is measured."""
 
-    def __init__(self, rest: FlinkRest, task_managers: Sequence[str]) -> None:
-        self._rest = rest
+    def __init__(self, readings: Readings, task_managers: Sequence[str]) -> None:
+        self._readings = readings
         self._counters = {name: Counter() for name in task_managers}
 
     def read(self) -> None:
@@ -27,9 +22,8 @@ class CpuMeter:
             SluiceError: a TaskManager is gone, or was started anew.
         """
         for name, counter in self._counters.items():
-            value = self._rest.task_manager_metrics(name, [_CPU_TIME]).get(_CPU_TIME)
-            if value is not None:
-                counter.read(time.monotonic(), value / 1e9, refreshed=value / 1e9 not in counter.values[-1:])
+            for time_s, cpu_s in self._readings.cpu_s(name):
+                counter.read(time_s, cpu_s, refreshed=cpu_s not in counter.values[-1:])
 
     def covers(self, begin: float, end: float) -> bool:
         """Whether all are known at both times (`time.monotonic`)."""

@@ -15,6 +15,7 @@ PARTITIONINGS: Final = {"HASH": Partitioning.HASH, "BROADCAST": Partitioning.BRO
 partitioning of its own, and Flink deals its records out evenly once its ends differ in tasks."""
 _NUMBER: Final = re.compile(r"\[(\d+)\]:")
 _TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
+_RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
 _SINK: Final = re.compile(r"^([^\[:]+)\[\d+\]: Writer")
 _UNMEASURED: Final = "read from Flink's plan; what a record costs is not known before it is measured"
 
@@ -86,15 +87,18 @@ def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Jo
     )
 
 
-def table_of(source: Vertex) -> str:
-    """The table that a vertex of a SQL plan reads.
+def source_name(source: Vertex) -> str:
+    """What a source is called where its rate is set: its table in SQL, in a jar the name given to `sluice.Rated`.
 
     Raises:
-        InvalidInput: it reads none that is named in a catalogue.
+        InvalidInput: it is neither, so that its rate cannot be set.
     """
-    found = _TABLE.search(source.name)
+    found = _TABLE.search(source.name) or _RATED.search(source.name)
     if found is None:
-        raise InvalidInput(f"a source must read a table of the connector 'sluice', but Flink plans {source.name!r}")
+        raise InvalidInput(
+            f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
+            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
+        )
     return found[1]
 
 
@@ -112,7 +116,7 @@ def _first(pair: tuple[int, Vertex]) -> int:
 
 def _stem(description: str) -> str:
     """What a vertex is called, from its description in the plan."""
-    if found := _TABLE.search(description) or _SINK.search(description):
+    if found := _TABLE.search(description) or _RATED.search(description) or _SINK.search(description):
         return _safe(found[1])
     kind = re.search(r"(?:\[\d+\]:)?\s*([A-Za-z]+)", description)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1] if kind else "operator")

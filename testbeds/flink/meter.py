@@ -1,29 +1,28 @@
 """What the tasks of a job did in each reporting interval, from Flink's counters."""
 
-import time
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from models.errors import SluiceError
 from testbeds.flink.answers import Vertex
 from testbeds.flink.counters import Counter
-from testbeds.flink.rest import FlinkRest
-
-BUSY_TIME: Final = "accumulateBusyTimeMs"
-TIMES: Final = (BUSY_TIME, "accumulateBackPressuredTimeMs", "accumulateIdleTimeMs")
-COUNTERS: Final = ("numRecordsIn", "numRecordsOut", "numBytesOut", *TIMES)
-STATE_COUNTERS: Final = (
-    "rocksdb_bytes_read",
-    "rocksdb_bytes_written",
-    "rocksdb_block_cache_hit",
-    "rocksdb_block_cache_miss",
+from testbeds.flink.readings import (
+    BUSY_TIME,
+    COUNTERS,
+    STATE_COUNTERS,
+    STATE_LATENCY,
+    TIMES,
+    Reading,
+    Readings,
+    longest_gap_s,
 )
-"""Of the RocksDB of a task, which Flink brings up to date every five seconds; it puts the operator's name before them."""
-LONGEST_GAP_S: Final = 5.0
-"""Flink refreshes metrics each second; without news for this long, a measurement is given up."""
+
+_MAY_FALL = (BUSY_TIME, STATE_LATENCY)
+_CLOCKS_S = 1.0
+"""By how much a task may have counted more time than has passed."""
 
 
 @dataclass(frozen=True)
@@ -31,62 +30,92 @@ class Increments:
     """By how much the counters of one task grew; each array float64[intervals]."""
 
     values: Mapping[str, np.ndarray]
+    state_latency_s: np.ndarray | None = field(default=None)
+    """At the end of each interval; None where it is not told."""
 
     def __getitem__(self, counter: str) -> np.ndarray:
         return self.values[counter]
 
 
+@dataclass
+class TaskClock:
+    """When the counters of a task had the values that Flink tells, which is up to two seconds before it tells them.
+
+    Busy time is what idle and backpressured time leave of the time since the task was started, so that the three add up to
+    how long it had run when they were taken. When it was started is known from the news that came with the least delay.
+    """
+
+    started_s: float = math.inf
+    """At the latest; `time.monotonic`."""
+
+    def dated(self, reading: Reading) -> float:
+        """When its values were taken (`time.monotonic`); when it came where the task does not tell all three times."""
+        if not all(name in reading.values for name in TIMES):
+            return reading.time_s
+        ran_s = sum(reading.values[name] for name in TIMES) / 1000
+        self.started_s = min(self.started_s, reading.time_s - ran_s)
+        return self.started_s + ran_s
+
+
 class Meter:
     """Reads the counters of all tasks of a running job, at least once a second while something is measured."""
 
-    def __init__(self, rest: FlinkRest, job: str, vertices: Iterable[Vertex], stateful: Collection[str]) -> None:
+    def __init__(
+        self, readings: Readings, vertices: Iterable[Vertex], stateful: Collection[str], since: float = 0.0
+    ) -> None:
         """
         Args:
             vertices: of the job, once all of its tasks run.
             stateful: ids of the vertices that keep state in RocksDB.
+            since: when the tasks were started, at the earliest (`time.monotonic`): what Flink still tells of others
+                that ran before under the same numbers is passed over.
         """
-        self._rest, self._job, self._vertices, self._stateful = rest, job, tuple(vertices), frozenset(stateful)
+        self._since, self._begun = since, False
+        self._readings, self._vertices, self._stateful = readings, tuple(vertices), frozenset(stateful)
         self._counters: dict[tuple[str, int], dict[str, Counter]] = {
             (v.id, task): {} for v in self._vertices for task in range(v.parallelism)
         }
-        self._state_names: dict[str, tuple[str, ...]] = {}
+        self._clocks = {task: TaskClock() for task in self._counters}
+
+    def begin(self) -> None:
+        """From now on what is read is measured: a counter that falls is a fault, not a task that was to be replaced."""
+        self._begun = True
 
     def read(self) -> None:
-        """Read all counters once.
+        """Take note of all that is new.
 
         Raises:
             SluiceError: the job does not run any more, or a task was restarted.
         """
         for vertex in self._vertices:
-            if vertex.id in self._stateful and not self._state_names.get(vertex.id):
-                self._find_state_names(vertex)
-            names = COUNTERS + self._state_names.get(vertex.id, ())
-            readings = self._rest.vertex_metrics(self._job, vertex.id, names, vertex.parallelism)
-            now = time.monotonic()
-            for task, values in enumerate(readings):
-                self._note((vertex.id, task), _summed(values), now)
+            for reading in self._readings.of_vertex(vertex, vertex.id in self._stateful):
+                self._note((vertex.id, reading.task), reading)
 
-    def _find_state_names(self, vertex: Vertex) -> None:
-        """State is reported under names that hold that of the operator; known once Flink reports them."""
-        reported = self._rest.metric_names(self._job, vertex.id)
-        first = (name.removeprefix("0.") for name in reported if name.startswith("0."))
-        self._state_names[vertex.id] = tuple(sorted(name for name in first if name.endswith(STATE_COUNTERS)))
-
-    def _note(self, task: tuple[str, int], values: Mapping[str, float], now: float) -> None:
-        counters = self._counters[task]
+    def _note(self, task: tuple[str, int], reading: Reading) -> None:
+        counters, values = self._counters[task], reading.values
         times = [values[name] for name in TIMES if name in values]
+        if sum(times) / 1000 > reading.time_s - self._since + _CLOCKS_S:
+            return
+        if not self._begun and any(values.get(n, np.inf) < c.values[-1] for n, c in counters.items() if not c.may_fall):
+            counters.clear()
+            self._clocks[task] = TaskClock()
         before = [counters[name].values[-1] for name in TIMES if name in counters]
         # The three times grow with every refresh, whatever the task does.
         refreshed = times != before
+        taken_s = self._clocks[task].dated(reading)
         for name, value in values.items():
-            counter = counters.setdefault(name, Counter(may_fall=name == BUSY_TIME))
+            counter = counters.setdefault(name, Counter(may_fall=name in _MAY_FALL))
             news = refreshed if name in COUNTERS else value not in counter.values[-1:]
-            counter.read(now, value, news)
+            counter.read(taken_s, value, news)
 
     @property
     def has_read_all(self) -> bool:
         """Whether each counter of each task was read at least once."""
         return all(name in counters for counters in self._counters.values() for name in COUNTERS)
+
+    def has_news_since(self, time_s: float) -> bool:
+        """Whether each task told something at that time or after (`time.monotonic`)."""
+        return self.has_read_all and all(c[COUNTERS[0]].times[-1] >= time_s for c in self._counters.values())
 
     def covers(self, begin: float, end: float) -> bool:
         """Whether all counters of all tasks are known at both times (`time.monotonic`)."""
@@ -102,30 +131,22 @@ class Meter:
             SluiceError: there was no news of a task for too long in between.
         """
         found = {}
+        most = longest_gap_s(self._readings)
         for task, counters in self._counters.items():
             gap = counters[COUNTERS[0]].longest_gap_s(boundaries[0], boundaries[-1])
-            if gap > LONGEST_GAP_S:
+            if gap > most:
                 raise SluiceError(
                     f"Flink reported nothing of task {task[1]} of vertex {task[0]} for {gap:.1f} s while it was measured "
-                    f"({LONGEST_GAP_S:g} s at most); measure again, on a machine that is less busy"
+                    f"({most:g} s at most); measure again, on a machine that is less busy"
                 )
             none = np.zeros(len(boundaries) - 1)
             found[task] = Increments(
                 {
                     name: counters[name].increments(boundaries) if name in counters else none
                     for name in COUNTERS + STATE_COUNTERS
-                }
+                },
+                counters[STATE_LATENCY].at(boundaries[1:]) if STATE_LATENCY in counters else None,
             )
             for counter in counters.values():
                 counter.forget_before(boundaries[-1])
         return found
-
-
-def _summed(values: Mapping[str, float]) -> dict[str, float]:
-    """Column families of one task together."""
-    totals = {name: value for name, value in values.items() if name in COUNTERS}
-    for name, value in values.items():
-        for counter in STATE_COUNTERS:
-            if name.endswith(counter):
-                totals[counter] = totals.get(counter, 0.0) + value
-    return totals

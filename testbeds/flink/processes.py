@@ -1,30 +1,29 @@
 """A Flink cluster as processes of this machine: started, watched, and never left behind."""
 
-import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self
+from typing import Final, Self
 
 import yaml
 
 from models.errors import SluiceError
-from testbeds.flink.cache import cache_folder
-from testbeds.flink.cpu import CpuGroup, cpu_groups, new_cpu_group
+from testbeds.flink.cluster_folder import own_folder, remove_group
+from testbeds.flink.cpu import CpuGroup, new_cpu_group
 from testbeds.flink.distribution import Report, flink_home
 from testbeds.flink.jdk import find_jdk
 from testbeds.flink.kit import kit_jar
 from testbeds.flink.machine import LOOPBACK, check_memory, checked_port, free_port
 from testbeds.flink.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
+from testbeds.flink.readings import Readings, RestReadings
 from testbeds.flink.rest import FlinkRest, wait_for
 
-START_S: Final = 120.0
+START_S: Final = 300.0
 _STOP_S: Final = 5.0
 _JOB_MANAGER: Final = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER: Final = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
@@ -58,11 +57,11 @@ class LocalCluster:
         self._jdk = find_jdk()
         self._flink_home = flink_home(report)
         self.kit = kit_jar(self._flink_home, self._jdk)
-        self._folder, self._owner = _own_folder()
+        self._folder, self._owner = own_folder()
         self._processes: list[_Process] = []
         self._profile: Profile | None = None
         self._rest: FlinkRest | None = None
-        self._jar_id: str | None = None
+        self._jars: dict[Path, str] = {}
 
     @property
     def rest(self) -> FlinkRest:
@@ -82,10 +81,21 @@ class LocalCluster:
 
     @property
     def jar_id(self) -> str:
-        """The kit's jar on the cluster, uploaded at first use."""
-        if self._jar_id is None:
-            self._jar_id = self.rest.upload(self.kit)
-        return self._jar_id
+        """The kit's jar on the cluster."""
+        return self.uploaded(self.kit)
+
+    def uploaded(self, jar: Path) -> str:
+        """Id of a jar on the cluster, uploaded at first use."""
+        if jar not in self._jars:
+            self._jars[jar] = self.rest.upload(jar)
+        return self._jars[jar]
+
+    def data_path(self, file: Path) -> str:
+        """Recorded files are read where they are."""
+        return str(file)
+
+    def readings(self, job: str) -> Readings:
+        return RestReadings(self.rest, job)
 
     def place(self, workers: Mapping[tuple[str, int], str]) -> None:
         """From now on schedule tasks so; those not named go anywhere.
@@ -116,7 +126,7 @@ class LocalCluster:
             Infeasible: there is not enough memory for it.
             SluiceError: a process ended, or they were not ready in time; the message says what their logs do.
         """
-        if profile == self._profile and all(one.popen.poll() is None for one in self._processes):
+        if self.runs(profile):
             return
         self.stop()
         check_memory(profile.memory_mb)
@@ -135,6 +145,14 @@ class LocalCluster:
             self.stop()
             raise
         self._profile = profile
+
+    @property
+    def takes_savepoints(self) -> bool:
+        return True
+
+    def runs(self, profile: Profile) -> bool:
+        """Whether a cluster of this profile runs, with all its processes."""
+        return profile == self._profile and all(one.popen.poll() is None for one in self._processes)
 
     def check(self) -> None:
         """Raise if a process has ended.
@@ -171,10 +189,10 @@ class LocalCluster:
                 one.popen.kill()
                 one.popen.wait()
             if one.group is not None:
-                _remove(one.group)
+                remove_group(one.group)
         if self._rest is not None:
             self._rest.close()
-        self._processes, self._rest, self._profile, self._jar_id = [], None, None, None
+        self._processes, self._rest, self._profile, self._jars = [], None, None, {}
 
     def close(self) -> None:
         """Stop and remove its files."""
@@ -245,45 +263,6 @@ def _job_manager_flags(placement: Path) -> list[str]:
         *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
         f"-Dsluice.placement={placement}",
     ]
-
-
-def _own_folder() -> tuple[Path, IO[str]]:
-    """A new folder, and a file in it that stays locked for as long as this process lives."""
-    clusters = cache_folder() / "flink-clusters"
-    clusters.mkdir(parents=True, exist_ok=True)
-    with (clusters / "lock").open("w") as all_of_them:
-        fcntl.flock(all_of_them, fcntl.LOCK_EX)
-        for left in (path for path in clusters.iterdir() if path.is_dir()):
-            _remove_if_left(left)
-        folder = Path(tempfile.mkdtemp(dir=clusters))
-        owner = (folder / "owner").open("w")
-        fcntl.flock(owner, fcntl.LOCK_EX)
-    return folder, owner
-
-
-def _remove_if_left(folder: Path) -> None:
-    """Remove what a process that was killed has left: its files and control groups."""
-    with (folder / "owner").open("a") as owner:
-        try:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        for group in cpu_groups(f"sluice-{folder.name}-"):
-            _remove(group)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove(group: CpuGroup) -> None:
-    """The kernel needs a moment after the last process of a group has ended."""
-
-    def removed() -> bool | None:
-        try:
-            group.remove()
-            return True
-        except OSError:
-            return None
-
-    wait_for(removed, _STOP_S, f"the control group {group.folder} without processes", pause_s=0.02)
 
 
 def _last_words(log: Path, lines: int = 3) -> str:

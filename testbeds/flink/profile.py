@@ -18,6 +18,19 @@ TASK_HEAP_MB: Final = 64.0
 """The least that tasks can work with."""
 JOB_MANAGER_MB: Final = 640.0
 
+STATE_METRICS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "state.backend.rocksdb.metrics.bytes-read": "true",
+        "state.backend.rocksdb.metrics.bytes-written": "true",
+        "state.backend.rocksdb.metrics.block-cache-hit": "true",
+        "state.backend.rocksdb.metrics.block-cache-miss": "true",
+        # Flink times one access in a hundred, so that the others are not slower.
+        "state.latency-track.keyed-state-enabled": "true",
+        "state.latency-track.sample-interval": "100",
+    }
+)
+"""What a job tells of its state; settings of a cluster or of one job."""
+
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "jobmanager.scheduler": "adaptive",
@@ -28,13 +41,14 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "state.backend.type": "rocksdb",
         # With the usual 64 MB a slot of 32 MB managed memory or less flushes all the time.
         "state.backend.rocksdb.writebuffer.size": "4mb",
-        "state.backend.rocksdb.metrics.bytes-read": "true",
-        "state.backend.rocksdb.metrics.bytes-written": "true",
-        "state.backend.rocksdb.metrics.block-cache-hit": "true",
-        "state.backend.rocksdb.metrics.block-cache-miss": "true",
+        **STATE_METRICS,
+        # Full buffers otherwise hold seconds of work: a rate that is too high would seem to be sustained for as long.
+        "taskmanager.network.memory.buffer-debloat.enabled": "true",
+        "taskmanager.network.memory.buffer-debloat.target": "200 ms",
         # Answers of the REST interface are otherwise seconds old.
         "web.refresh-interval": "200",
         "metrics.fetcher.update-interval": "1000",
+        "pekko.ask.timeout": "60 s",  # a busy machine is slow, not broken
         "heartbeat.interval": "2000",
         "heartbeat.timeout": "15000",
         "web.submit.enable": "true",

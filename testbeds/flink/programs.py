@@ -60,7 +60,7 @@ def sql_program(name: str, script: str, settings: Mapping[str, str], *, slot_per
         slot_per_task: whether no operators share slots, so that each task can be placed by itself. Chained operators
             are one vertex and must share: switch chaining off with it (`UNCHAINED`).
     """
-    return _program({"name": name, "sql": script, "slot_per_task": slot_per_task}, settings)
+    return program_of({"name": name, "sql": script, "slot_per_task": slot_per_task}, settings)
 
 
 def dataflow_program(
@@ -98,7 +98,8 @@ def dataflow_program(
                 f"operator {edge.downstream!r} of job {job.name!r} reads by hash and needs 'keys' to run on Flink"
             )
     document = {"name": job.name, "dataflow": dataflow, "control": control, "slot_per_task": slot_per_task}
-    return _program(document, UNCHAINED | dict(settings))
+    key_groups = {} if job.key_groups is None else {"pipeline.max-parallelism": str(job.key_groups)}
+    return program_of(document, UNCHAINED | key_groups | dict(settings))
 
 
 def _operator(operator: Operator, tasks: int, records_in: float, seed: int) -> dict[str, Any]:
@@ -126,5 +127,6 @@ def _keys(keys: Keys, records_in: float, seed: int) -> dict[str, float]:
     }
 
 
-def _program(document: Mapping[str, Any], settings: Mapping[str, str]) -> Program:
+def program_of(document: Mapping[str, Any], settings: Mapping[str, str]) -> Program:
+    """What the kit runs for a document, see `java/sluice/Run.java`."""
     return Program(ENTRY_CLASS, (json.dumps(document),), settings)

@@ -7,9 +7,10 @@ when the connection fails or the answer is a server error; the others are not.
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -17,18 +18,35 @@ import httpx
 from models.errors import InvalidInput, SluiceError
 from testbeds.flink.answers import (
     ENDED,
+    MOST_TASKS,
+    RUNNING,
     Edge,
     JobStatus,
     Subtask,
     TaskManagerStatus,
     Vertex,
+    flinks_answers,
     graph,
     numbers,
     shortened,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _PAUSE_S: Final = 0.2
+_MOST_CHARACTERS: Final = 2500
+"""Of names in one request: Flink refuses request lines of more than 4096, and a comma takes three."""
+
+
+def _typed(ask: "Callable[Concatenate[FlinkRest, P], T]") -> "Callable[Concatenate[FlinkRest, P], T]":
+    """An answer of another form is an error that says so."""
+
+    @wraps(ask)
+    def asked(rest: "FlinkRest", /, *given: P.args, **named: P.kwargs) -> T:
+        with flinks_answers(rest.url):
+            return ask(rest, *given, **named)
+
+    return asked
 
 
 @dataclass(frozen=True)
@@ -75,9 +93,11 @@ class FlinkRest:
 
     # --- the cluster
 
+    @_typed
     def flink_version(self) -> str:
         return str(self._get("/config")["flink-version"])
 
+    @_typed
     def task_managers(self) -> tuple[TaskManagerStatus, ...]:
         """Those that have registered."""
         return tuple(
@@ -90,18 +110,25 @@ class FlinkRest:
             for one in self._get("/taskmanagers")["taskmanagers"]
         )
 
+    @_typed
     def task_manager_metrics(self, task_manager: str, names: Iterable[str]) -> dict[str, float]:
         """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); what is unknown is left out."""
         return numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
 
     # --- jars
 
+    @_typed
     def upload(self, jar: Path) -> str:
         """Store a jar on the cluster. Returns its id there."""
         with jar.open("rb") as file:
             answer = self._request("POST", "/jars/upload", files={"jarfile": (jar.name, file)}, repeat=False)
         return str(answer["filename"]).rsplit("/", 1)[-1]
 
+    def delete_jar(self, jar: str) -> None:
+        """Remove an uploaded jar; jobs that run keep their own copy."""
+        self._request("DELETE", f"/jars/{jar}")
+
+    @_typed
     def plan(self, jar: str, program: Program) -> tuple[tuple[Vertex, ...], tuple[Edge, ...]]:
         """The job graph that a program would run, without running it.
 
@@ -110,6 +137,7 @@ class FlinkRest:
         """
         return graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
 
+    @_typed
     def run(self, jar: str, program: Program, *, savepoint: str | None = None) -> str:
         """Start a job, from a savepoint if one is given. Returns its id.
 
@@ -127,26 +155,35 @@ class FlinkRest:
 
     # --- jobs
 
+    @_typed
     def job(self, job: str) -> JobStatus:
         """State and vertices; a job that waits for slots has no vertices yet."""
         answer = self._get(f"/jobs/{job}")
         order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
         vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
-        return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
+        since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
+        return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))), since_ms)
 
+    @_typed
     def edges(self, job: str) -> tuple[Edge, ...]:
         return graph(self._get(f"/jobs/{job}/plan")["plan"])[1]
 
+    @_typed
     def subtasks(self, job: str, vertex: str) -> tuple[Subtask, ...]:
         """The tasks of a vertex by their number."""
         listed = [
             Subtask(
-                one["subtask"], one["status"], one["attempt"], one.get("taskmanager-id", "").replace("(unassigned)", "")
+                index=one["subtask"],
+                state=one["status"],
+                attempt=one["attempt"],
+                task_manager=one.get("taskmanager-id", "").replace("(unassigned)", ""),
+                running_s=max(0, one.get("status-duration", {}).get(RUNNING, 0)) / 1000,
             )
             for one in self._get(f"/jobs/{job}/vertices/{vertex}")["subtasks"]
         ]
         return tuple(sorted(listed, key=lambda one: one.index))
 
+    @_typed
     def failure(self, job: str) -> str | None:
         """Why a job failed last, in short; None if it did not."""
         answer = self._get(f"/jobs/{job}/exceptions")
@@ -154,21 +191,30 @@ class FlinkRest:
         trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
         return shortened(trace) if trace else None
 
+    @_typed
     def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
         """Metrics of each task of a vertex, such as `numRecordsOut`; those not reported (yet) are left out.
 
         Flink fetches them from the TaskManagers at intervals (`metrics.fetcher.update-interval`): use differences of
         counters, not values.
         """
+        if tasks > MOST_TASKS:
+            raise ValueError(f"a vertex has at most {MOST_TASKS} tasks, but got {tasks!r:.40}")
         names = tuple(names)
-        wanted = ",".join(f"{task}.{name}" for task in range(tasks) for name in names)
-        values = numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
+        values: dict[str, float] = {}
+        at_once = max(1, _MOST_CHARACTERS // max(1, sum(len(name) + len("999.,") for name in names)))
+        for first in range(0, tasks, at_once):
+            some = range(first, min(first + at_once, tasks))
+            wanted = ",".join(f"{task}.{name}" for task in some for name in names)
+            values |= numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
         return [{n: values[f"{t}.{n}"] for n in names if f"{t}.{n}" in values} for t in range(tasks)]
 
+    @_typed
     def metric_names(self, job: str, vertex: str) -> frozenset[str]:
         """Names of all metrics of a vertex, each with the number of its task before it: `0.numRecordsIn`."""
-        return frozenset(one["id"] for one in self._get(f"/jobs/{job}/vertices/{vertex}/metrics"))
+        return frozenset(str(one["id"]) for one in self._get(f"/jobs/{job}/vertices/{vertex}/metrics"))
 
+    @_typed
     def requirements(self, job: str) -> dict[str, int]:
         """Tasks that each vertex is asked to have (adaptive scheduler): the upper bounds."""
         answer = self._get(f"/jobs/{job}/resource-requirements")
@@ -186,10 +232,18 @@ class FlinkRest:
     def cancel(self, job: str) -> None:
         """Ask a job to end without a savepoint; one that has ended already is left alone."""
         if self.job(job).state not in ENDED:
-            self._request("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
+            try:
+                self._request("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
+            except _Refused:
+                if self.job(job).state not in ENDED:  # it may have ended in between
+                    raise
 
-    def savepoint(self, job: str, folder: str, *, cancel: bool, seconds: float = 120.0) -> str:
-        """Take a savepoint below `folder` (a URI that all TaskManagers can write), and cancel the job if asked.
+    @_typed
+    def savepoint(self, job: str, folder: str | None, *, cancel: bool, seconds: float = 120.0) -> str:
+        """Take a savepoint, and cancel the job if asked.
+
+        Args:
+            folder: a URI that all TaskManagers can write; None: where the cluster keeps savepoints.
 
         Returns:
             Where it lies.
@@ -197,7 +251,7 @@ class FlinkRest:
         Raises:
             SluiceError: it failed, or was not done in `seconds`.
         """
-        body = {"target-directory": folder, "cancel-job": cancel}
+        body = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
         trigger = self._request("POST", f"/jobs/{job}/savepoints", json=body, repeat=False)["request-id"]
 
         def done() -> dict[str, Any] | None:
@@ -235,6 +289,10 @@ class FlinkRest:
         """What Flink answers to any other question."""
         return self._get(path)
 
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Ask for something to be done, once."""
+        return self._request("POST", path, json=dict(body), repeat=False)
+
     def put(self, path: str, body: Mapping[str, Any]) -> None:
         """Ask for a state of things; asking twice does no harm."""
         self._request("PUT", path, json=dict(body))
@@ -255,14 +313,19 @@ class FlinkRest:
                         f"Flink at {self.url} does not answer ({type(error).__name__}: {error}); check that the "
                         f"JobManager runs and the address is right"
                     ) from error
+            except httpx.RequestError as error:
+                raise SluiceError(
+                    f"what Flink at {self.url} answers cannot be read ({type(error).__name__}: {error!s:.200})"
+                ) from error
             time.sleep(_PAUSE_S)
 
     def _content(self, answer: httpx.Response, method: str, path: str) -> Any:
         if answer.is_success:
-            return answer.json() if answer.content else {}
+            with flinks_answers(self.url):
+                return answer.json() if answer.content else {}
         try:
             said = shortened("\n".join(answer.json()["errors"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             said = shortened(answer.text)
         raise _Refused(f"{said} (Flink's answer {answer.status_code} to {method} {path})")
 
@@ -271,15 +334,19 @@ class _Refused(SluiceError):
     """Flink answered, and said no."""
 
 
+class TimedOut(SluiceError):
+    """What was waited for has not come."""
+
+
 def wait_for(look: Callable[[], T | None], seconds: float, what: str, pause_s: float = _PAUSE_S) -> T:
     """What `look` returns once it is not None.
 
     Raises:
-        SluiceError: it still was None after `seconds`.
+        TimedOut: it still was None after `seconds`.
     """
     until = time.monotonic() + seconds
     while (found := look()) is None:
         if time.monotonic() > until:
-            raise SluiceError(f"{what} was waited for {seconds:g} s in vain; look into the logs of the cluster")
+            raise TimedOut(f"{what} was waited for {seconds:g} s in vain; look into the logs of the cluster")
         time.sleep(pause_s)
     return found

@@ -1,44 +1,37 @@
-"""A job that runs on Flink: rates are offered to its sources, and its counters become samples."""
+"""A job that runs on Flink: rates are offered to its sources, or a log fills; its counters become samples."""
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 
 from models.errors import SluiceError
-from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.flink.answers import ENDED
-from testbeds.flink.counters import Counter
-from testbeds.flink.cpu_time import CpuMeter
-from testbeds.flink.meter import Meter
-from testbeds.flink.rest import wait_for
-from testbeds.flink.samples import Measured, samples
+from models.job import Job
+from models.metrics import SAMPLE_INTERVAL_S, Activity
+from testbeds.flink.activity import activity
+from testbeds.flink.checkpoints import StateMeter
+from testbeds.flink.log import DurableLog
+from testbeds.flink.rescaling import Arrangement, MeasuredRescale, rescaled
+from testbeds.flink.samples import Measured, Task, samples
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.protocol import Window, sample_intervals
+from testbeds.flink.watch import Watch, disturbances
+from testbeds.protocol import Configuration, Rescale, Served, Window, sample_intervals, served_intervals
 
-_READ_EVERY_S: Final = 0.3
-_LATE_S: Final = 20.0
-"""How long after its end a window may still miss readings."""
-
-
-@dataclass
-class _SourceTask:
-    """What a source task has emitted since it follows the order in force."""
-
-    since: float
-    """When the order came to it, `time.monotonic`; the earliest that its reports allow."""
-    emitted: Counter
+_AT_ONCE_S: Final = 5.0
+"""Serving that goes on so soon has not stopped: its next window begins where the last one ended."""
+_BYTES_PER_MB: Final = 2.0**20
 
 
 class FlinkRun:
-    """Implements `testbeds.protocol.Run`. The clock is the machine's: `inject` takes its seconds, and up to two more.
+    """Implements `testbeds.protocol.ElasticRun`. The clock is the machine's: `inject` and `serve` take their seconds, and
+    up to two more.
 
-    CPU seconds are those that the operators state and are held to. For SQL a TaskManager's are given to its tasks by the
-    time they were busy, which is the most that a task can have used. State latency is not reported.
+    CPU seconds are those that the operators state and are held to. For programs a TaskManager's are given to its tasks
+    by the time they were busy, which is the most that a task can have used. State latency is not reported.
     """
 
     def __init__(
@@ -47,47 +40,115 @@ class FlinkRun:
         deployed: Deployed,
         name: str,
         on_close: Callable[[], None],
+        *,
+        configuration: Configuration,
+        arrange: Callable[[Configuration], Arrangement],
     ) -> None:
         """
         Args:
             name: stands in the samples' column `run`.
             on_close: called once, when the run is closed.
+            configuration: what was deployed.
+            arrange: where another configuration would go, and what it takes; raises InvalidInput or Infeasible.
         """
         self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
-        self._job, self._control, self._rest = submission.job, submission.control, submission.local.rest
-        self._meter = self._new_meter()
-        self._cpu = None if submission.script is None else CpuMeter(self._rest, sorted(set(deployed.workers.values())))
-        self._sources: dict[tuple[str, int], _SourceTask] = {}
-        self._rate: float | None = None
-        self._order = ""
+        self._configuration, self._arrange = configuration, arrange
+        self._control = submission.control
+        self._log = DurableLog({o.name: o.rate_share for o in self._job.sources})
+        self._rescales: list[MeasuredRescale] = []
         self._elapsed_s = 0.0
+        self._down_s = 0.0
+        self._owed: dict[Task, float] = {}
+        """Records that source tasks were behind where the last window of `inject` ended, at its rate."""
         self._closed = False
+        self._watch_anew()
+
+    @property
+    def _job(self) -> Job:
+        return self._submission.job
 
     @property
     def elapsed_s(self) -> float:
-        """Time injected so far, seconds."""
+        """Time injected and served so far, seconds."""
         return self._elapsed_s
+
+    @property
+    def id(self) -> str:
+        """Flink's of the job; another one after a rescale from a savepoint."""
+        return self._deployed.id
+
+    @property
+    def configuration(self) -> Configuration:
+        """What runs."""
+        return self._configuration
+
+    @property
+    def rescales(self) -> tuple[MeasuredRescale, ...]:
+        """All of this run, in order."""
+        return tuple(self._rescales)
 
     def inject(self, rate: float, seconds: float, phase: str) -> Window:
         """See `testbeds.protocol.Run.inject`.
 
         Raises:
-            SluiceError: the run was closed, the job failed, a process of the cluster ended, or Flink reported nothing for
-                too long: there is then no window, rather than a wrong one.
+            SluiceError: the run was closed.
+            Disturbed: the job failed, a process of the cluster ended, or Flink reported nothing for too long: there is
+                then no window, rather than a wrong one.
         """
-        if self._closed:
-            raise SluiceError("a closed run cannot be injected into; deploy the job again")
+        self._check_open()
         intervals = sample_intervals(rate, seconds)
-        self._offer(rate)
-        begin = time.monotonic()
-        boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
-        self._read_until_covered(begin, boundaries[-1])
-        measured = self._measured(boundaries)
+        with disturbances():
+            self._pass_downtime()
+            self._offer(rate)
+            begin = time.monotonic()
+            boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
+            self._watch.read_until_covered(begin, boundaries[-1])
+            measured = self._measured(rate, boundaries)
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
         achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds
         pending = float(sum(lag[-1] for lag in measured.lags.values()))
         return Window(rate, achieved, seconds, pending, table)
+
+    def serve(self, rate: float, seconds: float) -> Served:
+        """See `testbeds.protocol.ElasticRun.serve`.
+
+        A window begins where the last one ended, if no more than a few seconds have passed since; what comes and is read
+        meanwhile is in its first interval. A new rate holds from the call on. The time that a rescale took passes here:
+        what comes in it waits in the log when the job goes on.
+
+        Raises:
+            SluiceError: the run was closed.
+            Disturbed: as for `inject`.
+        """
+        self._check_open()
+        ends = SAMPLE_INTERVAL_S * np.arange(1, served_intervals(rate, seconds) + 1)
+        down_s = min(self._down_s, seconds)
+        with disturbances():
+            served = self._down(rate, ends) if down_s == seconds else self._up(rate, ends, down_s)
+        self._down_s -= down_s
+        self._elapsed_s += seconds
+        return served
+
+    def rescale(self, configuration: Configuration) -> Rescale:
+        """See `testbeds.protocol.ElasticRun.rescale`. It takes its time, which is measured, and passes in `serve`.
+
+        Raises:
+            SluiceError: the run was closed.
+            Disturbed: no savepoint could be taken, or the job does not run again.
+        """
+        self._check_open()
+        arrangement = self._arrange(configuration)
+        with disturbances():
+            state_mb = sum(float(sizes.sum()) for sizes in self._state.now().values()) / _BYTES_PER_MB
+            positions = self._hold()
+            done = rescaled(self._submission, self._deployed, configuration.parallelism, arrangement)
+        self._log.redeployed(positions)
+        self._deployed, self._configuration = done.deployed, configuration
+        self._watch_anew(done.tasks_since)
+        self._down_s += done.downtime_s
+        self._rescales.append(MeasuredRescale(self._elapsed_s, configuration, done.downtime_s, state_mb, done.live))
+        return Rescale(downtime_s=self._down_s, state_mb=state_mb)
 
     def close(self) -> None:
         """Cancel the job; may be called twice."""
@@ -95,8 +156,8 @@ class FlinkRun:
             self._closed = True
             try:
                 with suppress(SluiceError):  # a broken cluster is started anew before it runs another job
-                    self._submission.local.check()
-                    self._rest.cancel(self._deployed.id)
+                    self._submission.cluster.check()
+                    self._submission.cluster.rest.cancel(self._deployed.id)
             finally:
                 self._control.close()
                 self._on_close()
@@ -109,86 +170,134 @@ class FlinkRun:
     ) -> None:
         self.close()
 
-    def _new_meter(self) -> Meter:
-        vertices, job = self._deployed.vertices, self._job
-        keyed = [o for o in job.operators if o.keys is not None]
-        if self._submission.script is None:
-            keyed = [o for o in keyed if o.cost.state_read_bytes + o.cost.state_write_bytes > 0]
-        return Meter(self._rest, self._deployed.id, vertices.values(), [vertices[o.name].id for o in keyed])
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SluiceError("a closed run takes no rate and no configuration; deploy the job again")
+
+    def _watch_anew(self, since: float = 0.0) -> None:
+        self._watch = Watch(self._submission, self._deployed, since)
+        keep = [
+            o.name for o in self._job.operators if o.state is not None and self._submission.cluster.takes_savepoints
+        ]
+        stateful = {name: self._deployed.vertices[name] for name in keep}
+        self._state = StateMeter(self._submission.cluster.rest, self._deployed.id, stateful)
+        self._rate: float | None = None
+        self._end: float | None = None
+
+    # --- orders
+
+    def _follow(self, order: str) -> None:
+        self._watch.sources.follow(order)
+        self._watch.wait_until_followed()
+
+    def _rates(self, rate: float) -> dict[str, float]:
+        """By what each source is called where its rate is set."""
+        return {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
 
     def _offer(self, rate: float) -> None:
-        """Set the rate, and wait until every source task follows it."""
+        """Set the rate, and wait until every source task follows it and Flink has told of it."""
         if rate != self._rate:
-            self._sources.clear()
-            self._order = self._control.offer(
-                {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
-            )
+            if not self._log.stands:
+                self._hold()
+            self._watch.sources.follow(self._control.offer(self._rates(rate)))
             self._rate = rate
-        tasks = sum(self._deployed.vertices[o.name].parallelism for o in self._job.sources)
+            self._owed = {}
+        self._watch.wait_until_followed(told=True)
 
-        def all_follow() -> bool | None:
-            self._read()
-            read_all = self._meter.has_read_all and (self._cpu is None or self._cpu.has_read_all)
-            return (len(self._sources) == tasks and read_all) or None
+    def _hold(self) -> dict[str, float]:
+        """Let the sources emit nothing, and the log stand. Returns how many events each source's tasks have taken."""
+        now = time.monotonic()
+        self._follow(self._control.offer(self._rates(0.0)))
+        positions = self._watch.sources.last()
+        self._log.stop(now, positions)
+        self._rate = self._end = None
+        return positions
 
-        wait_for(all_follow, _LATE_S, f"the {tasks} source tasks at {rate:g} records/s", pause_s=_READ_EVERY_S)
+    def _fill(self, rate: float, now: float) -> None:
+        """Let records come into the log at a rate; the source tasks may follow a little later."""
+        lanes = {self._deployed.sources[name]: events for name, events in self._log.in_lanes(now).items()}
+        self._watch.sources.follow(self._control.fill(self._rates(rate), lanes))
 
-    def _read_until_covered(self, begin: float, end: float) -> None:
-        while True:
-            self._read()
-            sources = all(t.emitted.covers(begin, end) for t in self._sources.values())
-            if sources and self._meter.covers(begin, end) and (self._cpu is None or self._cpu.covers(begin, end)):
-                return
-            if time.monotonic() > end + _LATE_S:
-                raise SluiceError(
-                    f"Flink and its sources did not report on job {self._deployed.id} within {_LATE_S:g} s of the end of a "
-                    f"window; measure again, on a machine that is less busy"
-                )
-            time.sleep(_READ_EVERY_S)
+    # --- injecting
 
-    def _read(self) -> None:
-        """Read everything once, and make sure that the job still runs."""
-        self._submission.local.check()
-        state = self._rest.job(self._deployed.id).state
-        if state in ENDED or state in ("FAILING", "RESTARTING"):
-            reason = self._rest.failure(self._deployed.id) or "no reason was given"
-            raise SluiceError(f"job {self._deployed.id} is {state.lower()} while it was measured: {reason}")
-        self._meter.read()
-        if self._cpu is not None:
-            self._cpu.read()
-        for source in self._job.sources:
-            for number, report in self._control.reports(self._deployed.sources[source.name]).items():
-                if report.order != self._order:
-                    continue
-                task = self._sources.setdefault(
-                    (source.name, number), _SourceTask(report.heard_at - report.seconds, Counter())
-                )
-                task.since = min(task.since, report.heard_at - report.seconds)
-                when = task.since + report.seconds
-                if not task.emitted.times or when > task.emitted.times[-1]:
-                    task.emitted.read(when, report.emitted, refreshed=True)
+    def _pass_downtime(self) -> None:
+        """In whole intervals, with nothing coming into the log."""
+        self._elapsed_s += SAMPLE_INTERVAL_S * math.ceil(self._down_s / SAMPLE_INTERVAL_S)
+        self._down_s = 0.0
 
-    def _measured(self, boundaries: Sequence[float]) -> Measured:
+    def _measured(self, rate: float, boundaries: Sequence[float]) -> Measured:
         """What was read, between the boundaries of intervals (`time.monotonic`)."""
-        operators = {vertex.id: name for name, vertex in self._deployed.vertices.items()}
-        counters = self._meter.increments(boundaries)
-        emitted = {task: source.emitted.increments(boundaries) for task, source in self._sources.items()}
-        offered = (self._rate or 0.0) * (boundaries[-1] - boundaries[0])
+        sources = self._watch.sources
+        emitted = sources.increments(boundaries)
+        offered = rate * (boundaries[-1] - boundaries[0])
         # Sources deal out their rate in steps, so that a window may hold a few records more than its share.
         share = min(1.0, offered / max(sum(float(np.sum(e)) for e in emitted.values()), 1.0))
-        lags = {task: self._lags(task, boundaries[1:]) for task in self._sources}
-        for source in self._sources.values():
-            source.emitted.forget_before(boundaries[-1])
+        lags = {task: self._lags(rate, task, own) for task, own in emitted.items()}
+        self._owed = {task: float(lag[-1]) for task, lag in lags.items()}
+        sources.forget_before(boundaries[-1])
         return Measured(
-            counters={(operators[vertex], task): grown for (vertex, task), grown in counters.items()},
+            counters=self._watch.increments(boundaries),
             emitted={task: share * e for task, e in emitted.items()},
             lags=lags,
-            cpu_s=None if self._cpu is None else self._cpu.increments(boundaries),
+            cpu_s=self._watch.cpu_s(boundaries),
         )
 
-    def _lags(self, task: tuple[str, int], times: Sequence[float]) -> np.ndarray:
-        """Records owed at each time, float64[times]."""
-        source = self._sources[task]
-        share = self._job.operator(task[0]).rate_share / self._deployed.vertices[task[0]].parallelism
-        due = (self._rate or 0.0) * share * (np.asarray(times) - source.since)
-        return np.maximum(due - np.interp(times, source.emitted.times, source.emitted.values), 0.0)
+    def _lags(self, rate: float, task: Task, emitted: np.ndarray) -> np.ndarray:
+        """Records that a task is behind at the end of each interval, the time between windows left out."""
+        of_task = rate * self._job.operator(task[0]).rate_share / self._deployed.vertices[task[0]].parallelism
+        return np.maximum(self._owed.get(task, 0.0) + np.cumsum(of_task * SAMPLE_INTERVAL_S - emitted), 0.0)
+
+    # --- serving
+
+    def _down(self, rate: float, ends: np.ndarray) -> Served:
+        """A window that the job is down for all the time: nothing is waited for, since it is up already."""
+        arrived = self._log.stopped_at + rate * ends
+        self._log.wait(rate * float(ends[-1]))
+        by_source = self._log.read_before
+        read = np.full(len(ends), sum(by_source.values()))
+        return self._told(ends, 0.0, arrived, read, self._log.lag(arrived, by_source), {})
+
+    def _up(self, rate: float, ends: np.ndarray, down_s: float) -> Served:
+        begin = self._begin(rate, down_s)
+        times = begin + np.maximum(ends - down_s, 0.0)
+        end = float(times[-1])
+        self._watch.read_until(end)
+        self._state.ask()
+        self._watch.read_until_covered(begin, end)
+        arrived = self._log.arrived(times) + rate * np.minimum(ends - down_s, 0.0)
+        read = self._log.read(self._watch.sources.positions(times))
+        lag = self._log.lag(arrived, read)
+        stretch = self._watch.stretch(begin, end, float(lag[-1]), self._state.read())
+        self._end = end
+        did = activity(self._job, self._deployed, stretch)
+        return self._told(ends, float(ends[-1]) - down_s, arrived, np.sum(list(read.values()), axis=0), lag, did)
+
+    def _told(
+        self,
+        ends: np.ndarray,
+        running_s: float,
+        arrived: np.ndarray,
+        read: np.ndarray,
+        lag: np.ndarray,
+        did: Mapping[str, Activity],
+    ) -> Served:
+        """A window, from how much had arrived and been read in all; what did between two windows is in the later one."""
+        came, were_read = self._log.since_last(arrived, read)
+        return Served(float(ends[-1]), running_s, came, were_read, lag, did)
+
+    def _begin(self, rate: float, down_s: float) -> float:
+        """Let records come at the rate. Returns when the window begins (`time.monotonic`)."""
+        if self._end is None:
+            positions = self._hold()
+            now = time.monotonic()
+            self._log.resume(rate, now, rate * down_s, positions)
+            self._fill(rate, now)
+            return now
+        if rate != self._log.rate:
+            now = time.monotonic()
+            self._log.change(rate, now)
+            self._fill(rate, now)
+        if time.monotonic() - self._end <= _AT_ONCE_S:
+            return self._end
+        self._watch.wait_until_followed()
+        return time.monotonic()

@@ -1,8 +1,8 @@
 """What runs on any Flink cluster, read from its REST interface: jobs with their tasks, room for more, the scheduler."""
 
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -33,18 +33,6 @@ class Scheduler(StrEnum):
 
 class NotRunning(SluiceError):
     """The job has ended, or not all of its tasks run."""
-
-
-@contextmanager
-def flinks_answers(url: str) -> Iterator[None]:
-    """Turn answers that are not Flink's into an error that says so."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise SluiceError(
-            f"what {url} answers is not what Flink's REST interface does ({type(error).__name__}: {error!s:.100}); check "
-            f"that this is the address of a JobManager of Flink 1.18 or later"
-        ) from error
 
 
 def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
@@ -141,7 +129,7 @@ def room_for(rest: FlinkRest, id_: str) -> tuple[Room, ...]:
 
 def settings(rest: FlinkRest) -> dict[str, str]:
     """Settings of the JobManager."""
-    return {one["key"]: one["value"] for one in rest.get("/jobmanager/config")}
+    return {str(one["key"]): str(one["value"]) for one in rest.get("/jobmanager/config")}
 
 
 def scheduler(settings: dict[str, str]) -> Scheduler:

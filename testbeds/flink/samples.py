@@ -10,7 +10,8 @@ import pyarrow as pa
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S
 from testbeds.flink.cpu_time import shared_out
-from testbeds.flink.meter import BUSY_TIME, TIMES, Increments
+from testbeds.flink.meter import Increments
+from testbeds.flink.readings import BUSY_TIME, TIMES
 from testbeds.flink.submission import Deployed
 from testbeds.protocol import SAMPLE_SCHEMA
 
@@ -79,7 +80,7 @@ def _measures(grown: Increments, interval: int) -> dict[str, Any]:
         "state_written_bytes": float(grown["rocksdb_bytes_written"][interval]),
         "cache_hits": float(grown["rocksdb_block_cache_hit"][interval]),
         "cache_misses": float(grown["rocksdb_block_cache_miss"][interval]),
-        "state_latency_s": None,
+        "state_latency_s": None if grown.state_latency_s is None else float(grown.state_latency_s[interval]),
     }
 
 
@@ -92,4 +93,4 @@ def to_the_second(grown: Increments) -> Increments:
     forward = {name: np.maximum(values, 0.0) for name, values in grown.values.items()}
     counted = np.sum([forward[name] for name in TIMES], axis=0) / 1000
     scale = np.divide(SAMPLE_INTERVAL_S, counted, out=np.ones_like(counted), where=counted > 0)
-    return Increments({name: values * scale for name, values in forward.items()})
+    return Increments({name: values * scale for name, values in forward.items()}, grown.state_latency_s)

@@ -1,24 +1,19 @@
-"""Starting a job on a local cluster: its program, its operators' vertices, and its tasks where they were placed."""
+"""Starting a job on a cluster: its program, its operators' vertices, and its tasks where they were placed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from models.errors import SluiceError
 from models.job import Job
 from testbeds.flink.answers import Vertex
+from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.control import SourceControl
-from testbeds.flink.graph import table_of, vertices_of
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.programs import (
-    UNCHAINED,
-    Payment,
-    dataflow_program,
-    sql_program,
-    whole_script,
-    with_tasks,
-)
-from testbeds.flink.rest import Program
+from testbeds.flink.graph import source_name, vertices_of
+from testbeds.flink.programs import Payment, dataflow_program, with_tasks
+from testbeds.flink.rest import FlinkRest, Program
+from testbeds.flink.user_programs import UserProgram, submitted
 from testbeds.placing import Placed
 
 _START_S: Final = 120.0
@@ -42,51 +37,62 @@ class Deployed:
 class Submission:
     """A job that can be started with any numbers of tasks, again and again."""
 
-    local: LocalCluster
+    cluster: FlinkCluster
     job: Job
     control: SourceControl
     seed: int
-    script: str | None
-    """The SQL it runs as; None: operators that cost what the job states, paid as `payment` says."""
+    program: UserProgram | None
+    """What it runs as; None: operators that cost what the job states, paid as `payment` says."""
     payment: Payment
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Flink settings of the job."""
 
-    def start(self, parallelism: Mapping[str, int], placed: Placed, savepoint: str | None = None) -> Deployed:
+    def start(self, parallelism: Mapping[str, int], placed: Placed | None, savepoint: str | None = None) -> Deployed:
         """Run the job, and check that its tasks are where they were placed.
+
+        Args:
+            placed: where its tasks are to be; None: where Flink puts them.
 
         Raises:
             InvalidInput: Flink refused the program, or its SQL is not the dataflow of the job.
             SluiceError: it failed at its start.
         """
-        rest, jar = self.local.rest, self.local.jar_id
-        program, vertices, sources = self._planned(parallelism)
-        workers = task_workers(placed)
-        self.local.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
+        rest = self.cluster.rest
+        jar, program, vertices, sources = self._planned(parallelism)
+        if placed is not None:
+            workers = task_workers(placed)
+            self.cluster.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
         id_ = rest.run(jar, program, savepoint=savepoint)
         try:
-            rest.wait_until_running(id_, _START_S)
+            if placed is None:
+                rest.wait_until_running(id_, _START_S, {v.id: v.parallelism for v in vertices.values()})
+                workers = running_workers(rest, id_, vertices)
+            else:
+                rest.wait_until_running(id_, _START_S)
             deployed = Deployed(id_, vertices, workers, sources)
-            check_placed(self.local, deployed)
+            check_placed(rest, deployed)
         except BaseException:
             rest.cancel(id_)
             raise
         return deployed
 
-    def _planned(self, parallelism: Mapping[str, int]) -> tuple[Program, dict[str, Vertex], dict[str, str]]:
-        """What to run, with the vertex of each operator and what each source is called."""
-        rest, jar = self.local.rest, self.local.jar_id
+    def _planned(self, parallelism: Mapping[str, int]) -> tuple[str, Program, dict[str, Vertex], dict[str, str]]:
+        """The jar and what it is to run, with the vertex of each operator and what each source is called."""
+        rest, address = self.cluster.rest, self.control.address
         names = [o.name for o in self.job.sources]
-        if self.script is None:
+        if self.program is None:
+            jar = self.cluster.uploaded(self.cluster.kit)
             program = dataflow_program(
-                self.job, parallelism, self.control.address, {}, payment=self.payment, seed=self.seed
+                self.job, parallelism, address, self.settings, payment=self.payment, seed=self.seed
             )
             vertices = {v.name.removeprefix(_SOURCE_PREFIX): v for v in rest.plan(jar, program)[0]}
-            return program, vertices, {name: name for name in names}
-        script = whole_script(self.script, self.control.address, self.seed)
-        program = sql_program(self.job.name, script, UNCHAINED, slot_per_task=True)
+            return jar, program, vertices, {name: name for name in names}
+        jar, program = submitted(self.program, self.job.name, self.cluster, address, self.seed)
         planned = vertices_of(self.job, *rest.plan(jar, program))
         vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in planned.items()}
         program = with_tasks(program, {v.id: v.parallelism for v in vertices.values()})
-        return program, vertices, {name: table_of(vertices[name]) for name in names}
+        program = replace(program, settings={**program.settings, **self.settings})
+        return jar, program, vertices, {name: source_name(vertices[name]) for name in names}
 
 
 def task_workers(placed: Placed) -> dict[tuple[str, int], str]:
@@ -98,14 +104,27 @@ def task_workers(placed: Placed) -> dict[tuple[str, int], str]:
     }
 
 
-def check_placed(local: LocalCluster, deployed: Deployed) -> None:
+def running_workers(rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> dict[tuple[str, int], str]:
+    """TaskManager of each task of a running job, by operator and number.
+
+    Args:
+        vertices: by operator.
+    """
+    return {
+        (name, one.index): one.task_manager
+        for name, vertex in vertices.items()
+        for one in rest.subtasks(job, vertex.id)
+    }
+
+
+def check_placed(rest: FlinkRest, deployed: Deployed) -> None:
     """What runs is what was asked for.
 
     Raises:
         SluiceError: a task runs elsewhere, or there are other numbers of them.
     """
     for name, vertex in deployed.vertices.items():
-        running = {one.index: one.task_manager for one in local.rest.subtasks(deployed.id, vertex.id)}
+        running = {one.index: one.task_manager for one in rest.subtasks(deployed.id, vertex.id)}
         wanted = {task: worker for (operator, task), worker in deployed.workers.items() if operator == name}
         for task in sorted(wanted.keys() | running.keys()):
             if running.get(task) != wanted.get(task):

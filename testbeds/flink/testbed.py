@@ -1,7 +1,7 @@
 """A Flink cluster on this machine as a testbed: jobs run as SQL, or as operators with stated costs."""
 
-import time
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -10,30 +10,29 @@ from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from testbeds.flink.control import SourceControl
 from testbeds.flink.distribution import Report
-from testbeds.flink.graph import read_job
 from testbeds.flink.processes import LocalCluster
 from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.programs import UNCHAINED, Payment, sql_program, whole_script
+from testbeds.flink.programs import Payment
+from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.submission import Deployed, Submission
+from testbeds.flink.user_programs import UserProgram, planned_job
+from testbeds.flink.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
 from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
 
 INJECTOR_MB: Final = 960.0
-SLOT_STEP: Final = 4
+SLOT_STEP: Final = 8
 """Slots of an injector come in steps, since another number of them means to start the cluster anew."""
 READER_MB: Final = 900.0
-WARM_UP_S: Final = 12.0
-WARM_UP_RATE: Final = 40_000.0
-"""Records/s: enough for the JVMs to compile what runs, too few to fill the state."""
 
 
 class FlinkTestbed:
     """Implements `testbeds.protocol.Testbed`. Processes are started at the first `deploy`, and stopped by `close`.
 
-    With a script, jobs run as that SQL, and each TaskManager is held to its cores by a quota. Without one, operators pay
-    what a record costs as `payment` says; with SHARED, the tasks of a worker contend for its cores also where this
-    machine has fewer. One job runs at a time.
+    With a program, jobs run as that SQL or jar, and each TaskManager is held to its cores by a quota. Without one,
+    operators pay what a record costs as `payment` says; with SHARED, the tasks of a worker contend for its cores also
+    where this machine has fewer. One job runs at a time.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class FlinkTestbed:
         cluster: Cluster,
         memory_levels_mb: Sequence[float],
         *,
-        script: str | None = None,
+        program: UserProgram | None = None,
         payment: Payment = Payment.SHARED,
         report: Report = lambda what, share: None,
     ) -> None:
@@ -49,12 +48,14 @@ class FlinkTestbed:
         Args:
             cluster: the TaskManagers to start; sources get others beside them.
             memory_levels_mb: memory of a TaskManager's process on offer, MiB.
-            script: SQL that jobs run as, see `programs.whole_script`.
+            program: SQL or a jar that jobs run as.
         """
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
-        self._script, self._report = script, report
+        self._program, self._report = program, report
         self._local: LocalCluster | None = None
         self._open: FlinkRun | None = None
+        self._is_warm = False
+        """Whether the JVMs that run have warmed up with the program."""
 
     @property
     def name(self) -> str:
@@ -80,23 +81,22 @@ class FlinkTestbed:
         return self._local
 
     def dataflow(self, name: str) -> Job:
-        """The job that Flink makes of the script; see `graph.read_job`.
+        """The job that Flink makes of the program; see `graph.read_job`.
 
         Raises:
-            InvalidInput: there is no script, or Flink refuses it.
+            InvalidInput: there is no program, or Flink refuses it.
         """
-        if self._script is None:
-            raise InvalidInput("the dataflow of a SQL script can only be read by a testbed that was given one")
+        if self._program is None:
+            raise InvalidInput("the dataflow of a program can only be read by a testbed that was given one")
         self.local.ensure(Profile((TaskManager("reader", 1, READER_MB),)))
-        program = sql_program(name, whole_script(self._script, "127.0.0.1:1", seed=0), UNCHAINED, slot_per_task=True)
-        return read_job(name, *self.local.rest.plan(self.local.jar_id, program))
+        return planned_job(self._program, name, self.local)
 
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun:
         """Start the job; see `testbeds.protocol.Testbed.deploy`.
 
         Raises:
             InvalidInput: also if tasks are given managed memory of their own, which slots of one size cannot do, or the
-                SQL is not the job's dataflow.
+                program is not the job's dataflow.
             Infeasible: also if another run is open.
             SluiceError: Flink could not be fetched or started, or the job failed at its start.
         """
@@ -104,18 +104,27 @@ class FlinkTestbed:
         if self._open is not None:
             raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
         self._report(f"running {len(profile.task_managers)} TaskManagers, {profile.memory_mb:,.0f} MiB in all", 0.0)
-        self.local.ensure(profile)
+        self._ensure(profile)
+        if self._program is not None and not self._is_warm:
+            self._rehearse(job, configuration, seed)
         control = SourceControl()
         try:
-            submission = Submission(self.local, job, control, seed, self._script, self._payment)
+            submission = Submission(self.local, job, control, seed, self._program, self._payment)
             self.local.limit_cpu(False)
             deployed = submission.start(configuration.parallelism, placed)
-            if self._script is not None:
+            if self._program is not None:
                 self._hold_to_cores(job, deployed, control)
         except BaseException:
             control.close()
             raise
-        self._open = FlinkRun(submission, deployed, run, self._closed)
+        self._open = FlinkRun(
+            submission,
+            deployed,
+            run,
+            self._closed,
+            configuration=configuration,
+            arrange=partial(self._arranged, submission),
+        )
         return self._open
 
     def close(self) -> None:
@@ -136,15 +145,55 @@ class FlinkTestbed:
     ) -> None:
         self.close()
 
+    def _ensure(self, profile: Profile) -> None:
+        self._is_warm = self._is_warm and self.local.runs(profile)
+        self.local.ensure(profile)
+
+    def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
+        """Where a running job's tasks would go in another configuration."""
+        profile, placed = self._planned(submission.job, configuration)
+        live = self.local.runs(profile)
+
+        def prepare() -> None:
+            if not live:
+                self._ensure(profile)
+
+        def settle(deployed: Deployed) -> None:
+            if not live and self._program is not None:
+                self._hold_to_cores(submission.job, deployed, submission.control)
+
+        return Arrangement(placed, live, prepare, settle)
+
     def _closed(self) -> None:
         self._open = None
+
+    def _rehearse(self, job: Job, configuration: Configuration, seed: int) -> None:
+        """Let JVMs that were just started compile what runs, while they have the whole machine: the program takes all
+        that it can, with a task of each operator on every TaskManager, and then ends, so that none of its state is left.
+        """
+        room = sum(w.slots for w in self._cluster.workers) // len(job.scaled_operators)
+        most = max(1, min(len(self._cluster.workers), room))
+        spread = {o.name: min(most, o.max_parallelism or most) for o in job.scaled_operators}
+        tasks = {**configuration.parallelism, **spread}
+        _, placed = self._planned(job, Configuration(tasks, configuration.memory_mb))
+        self._report("rehearsing until what runs is compiled", 0.0)
+        with SourceControl() as control:
+            self.local.limit_cpu(False)
+            submission = Submission(self.local, job, control, seed, self._program, self._payment)
+            deployed = submission.start(tasks, placed)
+            try:
+                taken = run_until_steady(control, job, deployed, self.local.check)
+            finally:
+                self.local.rest.cancel(deployed.id)
+        self._report(f"rehearsed: the whole machine takes {taken:,.0f} records/s", 1.0)
+        self._is_warm = True
 
     def _hold_to_cores(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
         """Let the JVMs compile what runs while they have the whole machine, then set the quotas."""
         if not self.local.has_cpu_quotas:
             self._report("TaskManagers share the processors: control groups cannot be written here", 1.0)
-        control.offer({deployed.sources[o.name]: o.rate_share * WARM_UP_RATE for o in job.sources})
-        time.sleep(WARM_UP_S)
+        warm_up(control, job, deployed, WARM_AGAIN_S if self._is_warm else WARM_UP_S)
+        self._is_warm = True
         self.local.check()
         self.local.limit_cpu(True)
 

@@ -1,46 +1,81 @@
-"""What every testbed must fulfil, on a real Flink: one run serves all tests, in windows of a few seconds.
+"""What every testbed must fulfil, on a real Flink: one cluster for all, in windows of a few seconds.
 
-Left out is what takes minutes of real time, or a run that repeats to the bit.
+Left out is what needs a run that repeats to the bit. What takes minutes of real time is marked `long`: `pytest -m long`.
 """
 
 from collections.abc import Iterator
 
 import pytest
 
+from models.capacity.mst import MstSettings
 from models.cluster import Cluster
 from models.job import Job
-from testbeds import conformance
+from testbeds import conformance, elastic_conformance, protocol
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Run, Window
 
 pytestmark = pytest.mark.slow
+SLOWER = 10.0
+"""Times that the small job's records cost: what it takes is then far below what this machine would."""
 
 
-class TestFlink(conformance.RefusalConformance, conformance.SampleConformance):
-    settle_s = 10.0
+@pytest.fixture(scope="module")
+def flink() -> Iterator[FlinkTestbed]:
+    cluster = Cluster.model_validate({"name": "local", "count": 1, "slots": 8, "cores": 4, "memory_mb": 1024})
+    with FlinkTestbed(cluster, [1024.0]) as made:
+        yield made
+
+
+class OnFlink:
+    """The job, and how long things take where seconds are real."""
+
+    settle_s = 5.0
     window_s = 5.0
+    catch_up_s = 20.0
     tolerance = 0.05
+    mst = MstSettings(
+        warmup_s=15.0,
+        warmup_rate=conformance.OVERLOAD,
+        cooldown_s=5.0,
+        ramp_s=5.0,
+        observe_s=5.0,
+        iterations=7,
+        sensitivity=0.05,
+        bracket=0.3,
+    )
 
     @pytest.fixture(scope="class")
     @classmethod
-    def testbed(cls) -> Iterator[FlinkTestbed]:
-        cluster = Cluster.model_validate({"name": "local", "count": 1, "slots": 4, "cores": 0.5, "memory_mb": 1024})
-        with FlinkTestbed(cluster, [1024.0]) as made:
-            yield made
+    def testbed(cls, flink: FlinkTestbed) -> protocol.Testbed:
+        return flink
 
     @pytest.fixture(scope="class")
     @classmethod
     def job(cls) -> Job:
-        return conformance.small_job()
+        """With few keys, so that all of them are seen within seconds."""
+        small = conformance.small_job()
+        operators = []
+        for operator in small.operators:
+            dearer = operator.cost.model_copy(update={"cpu_s": SLOWER * operator.cost.cpu_s})
+            keys = None if operator.keys is None else operator.keys.model_copy(update={"distinct": 1000})
+            operators.append(operator.model_copy(update={"cost": dearer, "keys": keys}))
+        return small.model_copy(update={"operators": tuple(operators)})
 
     @pytest.fixture(scope="class")
     @classmethod
     def configuration(cls) -> Configuration:
         return Configuration(parallelism={"source": 2, "map": 1, "count": 1, "sink": 1}, memory_mb=1024.0)
 
+
+class TestFlink(OnFlink, conformance.RefusalConformance, conformance.SampleConformance):
+    """One run for all."""
+
+    settle_s = 20.0
+    """Tasks are dated apart by a few tenths of a second on a machine that runs other tests: little of so long a window."""
+
     @pytest.fixture(scope="class")
     @classmethod
-    def run(cls, testbed: FlinkTestbed, job: Job, configuration: Configuration) -> Iterator[Run]:
+    def run(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
         with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
             yield deployed
 
@@ -48,3 +83,40 @@ class TestFlink(conformance.RefusalConformance, conformance.SampleConformance):
     @classmethod
     def windows(cls, run: Run) -> list[Window]:
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
+
+
+class TestRuns(OnFlink, conformance.RunConformance):
+    """Where tasks run, and how runs end."""
+
+
+@pytest.mark.long
+class TestRates(OnFlink, conformance.RateConformance):
+    settle_s = 10.0
+
+
+class TestElasticBriefly(OnFlink, elastic_conformance.ElasticSuite):
+    """What breaks first, if anything does."""
+
+    catch_up_s = 10.0
+    test_intervals_are_told_one_by_one = elastic_conformance.LogConformance.test_intervals_are_told_one_by_one
+    test_lag_grows_while_the_job_is_down_and_is_caught_up = (
+        elastic_conformance.RescaleConformance.test_lag_grows_while_the_job_is_down_and_is_caught_up
+    )
+
+    @pytest.fixture
+    def rate(self) -> float:
+        """A quarter of what one task of `count` takes: 2e-4 s for every second record."""
+        return 10_000.0 / 4
+
+
+@pytest.mark.long
+class TestElastic(OnFlink, elastic_conformance.ElasticConformance):
+    """All of it; windows are a sixth as long as on the simulator."""
+
+    settle_s = 10.0
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def rate(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> float:
+        with testbed.deploy(job, configuration, run="conformance-2", seed=1) as deployed:
+            return conformance.saturated_rate(deployed, cls.settle_s) / 4

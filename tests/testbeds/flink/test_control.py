@@ -52,6 +52,19 @@ def test_orders_reach_tasks_that_are_there_and_those_that_come_later(
     _eventually(lambda: control.tasks("bids") == 2)
 
 
+def test_a_lease_is_told_before_anything_else() -> None:
+    with SourceControl(lease_s=60.0) as control:
+        control.offer({"bids": 10.0})
+        host, port = control.address.rsplit(":", 1)
+        with (
+            socket.create_connection((host, int(port)), timeout=5) as task,
+            task.makefile("rw", newline="\n") as stream,
+        ):
+            stream.write("source bids 0 1\n")
+            stream.flush()
+            assert [stream.readline(), stream.readline()] == ["lease 60.0\n", "rate 1 10.0\n"]
+
+
 def test_each_source_has_its_own_rate(control: SourceControl, connect: Callable[[str], TextIO]) -> None:
     control.offer({"bids": 900.0, "persons": 20.0})
     control.offer({"persons": 30.0})

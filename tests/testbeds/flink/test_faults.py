@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -16,10 +17,12 @@ from testbeds.conformance import small_job
 from testbeds.flink.rest import FlinkRest
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.protocol import Configuration
+from testbeds.flink.user_programs import SqlScript
+from testbeds.protocol import Configuration, Disturbed, Run, Window
+from testbeds.repeating import measured
 
 pytestmark = pytest.mark.slow
-CLUSTER = Cluster.model_validate({"name": "local", "count": 1, "slots": 4, "cores": 1.0, "memory_mb": 1024})
+CLUSTER = Cluster.model_validate({"name": "local", "count": 1, "slots": 5, "cores": 1.0, "memory_mb": 1024})
 CONFIGURATION = Configuration(parallelism={"source": 1, "map": 1, "count": 1, "sink": 1}, memory_mb=1024.0)
 RATE = 1000.0
 NOWHERE = """
@@ -132,7 +135,7 @@ def test_a_job_that_fails_at_its_start_is_told_in_flinks_words(
     operators = (source.model_copy(update={"name": "clicks"}), sink.model_copy(update={"name": "counts"}))
     edge = Edge.model_validate({"from": "clicks", "to": "counts", "partitioning": "rebalance"})
     job = small_job().model_copy(update={"operators": operators, "edges": (edge,)})
-    monkeypatch.setattr(testbed, "_script", NOWHERE)
+    monkeypatch.setattr(testbed, "_program", SqlScript(NOWHERE))
     with pytest.raises(SluiceError, match=r"/nowhere/clicks\.jsonl"):
         testbed.deploy(job, Configuration({"clicks": 1, "counts": 1}, 1024.0), run="r", seed=1)
 
@@ -142,9 +145,44 @@ def test_a_process_that_dies_ends_the_measurement_and_not_the_testbed(
     testbed: FlinkTestbed, run: FlinkRun, victim: str
 ) -> None:
     timer = _later(2.0, lambda: testbed.local.kill(victim))
-    with pytest.raises(SluiceError, match=f"process {victim} ended with code -9|does not answer"):
+    with pytest.raises(Disturbed, match=f"process {victim} ended with code -9|does not answer"):
         run.inject(RATE, 5.0, "observe")
     timer.join()
     run.close()
     with pytest.raises(SluiceError, match="closed run"):
         run.inject(RATE, 5.0, "observe")
+
+
+def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed: FlinkTestbed) -> None:
+    """Killed in the middle of the first window, and of the first one of the first repetition."""
+    told: list[str] = []
+    timers: list[threading.Timer] = []
+
+    def measure(run: Run) -> Window:
+        run.inject(RATE, 5.0, "ramp")
+        if len(timers) < 2:
+            timers.append(_later(2.0, lambda: testbed.local.kill("tm-1")))
+        return run.inject(RATE, 5.0, "observe")
+
+    window = measured(testbed, small_job(), CONFIGURATION, measure, run="r", seed=1, say=told.append)
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.02)
+    assert len(told) == 2 and all("measuring again" in line for line in told)
+    assert all("process tm-1 ended with code -9" in line or "job" in line for line in told)
+
+
+def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestbed, run: FlinkRun) -> None:
+    """Somebody else rescales it."""
+    run.inject(RATE, 5.0, "ramp")
+    rest = testbed.local.rest
+    vertices = {v.name: v for v in rest.job(run.id).vertices}
+    timer = _later(1.0, lambda: rest.require(run.id, {vertices["map"].id: 2}))
+    testbed.local.place({})
+    with pytest.raises(Disturbed):
+        run.inject(RATE, 5.0, "observe")
+    timer.join()
+
+
+def test_a_rescale_that_goes_wrong_is_told(testbed: FlinkTestbed, run: FlinkRun) -> None:
+    testbed.local.kill("tm-1")
+    with pytest.raises(Disturbed):
+        run.rescale(replace(CONFIGURATION, parallelism={**CONFIGURATION.parallelism, "sink": 2}))

@@ -11,7 +11,7 @@ from models.errors import InvalidInput
 from models.job import Job, Kind
 from pipelines.catalogue import load_job
 from testbeds.flink.answers import Edge, Vertex, graph
-from testbeds.flink.graph import read_job, table_of, vertices_of
+from testbeds.flink.graph import read_job, source_name, vertices_of
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def test_operators_that_look_alike_are_told_apart_by_their_order(
 ) -> None:
     found = vertices_of(load_job("nexmark-q3"), *q3)
     assert "category" in found["auctions"].name and "Sarg" in found["persons"].name
-    assert table_of(found["source"]) == "events"
+    assert source_name(found["source"]) == "events"
     with pytest.raises(InvalidInput, match="connector 'sluice'"):
-        table_of(found["join"])
+        source_name(found["join"])
 
 
 def test_a_job_that_is_not_the_sql_is_refused_with_what_flink_has(

@@ -110,6 +110,15 @@ def test_metrics_without_a_value_are_left_out(server: Server, rest: FlinkRest) -
     assert server.asked[0][1] == "/jobs/j/vertices/v/metrics?get=0.in%2C0.busy%2C1.in%2C1.busy"
 
 
+def test_metrics_of_many_tasks_are_asked_for_in_requests_that_flink_takes(server: Server, rest: FlinkRest) -> None:
+    names = [f"a-metric-with-a-name-that-is-long-{i}" for i in range(12)]
+    server.answers = [(200, [{"id": f"{task}.{names[0]}", "value": f"{task}"} for task in range(40)])]
+    assert rest.vertex_metrics("j", "v", names, tasks=40) == [{names[0]: float(task)} for task in range(40)]
+    assert len(server.asked) > 1 and max(len(path) for _, path, _ in server.asked) < 4000
+    asked = [one for _, path, _ in server.asked for one in path.partition("?get=")[2].split("%2C")]
+    assert sorted(asked) == sorted(f"{task}.{name}" for task in range(40) for name in names)
+
+
 def test_a_rescale_names_every_vertex(server: Server, rest: FlinkRest) -> None:
     bounds = {"parallelism": {"lowerBound": 1, "upperBound": 2}}
     server.answers = [(200, {"a": bounds, "b": bounds})]
@@ -162,6 +171,15 @@ def test_a_job_that_fails_while_it_is_waited_for_tells_why(server: Server, rest:
     server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), (200, history)]
     with pytest.raises(SluiceError, match="job j is failed: RuntimeException: boom"):
         rest.wait_until_running("j", seconds=5)
+
+
+def test_a_job_that_ends_before_it_is_cancelled_is_left_alone(server: Server, rest: FlinkRest) -> None:
+    refused = (409, {"errors": ["the job has already reached another terminal state (FAILED)"]})
+    server.answers = [_job("RUNNING", 2), refused, _job("FAILED", 2)]
+    rest.cancel("j")
+    server.answers = [_job("RUNNING", 2), refused, _job("RUNNING", 2)]
+    with pytest.raises(SluiceError, match="another terminal state"):
+        rest.cancel("j")
 
 
 def test_a_parallelism_that_never_comes_is_not_waited_for_forever(server: Server, rest: FlinkRest) -> None:

@@ -11,9 +11,11 @@ import java.nio.charset.StandardCharsets;
 /**
  * The connection of one task to whoever sets the rates. The task says who it is ({@code source NAME SUBTASK TASKS}), is
  * sent orders, and reports where it is ({@code at} and the words of {@link Pace#report}) every REPORT_MS. While there is
- * no connection it emits nothing, so that a job whose controller died does not run on.
+ * no connection it emits nothing, so that a job whose controller died does not run on; and if a lease was given
+ * ({@code lease SECONDS}), the task fails when there was none for so long, so that the job frees its slots.
  */
 final class Control implements AutoCloseable {
+    private static final String LEASE = "lease ";
     private static final long REPORT_MS = 200;
     private static final int TIMEOUT_MS = 5000;
     private static final long RETRY_MS = 200;
@@ -26,6 +28,9 @@ final class Control implements AutoCloseable {
     private volatile String report = "none 0 0 0 0";
     private volatile Socket socket;
     private volatile boolean closed;
+    private volatile boolean lost;
+    private volatile long lostNanos;
+    private volatile long leaseNanos;
     private volatile IllegalArgumentException misunderstood;
 
     /** @param address host:port */
@@ -42,8 +47,12 @@ final class Control implements AutoCloseable {
         thread.start();
     }
 
-    /** The order in force; a line that was none fails the task. */
+    /** The order in force; a line that was none fails the task, and so does a lease that has run out. */
     Order order() {
+        if (lost && leaseNanos > 0 && System.nanoTime() - lostNanos > leaseNanos) {
+            throw new IllegalStateException("nobody at " + host + ":" + port + " has set the rate for "
+                    + leaseNanos / 1e9 + " s; the measurement that the job was for has ended");
+        }
         if (misunderstood != null) {
             throw new IllegalStateException(misunderstood.getMessage(), misunderstood);
         }
@@ -59,6 +68,7 @@ final class Control implements AutoCloseable {
             try (Socket connected = new Socket()) {
                 socket = connected;
                 connected.connect(new InetSocketAddress(host, port), TIMEOUT_MS);
+                lost = false;
                 talk(connected);
             } catch (IOException ended) {
                 // Refused or cut off: try again, since the controller may come back.
@@ -80,13 +90,19 @@ final class Control implements AutoCloseable {
         reports.start();
         try {
             for (String line = in.readLine(); line != null && !closed; line = in.readLine()) {
-                order = Order.parse(line);
+                if (line.startsWith(LEASE)) {
+                    leaseNanos = (long) (1e9 * Double.parseDouble(line.substring(LEASE.length())));
+                } else {
+                    order = Order.parse(line);
+                }
             }
         } catch (IllegalArgumentException error) {
             misunderstood = error;
             closed = true;
         } finally {
             reports.interrupt();
+            lostNanos = System.nanoTime();
+            lost = true;
         }
     }
 

@@ -12,33 +12,52 @@ import org.apache.flink.core.io.InputStatus;
 /** One task of the source: emits the events of its lanes as orders allow, and tells how many it owes. */
 final class LaneReader<T> implements SourceReader<T, Lane> {
     private static final long REPORT_NANOS = 50_000_000;
+    private static final long AT_ONE_MOMENT_NANOS = 100_000;
+    private static final int MOST_READINGS = 1000;
 
     private final SourceReaderContext context;
     private final Events<T> events;
     private final Lanes lanes = new Lanes();
     private final Pace pace;
     private final Control control;
-    private final long startNanos = System.nanoTime();
-    private final long startMs = System.currentTimeMillis();
+    private long startNanos;
+    private long startMs;
     private volatile long pending;
-    private long reportedNanos = startNanos;
+    private long reportedNanos;
 
+    /**
+     * Opens the events. In {@link #start} it would be too late: the coordinator knows of the reader by then, and that it
+     * sends its lanes to a task which fails may be all that Flink tells of the failure.
+     */
     LaneReader(SourceReaderContext context, Events<T> events, String address, String name) {
         this.context = context;
         this.events = events;
-        int tasks = context.currentParallelism();
-        pace = new Pace(lanes, tasks);
-        control = new Control(address, name, context.getIndexOfSubtask(), tasks);
-    }
-
-    @Override
-    public void start() {
-        context.metricGroup().setPendingRecordsGauge(() -> pending);
         try {
             events.open();
         } catch (IOException error) {
             throw new IllegalStateException("the recorded events cannot be read: " + error.getMessage(), error);
         }
+        int tasks = context.currentParallelism();
+        pace = new Pace(lanes, tasks);
+        control = new Control(address, name, context.getIndexOfSubtask(), tasks);
+        readClocks();
+    }
+
+    /** Both at one moment: a pause between the two readings would be in every time that is told. */
+    private void readClocks() {
+        for (int tries = 0; tries < MOST_READINGS; tries++) {
+            startNanos = System.nanoTime();
+            startMs = System.currentTimeMillis();
+            if (System.nanoTime() - startNanos < AT_ONE_MOMENT_NANOS) {
+                break;
+            }
+        }
+        reportedNanos = startNanos;
+    }
+
+    @Override
+    public void start() {
+        context.metricGroup().setPendingRecordsGauge(() -> pending);
     }
 
     @Override

@@ -1,9 +1,13 @@
 package sluice.table;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import org.apache.flink.api.common.serialization.DeserializationSchema;
 import org.apache.flink.table.data.GenericRowData;
 import org.apache.flink.table.data.RowData;
@@ -32,7 +36,7 @@ public final class RecordedEvents implements Events<RowData> {
     private transient int[] latenessMs;
 
     /**
-     * @param path file on every TaskManager, lines in UTF-8
+     * @param path file on every TaskManager, or an http address; lines in UTF-8
      * @param headerLines lines to leave out at its beginning
      * @param timeColumn index of the column that holds event time; null for none
      * @param timeInMs whether that column is a BIGINT of epoch milliseconds, and no TIMESTAMP
@@ -49,7 +53,7 @@ public final class RecordedEvents implements Events<RowData> {
     @Override
     public void open() throws IOException {
         openFormat();
-        try (FileChannel file = FileChannel.open(Path.of(path))) {
+        try (FileChannel file = opened()) {
             if (file.size() > Integer.MAX_VALUE) {
                 throw new IOException(path + " has " + file.size() + " bytes, but 2 GiB is the most; take a part of it");
             }
@@ -58,6 +62,20 @@ public final class RecordedEvents implements Events<RowData> {
         starts = lineStarts();
         if (timeColumn != NO_TIME) {
             latenessMs = lateness();
+        }
+    }
+
+    /** A file that is fetched has no name any more once it is open. */
+    private FileChannel opened() throws IOException {
+        if (!path.startsWith("http://")) {
+            return FileChannel.open(Path.of(path));
+        }
+        Path fetched = Files.createTempFile("sluice-recording-", "");
+        try (InputStream content = new URL(path).openStream()) {
+            Files.copy(content, fetched, StandardCopyOption.REPLACE_EXISTING);
+            return FileChannel.open(fetched);
+        } finally {
+            Files.delete(fetched);
         }
     }
 

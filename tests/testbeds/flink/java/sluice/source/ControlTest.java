@@ -26,9 +26,20 @@ public final class ControlTest {
             try (Socket again = server.accept()) {
                 assert reader(again).readLine().equals("source bids 2 4");
                 send(again, "faster");
-                awaitFailure(control);
+                awaitFailure(control, "faster");
             }
         }
+        Control leased;
+        try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
+            leased = new Control("127.0.0.1:" + server.getLocalPort(), "bids", 0, 1);
+            try (Socket task = server.accept()) {
+                send(task, "lease 0.05");
+                send(task, "rate a 500");
+                awaitRate(leased, 500);
+            }
+        }
+        awaitFailure(leased, "nobody");
+        leased.close();
     }
 
     private static BufferedReader reader(Socket socket) throws IOException {
@@ -46,16 +57,16 @@ public final class ControlTest {
         assert control.order().recordsPerSecond == rate : control.order().recordsPerSecond;
     }
 
-    private static void awaitFailure(Control control) throws InterruptedException {
+    private static void awaitFailure(Control control, String word) throws InterruptedException {
         for (int i = 0; i < 1000; i++) {
             try {
                 control.order();
             } catch (IllegalStateException expected) {
-                assert expected.getMessage().contains("faster");
+                assert expected.getMessage().contains(word);
                 return;
             }
             Thread.sleep(10);
         }
-        throw new AssertionError("an order that is none was taken");
+        throw new AssertionError("it did not fail: " + word);
     }
 }

@@ -1,0 +1,121 @@
+"""Checkpoints that are asked for by hand, and how much state each task has."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from models.errors import SluiceError
+from testbeds.flink.answers import Vertex, flinks_answers, shortened
+from testbeds.flink.rest import FlinkRest, TimedOut, wait_for
+
+_FIRST_S: Final = 60.0
+_LATER_S: Final = 2.0
+_REST_SHARE: Final = 20.0
+"""The next savepoint waits this many times as long as the last one took."""
+
+
+def checkpoint(rest: FlinkRest, job: str, seconds: float) -> None:
+    """Take a full checkpoint, from which the job goes on when its tasks are started anew.
+
+    Raises:
+        SluiceError: it failed, or was not done in `seconds`.
+    """
+    path = f"/jobs/{job}/checkpoints"
+    request = _asked(rest, path, {"checkpointType": "FULL"})
+    operation = wait_for(
+        lambda: _completed(rest, f"{path}/{request}"), seconds, f"a checkpoint of job {job}", pause_s=0.02
+    )
+    if operation.get("checkpointId") is None:
+        raise SluiceError(f"a checkpoint of job {job} failed: {_cause(operation)}")
+
+
+def _asked(rest: FlinkRest, path: str, body: Mapping[str, Any]) -> str:
+    """The id of what was asked for."""
+    with flinks_answers(rest.url):
+        return str(rest.post(path, body)["request-id"])
+
+
+def _completed(rest: FlinkRest, path: str) -> dict[str, Any] | None:
+    """The outcome of what was asked for; None while it is being done."""
+    with flinks_answers(rest.url):
+        answer = rest.get(path)
+        return dict(answer["operation"]) if answer["status"]["id"] == "COMPLETED" else None
+
+
+def _cause(operation: Mapping[str, Any]) -> str:
+    cause = operation.get("failureCause") or operation.get("failure-cause")
+    trace = cause.get("stack-trace") if isinstance(cause, Mapping) else None
+    return shortened(trace) if isinstance(trace, str) else "no reason was given"
+
+
+class StateMeter:
+    """The live state of a running job's tasks, by savepoints that are taken while it is measured, and removed again.
+
+    A checkpoint would cost less, but holds RocksDB's files as they are: compressed, and with values since overwritten.
+    """
+
+    def __init__(self, rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> None:
+        """
+        Args:
+            vertices: of the operators that keep state; none: nothing is taken.
+        """
+        self._rest, self._job, self._vertices = rest, job, dict(vertices)
+        self._path = f"/jobs/{job}/savepoints"
+        self._request: str | None = None
+        self._asked = self._not_before = 0.0
+        self._bytes: dict[str, np.ndarray] = {}
+
+    def ask(self, *, at_once: bool = False) -> None:
+        """Ask for a savepoint, if none is on its way, and not too soon after the last."""
+        now = time.monotonic()
+        if self._vertices and self._request is None and (at_once or now >= self._not_before):
+            self._asked = now
+            self._request = _asked(self._rest, self._path, {"cancel-job": False})
+
+    def read(self, *, patience_s: float | None = None) -> dict[str, np.ndarray]:
+        """By operator: bytes of each task by the last savepoint, float64[tasks].
+
+        A job under backpressure takes its time for a savepoint: then they are those of the one before, if any.
+
+        Raises:
+            SluiceError: the savepoint failed, or was not done in time and is the first.
+        """
+        if (request := self._request) is None:
+            return self._bytes
+        patience_s = patience_s or (_LATER_S if self._bytes else _FIRST_S)
+        try:
+            operation = wait_for(
+                lambda: _completed(self._rest, f"{self._path}/{request}"),
+                patience_s,
+                f"a savepoint of job {self._job}",
+                pause_s=0.05,
+            )
+        except TimedOut:
+            if not self._bytes:
+                raise
+            return self._bytes
+        self._request = None
+        self._not_before = time.monotonic() + _REST_SHARE * (time.monotonic() - self._asked)
+        if "location" not in operation:
+            raise SluiceError(f"a savepoint of job {self._job} failed: {_cause(operation)}")
+        with flinks_answers(self._rest.url):
+            self._bytes = self._of_last_savepoint()
+        self._rest.post("/savepoint-disposal", {"savepoint-path": operation["location"]})
+        return self._bytes
+
+    def now(self) -> dict[str, np.ndarray]:
+        """As `read`, by a savepoint of now."""
+        self.ask(at_once=True)
+        return self.read(patience_s=_FIRST_S)
+
+    def _of_last_savepoint(self) -> dict[str, np.ndarray]:
+        number = self._rest.get(f"/jobs/{self._job}/checkpoints")["latest"]["savepoint"]["id"]
+        found = {}
+        for name, vertex in self._vertices.items():
+            found[name] = np.zeros(vertex.parallelism)
+            details = self._rest.get(f"/jobs/{self._job}/checkpoints/details/{number}/subtasks/{vertex.id}")
+            for task in details["subtasks"]:
+                found[name][task["index"]] = task.get("state_size", 0)
+        return found

@@ -1,0 +1,217 @@
+"""A Flink cluster that a user runs and names by its address: nothing is started or stopped there but jobs."""
+
+import re
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from models.cluster import Cluster, FlinkAddress, Worker
+from models.deployment import Room
+from models.errors import Infeasible, InvalidInput, SluiceError
+from testbeds.flink.answers import flinks_answers
+from testbeds.flink.distribution import FLINK, Report, flink_home
+from testbeds.flink.jdk import find_jdk
+from testbeds.flink.kit import kit_jar
+from testbeds.flink.readings import Readings, RestReadings
+from testbeds.flink.rest import FlinkRest
+from testbeds.flink.running import (
+    Scheduler,
+    other_jobs,
+    room_for,
+    scheduler,
+    settings,
+)
+from testbeds.flink.serving import FileServer
+
+_REFRESH_KEY: Final = "metrics.fetcher.update-interval"
+_REFRESH_MS: Final = 10_000
+"""Flink's default."""
+_UNITS_S: Final = {"": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_FREED_S: Final = 10.0
+_LOOK_EVERY_S: Final = 0.2
+_NO_JOB: Final = "none"
+_SAVEPOINT_KEYS: Final = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a cluster has, as it is found."""
+
+    rooms: tuple[Room, ...]
+    """Of the TaskManagers that have free slots."""
+    refresh_s: float
+    """How often REST brings metrics up to date, seconds."""
+    others: tuple[str, ...]
+    """Jobs that run there."""
+    scheduler: Scheduler
+    takes_savepoints: bool
+    """Whether its settings say where they go."""
+
+    @property
+    def memory_mb(self) -> float:
+        """Memory of the smallest TaskManager's process, MiB."""
+        return min(room.memory_mb for room in self.rooms if room.memory_mb is not None)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The TaskManagers as workers; what else they have is not known."""
+        names = [re.sub(r"[^A-Za-z0-9._-]", "-", room.task_manager)[:120] for room in self.rooms]
+        workers = [
+            Worker(name=name, slots=room.slots, memory_mb=room.memory_mb)
+            for name, room in zip(names, self.rooms, strict=True)
+        ]
+        return Cluster(name="flink", workers=tuple(workers))
+
+
+class NamedCluster:
+    """Implements `testbeds.flink.cluster.FlinkCluster` for a cluster that a user runs; close it."""
+
+    def __init__(self, address: FlinkAddress, report: Report = lambda what, share: None) -> None:
+        """
+        Raises:
+            InvalidInput: it runs another version of Flink than the kit is made for.
+            SluiceError: it does not answer, or there is no Java for the kit here.
+        """
+        self._address, self._report = address, report
+        self._rest = FlinkRest(address.rest_url)
+        self._jars: dict[Path, str] = {}
+        self._server: FileServer | None = None
+        try:
+            with flinks_answers(self._rest.url):
+                version = self._rest.flink_version()
+            wanted = FLINK.version.rpartition(".")[0]
+            if version.rpartition(".")[0] != wanted:
+                raise InvalidInput(
+                    f"a Flink cluster that is measured on must run version {wanted}, but {self._rest.url} runs {version}; "
+                    f"name another one, or none to have Sluice start its own"
+                )
+        except BaseException:
+            self._rest.close()
+            raise
+
+    @property
+    def rest(self) -> FlinkRest:
+        return self._rest
+
+    @cached_property
+    def kit(self) -> Path:
+        return kit_jar(flink_home(self._report), find_jdk())
+
+    @cached_property
+    def host(self) -> str:
+        """The address of this machine that the TaskManagers reach it at."""
+        if self._address.control_host is not None:
+            return self._address.control_host
+        parts = urlsplit(self._address.rest_url)
+        try:
+            target = (parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80))
+            with socket.create_connection(target, timeout=10) as connection:
+                return str(connection.getsockname()[0])
+        except OSError as error:
+            raise SluiceError(f"Flink at {self._rest.url} cannot be reached: {error}; check the address") from error
+
+    @cached_property
+    def found(self) -> Found:
+        """What it has.
+
+        Raises:
+            InvalidInput: it is set up so that it cannot be measured on.
+            SluiceError: it does not answer as Flink does.
+        """
+        with flinks_answers(self._rest.url):
+            configured = settings(self._rest)
+            rooms = tuple(room for room in room_for(self._rest, _NO_JOB) if room.slots > 0)
+            others = other_jobs(self._rest, _NO_JOB)
+        if not rooms:
+            raise Infeasible(
+                f"no TaskManager with a free slot has registered at {self._rest.url}; start some, or cancel other jobs"
+            )
+        if any(room.memory_mb is None for room in rooms):
+            raise InvalidInput(
+                f"TaskManagers at {self._rest.url} must be processes of their own, but one tells no memory"
+            )
+        return Found(
+            rooms=rooms,
+            refresh_s=_refresh_s(configured.get(_REFRESH_KEY), self._rest.url),
+            others=tuple(others),
+            scheduler=scheduler(configured),
+            takes_savepoints=any(configured.get(key) for key in _SAVEPOINT_KEYS),
+        )
+
+    def uploaded(self, jar: Path) -> str:
+        if jar not in self._jars:
+            self._jars[jar] = self._rest.upload(jar)
+        return self._jars[jar]
+
+    def data_path(self, file: Path) -> str:
+        """Served from here, since the TaskManagers need not have this machine's disk."""
+        if self._server is None:
+            self._server = FileServer(self.host)
+        return self._server.url(file)
+
+    def readings(self, job: str) -> Readings:
+        if self._address.prometheus_url is None:
+            return RestReadings(self._rest, job, self.found.refresh_s)
+        from testbeds.flink.prometheus import PrometheusReadings  # its client takes a second to import
+
+        names = [room.task_manager for room in self.found.rooms]
+        return PrometheusReadings(self._address.prometheus_url, job, names)
+
+    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
+        """Where tasks go is Flink's to say."""
+        if workers:
+            raise InvalidInput(f"tasks cannot be placed on the cluster at {self._rest.url}; leave the placement out")
+
+    def check(self) -> None:
+        """Its processes are not ours; what fails is told by the requests."""
+
+    @property
+    def takes_savepoints(self) -> bool:
+        return self.found.takes_savepoints
+
+    def require_slots(self, tasks: int, sources: int) -> None:
+        """
+        Args:
+            tasks: all that are to run, those of sources included.
+
+        Raises:
+            Infeasible: there are fewer free slots.
+        """
+        until = time.monotonic() + _FREED_S  # what ran before may still be ending
+        while (free := sum(one.free_slots for one in self._rest.task_managers())) < tasks:
+            if time.monotonic() > until:
+                raise Infeasible(
+                    f"{tasks} tasks ({sources} of them of sources) need as many free slots, but the cluster at "
+                    f"{self._rest.url} has {free}; measure with fewer (--max-slots), cancel other jobs or add TaskManagers"
+                )
+            time.sleep(_LOOK_EVERY_S)
+
+    def close(self) -> None:
+        """Remove the jars that were uploaded; may be called twice."""
+        try:
+            for jar in self._jars.values():
+                self._rest.delete_jar(jar)
+        except SluiceError as error:
+            self._report(f"a jar is left on {self._rest.url}: {error}", 1.0)
+        finally:
+            self._jars = {}
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+            self._rest.close()
+
+
+def _refresh_s(value: str | None, url: str) -> float:
+    found = re.fullmatch(r"(\d+)\s*(ms|s|min)?", (value or str(_REFRESH_MS)).strip())
+    seconds = int(found[1]) * _UNITS_S[found[2] or ""] if found else 0.0
+    if seconds <= 0:
+        raise InvalidInput(
+            f"the setting {_REFRESH_KEY} of the cluster at {url} must be above 0, but is {value!r}; metrics would never be "
+            f"brought up to date; set it to 1000"
+        )
+    return seconds

@@ -1,0 +1,208 @@
+"""A user's own Flink cluster as a testbed."""
+
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Final, Self
+
+from models.cluster import Cluster, FlinkAddress
+from models.errors import Infeasible, InvalidInput, SluiceError
+from models.job import Job
+from testbeds.flink.answers import ENDED
+from testbeds.flink.control import SourceControl
+from testbeds.flink.distribution import Report
+from testbeds.flink.named import NamedCluster
+from testbeds.flink.profile import STATE_METRICS
+from testbeds.flink.programs import Payment
+from testbeds.flink.readings import REST_REFRESH_S
+from testbeds.flink.rescaling import Arrangement
+from testbeds.flink.rest import wait_for
+from testbeds.flink.run import FlinkRun
+from testbeds.flink.running import Scheduler
+from testbeds.flink.submission import Deployed, Submission
+from testbeds.flink.user_programs import UserProgram, planned_job
+from testbeds.flink.warming import WARM_UP_S, warm_up
+from testbeds.placing import check_parallelism
+from testbeds.protocol import Configuration, Limits
+
+CANCEL_S: Final = 30.0
+LEASE_S: Final = 60.0
+"""After which a job that a killed process has left ends by itself."""
+SOURCES_OF: Final = 3
+"""One slot in so many is kept for sources."""
+JOB_SETTINGS: Final = {**STATE_METRICS, "restart-strategy.type": "none"}
+"""What can be asked for one job, whatever the settings of the cluster."""
+
+
+class NamedFlinkTestbed:
+    """Implements `testbeds.protocol.Testbed` on a cluster that runs already, with the slots and the memory that it has.
+
+    Sources take slots of the cluster, too, a third of them at most; where that is too few, what is measured is the rate of
+    the sources, and the job takes at least as much. Flink says where tasks go; without quotas operators of one TaskManager take
+    what processors there are.
+    """
+
+    def __init__(
+        self,
+        address: FlinkAddress,
+        *,
+        program: UserProgram | None = None,
+        warm_up_s: float = WARM_UP_S,
+        report: Report = lambda what, share: None,
+    ) -> None:
+        """
+        Args:
+            program: SQL or a jar that jobs run as; None: operators that pay what a record costs, each by itself.
+            warm_up_s: how long JVMs may compile what a program runs before it is measured.
+
+        Raises:
+            InvalidInput: it runs another version of Flink, or is set up so that it cannot be measured on.
+            SluiceError: it does not answer.
+        """
+        self._named, self._prometheus = NamedCluster(address, report), address.prometheus_url
+        self._program, self._warm_up_s, self._report = program, warm_up_s, report
+        self._open: FlinkRun | None = None
+        try:
+            self._tell()
+        except BaseException:
+            self._named.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        return "flink"
+
+    @property
+    def limits(self) -> Limits:
+        slots = self.cluster.slots
+        for_sources = max(1, slots // SOURCES_OF)
+        return Limits(
+            max_task_slots=max(1, slots - for_sources),
+            max_source_tasks=for_sources,
+            memory_levels_mb=(self._named.found.memory_mb,),
+            slots_per_worker=max(w.slots for w in self.cluster.workers),
+        )
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._named.found.cluster
+
+    def dataflow(self, name: str) -> Job:
+        """The job that Flink makes of the program; see `graph.read_job`.
+
+        Raises:
+            InvalidInput: there is no program, or Flink refuses it.
+        """
+        if self._program is None:
+            raise InvalidInput("the dataflow of a program can only be read by a testbed that was given one")
+        return planned_job(self._program, name, self._named)
+
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun:
+        """Start the job; see `testbeds.protocol.Testbed.deploy`.
+
+        Raises:
+            InvalidInput: also if a placement or another memory is asked for, or the program is not the job's dataflow.
+            Infeasible: also if too few slots are free, or another run is open.
+            SluiceError: the cluster does not answer, or the job failed at its start.
+        """
+        check_parallelism(job, configuration)
+        self._check(configuration)
+        if self._open is not None:
+            raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
+        sources = sum(configuration.parallelism[o.name] for o in job.sources)
+        self._named.require_slots(sum(configuration.parallelism.values()), sources)
+        control = SourceControl(self._named.host, LEASE_S)
+        try:
+            submission = Submission(self._named, job, control, seed, self._program, Payment.PACED, JOB_SETTINGS)
+            deployed = submission.start(configuration.parallelism, None)
+            try:
+                self._warm_up(job, deployed, control)
+            except BaseException:
+                self._named.rest.cancel(deployed.id)
+                raise
+        except BaseException:
+            control.close()
+            raise
+        self._open = FlinkRun(
+            submission,
+            deployed,
+            run,
+            partial(self._closed, deployed.id),
+            configuration=configuration,
+            arrange=partial(self._arranged, submission),
+        )
+        return self._open
+
+    def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
+        """What another configuration of the running job takes."""
+        check_parallelism(submission.job, configuration)
+        self._check(configuration)
+        found = self._named.found
+        held = 0 if self._open is None else sum(self._open.configuration.parallelism.values())
+        sources = sum(configuration.parallelism[o.name] for o in submission.job.sources)
+        self._named.require_slots(sum(configuration.parallelism.values()) - held, sources)
+        live = found.scheduler is Scheduler.ADAPTIVE
+        if not live and not found.takes_savepoints:
+            raise Infeasible(
+                f"the scheduler of the cluster at {self._named.rest.url} cannot change a running job, and it has no folder "
+                f"for savepoints to restart it from; set jobmanager.scheduler to adaptive, or state.savepoints.dir"
+            )
+        return Arrangement(None, live, lambda: None, lambda deployed: None)
+
+    def close(self) -> None:
+        """Cancel what runs and remove what was uploaded; may be called twice."""
+        try:
+            if self._open is not None:
+                self._open.close()
+        finally:
+            self._named.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _closed(self, id_: str) -> None:
+        """Slots are free again once the job has ended."""
+        self._open = None
+        rest = self._named.rest
+        with suppress(SluiceError):
+            wait_for(lambda: rest.job(id_).state in ENDED or None, CANCEL_S, f"the end of job {id_}")
+
+    def _warm_up(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
+        """Let the JVMs compile what runs; operators with stated costs take the time that they state from the first on."""
+        if self._program is not None and self._warm_up_s > 0:
+            warm_up(control, job, deployed, self._warm_up_s)
+
+    def _check(self, configuration: Configuration) -> None:
+        found = self._named.found
+        if configuration.placement is not None or configuration.managed_memory_mb:
+            raise InvalidInput(
+                "on a cluster that is not Sluice's own, Flink places the tasks, and memory stays as it is; leave "
+                "'placement' and 'managed_memory_mb' out"
+            )
+        if configuration.memory_mb != found.memory_mb:
+            raise Infeasible(
+                f"TaskManagers of the cluster have {found.memory_mb:g} MiB, which cannot be changed from here, but "
+                f"{configuration.memory_mb:g} were asked for; ask for what they have, or restart them with other memory"
+            )
+
+    def _tell(self) -> None:
+        """What is as it is found there."""
+        found, url = self._named.found, self._named.rest.url
+        self._report(
+            f"{url} has {len(found.rooms)} TaskManagers with {self.cluster.slots} free slots and {found.memory_mb:,.0f} MiB; "
+            f"their memory and processors are not Sluice's to set, and Flink places the tasks",
+            1.0,
+        )
+        if found.others:
+            self._report(f"{len(found.others)} other jobs run there, and show in the figures", 1.0)
+        if found.refresh_s > REST_REFRESH_S and self._prometheus is None:
+            self._report(
+                f"metrics there are {found.refresh_s:g} s old at times, so that measuring takes longer "
+                f"(metrics.fetcher.update-interval: 1000 mends it)",
+                1.0,
+            )

@@ -1,0 +1,110 @@
+"""Another configuration for a running job: in its TaskManagers as they run, or by a savepoint and a restart."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from testbeds.flink.checkpoints import checkpoint
+from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
+from testbeds.placing import Placed
+from testbeds.protocol import Configuration
+
+_CHECKPOINT_S: Final = 120.0
+_RUNNING_S: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Where the tasks of a configuration go, and what that takes."""
+
+    placed: Placed | None
+    """None: where Flink puts them."""
+    live: bool
+    """Whether the TaskManagers that run serve it, and Flink's scheduler can change a running job."""
+    prepare: Callable[[], None]
+    """Has the TaskManagers run that it needs; called between savepoint and restart."""
+    settle: Callable[[Deployed], None]
+    """Called after the restart: lets new TaskManagers warm up."""
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """A job that runs in another configuration."""
+
+    deployed: Deployed
+    downtime_s: float
+    """From the request for a checkpoint or savepoint until the last task ran."""
+    live: bool
+    tasks_since: float
+    """When its tasks were started, at the earliest (`time.monotonic`)."""
+
+
+@dataclass(frozen=True)
+class MeasuredRescale:
+    """A rescale as it went."""
+
+    elapsed_s: float
+    """When it began, on the run's clock."""
+    configuration: Configuration
+    downtime_s: float
+    state_mb: float
+    live: bool
+    """In the TaskManagers as they ran; else by a savepoint and a restart."""
+
+
+def rescaled(
+    submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
+) -> Rescaled:
+    """Run the job with other numbers of tasks; its sources hold meanwhile, so that nothing is read twice.
+
+    Live where numbers of tasks change (Flink moves no task of a job whose numbers stay), else by a savepoint.
+
+    Raises:
+        SluiceError: no checkpoint could be taken, or the job does not run again.
+    """
+    same = {name: v.parallelism for name, v in deployed.vertices.items()} == dict(parallelism)
+    live = arrangement.live and not same
+    change = _live if live else _by_savepoint
+    began = time.monotonic()
+    after, started = change(submission, deployed, parallelism, arrangement)
+    return Rescaled(after, _running_since(submission, after) - began, live, started)
+
+
+def _live(
+    submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
+) -> tuple[Deployed, float]:
+    """The scheduler starts the tasks anew from the last checkpoint. Returns what runs, and when it was asked to."""
+    rest = submission.cluster.rest
+    checkpoint(rest, deployed.id, _CHECKPOINT_S)
+    vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in deployed.vertices.items()}
+    workers = {} if arrangement.placed is None else task_workers(arrangement.placed)
+    if workers:
+        submission.cluster.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
+    wanted = {v.id: v.parallelism for v in vertices.values()}
+    started = time.monotonic()
+    rest.require(deployed.id, wanted)
+    rest.wait_until_running(deployed.id, _RUNNING_S, wanted)
+    after = replace(deployed, vertices=vertices, workers=workers or running_workers(rest, deployed.id, vertices))
+    check_placed(rest, after)
+    return after, started
+
+
+def _by_savepoint(
+    submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
+) -> tuple[Deployed, float]:
+    savepoint = submission.cluster.rest.savepoint(deployed.id, None, cancel=True)
+    arrangement.prepare()
+    started = time.monotonic()
+    after = submission.start(parallelism, arrangement.placed, savepoint)
+    arrangement.settle(after)
+    return after, started
+
+
+def _running_since(submission: Submission, deployed: Deployed) -> float:
+    """When the last task of the job came to run, `time.monotonic`."""
+    rest, latest = submission.cluster.rest, 0.0
+    for vertex in deployed.vertices.values():
+        tasks = rest.subtasks(deployed.id, vertex.id)
+        latest = max(latest, time.monotonic() - min(task.running_s for task in tasks))
+    return latest

@@ -1,0 +1,38 @@
+"""Word count as a job that is operated: its file, the request of the run that planned it, and plans of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flink_server import word_count_plan
+from models.plan import Plan
+from pipelines.plan_store import PlanStore
+from pipelines.run import PlanRequest
+from pipelines.workspace import Workspace
+
+JOB = "wordcount"
+ROOT = Path(__file__).parents[2]
+
+
+class OperatedJob:
+    """Its file says what `operate` was given last."""
+
+    def __init__(self, folder: Path, workspace: Workspace) -> None:
+        self.workspace, self.file = workspace, folder / f"{JOB}.yaml"
+        self._document = yaml.safe_load((ROOT / "jobs" / f"{JOB}.yaml").read_text())
+        workspace.write(f"runs/{JOB}/test/request.json", PlanRequest(job=str(self.file), rate=1500.0))
+        self.operate(None)
+
+    def operate(self, operations: Mapping[str, Any] | None) -> None:
+        self.file.write_text(yaml.safe_dump(self._document | {"operations": operations}))
+
+    def apply(self, **applying: Any) -> None:
+        """Allow its plans to be applied."""
+        self.operate({"apply": {"observe_s": 0, "timeout_s": 2, **applying}})
+
+    def publish(self, tasks: int, rate: float = 1500.0) -> Plan:
+        """A plan with one task of the source and so many of each other operator."""
+        placement = {"tm1": {"source": 1, "flatmap": tasks, "count": tasks}}
+        return PlanStore(self.workspace).publish(word_count_plan(placement, rate=rate), "2026-01-01T00:00:00+00:00")

@@ -1,0 +1,115 @@
+"""What the tests of the plan pages put into Airflow and into the workspace, and how they log in."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import jwt
+import pytest
+
+from models.plan import Plan
+from pipelines.digests import digest
+from pipelines.drift.detect import drift_key
+from pipelines.drift.record import DriftReport
+from pipelines.plan_store import PlanStore, StoredPlan
+from pipelines.workspace import Workspace, to_json
+
+JOB = "nexmark-q1"
+"""Planned on the simulator; version 2 by a run of the DAG `replan`."""
+DAMAGED_JOB = "nexmark-q5"
+"""Version 1 is intact and says something dangerous; version 2 was tampered with."""
+SCRIPT = "<script>document.title = 'broken in'</script>"
+PATIENCE_S = 120.0
+"""For any one answer, on a machine that is busy."""
+PASSWORD = secrets.token_hex(8)
+UNUSED_STAGES = ("check", "check_features")
+"""They need Great Expectations, and leave nothing that a plan is made from."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running API server."""
+
+    url: str
+    secret: str
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """Asks this server, in the name of whom the token is of."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE_S)
+
+    def token(self, user: str) -> str:
+        """As a person gets it who knows the password."""
+        with self.client() as client:
+            answer = client.post("/auth/token", json={"username": user, "password": PASSWORD})
+        return str(answer.raise_for_status().json()["access_token"])
+
+    def forged(self, user: str, *, secret: str | None = None, expired: bool = False) -> str:
+        """A user's token, signed with another secret or with its time gone by."""
+        claims = jwt.decode(self.token(user), options={"verify_signature": False})
+        if expired:
+            claims |= {name: claims[name] - 10 * 86400 for name in ("exp", "iat", "nbf")}
+        return jwt.encode(claims, secret or self.secret, algorithm="HS512")
+
+
+def replan_by_dag(root: Path, folder: Path) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLUICE_WORKSPACE", str(folder))
+        dag = DagBag(str(root / "dags")).dags["replan"]
+        assert dag.test(run_conf={"job": JOB, "rate": 3e6}).state == "success"
+
+
+def store_damaged(workspace: Workspace, root: Path) -> None:
+    for version in (1, 2):
+        plan = Plan.model_validate_json((root / f"tests/data/plans/{DAMAGED_JOB}-v{version}.json").read_text())
+        plan = plan.model_copy(update={"reasons": (*plan.reasons, SCRIPT)})
+        content = to_json(StoredPlan(digest=digest(plan), plan=plan))
+        if version == 2:
+            content = content.replace(b'"headroom": 1.1', b'"headroom": 1.2')
+        workspace.create_bytes(f"plans/{DAMAGED_JOB}/v{version:06d}.json", content)
+    assert PlanStore(workspace).current(DAMAGED_JOB).version == 1
+
+
+def store_drift(workspace: Workspace) -> None:
+    """What a look at production leaves where it has drifted."""
+    report = DriftReport(
+        job=JOB,
+        version=1,
+        created_at="2026-03-01T11:00:00+00:00",
+        plan_version=2,
+        run="r",
+        source_rate=2_850_000.0,
+        samples={},
+        drifted=True,
+        reason="calc: CPU time per record is 0.7 us (+20%), and 0.5 us to 0.65 us was expected",
+        comparisons=(),
+        busyness=(),
+    )
+    workspace.write(drift_key(JOB, 1), report)
+
+
+def ask_for_approval() -> None:
+    """Park a task of the DAG run as one that asks a person, as Airflow keeps it."""
+    from airflow.models.hitl import HITLDetail
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from airflow.utils.state import TaskInstanceState
+    from sqlalchemy import select
+
+    with create_session() as session:
+        tasks = select(TaskInstance).where(TaskInstance.dag_id == "replan", TaskInstance.task_id == "changes")
+        task = session.scalars(tasks.order_by(TaskInstance.start_date.desc())).first()
+        assert task is not None
+        task.state = TaskInstanceState.DEFERRED
+        session.add(
+            HITLDetail(
+                ti_id=task.id,
+                options=["Approve", "Reject"],
+                subject=f"Apply the plan? {SCRIPT}",
+                created_at=datetime.now(UTC) - timedelta(minutes=5),
+            )
+        )

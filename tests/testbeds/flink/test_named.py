@@ -1,0 +1,319 @@
+"""A cluster that runs already, named by its address: a user's SQL, a user's jar, REST and Prometheus to measure by."""
+
+import json
+import shutil
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from prometheus_api_client import PrometheusConnect
+from requests.exceptions import ConnectionError as NoConnection
+
+from models.cluster import FlinkAddress
+from models.errors import Infeasible, InvalidInput, SluiceError
+from models.job import Job
+from testbeds.flink.kit import compile_java
+from testbeds.flink.machine import free_port
+from testbeds.flink.named_testbed import NamedFlinkTestbed
+from testbeds.flink.processes import LocalCluster
+from testbeds.flink.profile import Profile, TaskManager
+from testbeds.flink.recordings import recording
+from testbeds.flink.rest import FlinkRest, wait_for
+from testbeds.flink.user_programs import SqlScript, UserJar, UserProgram
+from testbeds.protocol import Configuration, Run, Window
+from testbeds.repeating import measured
+
+pytestmark = pytest.mark.slow
+RATE = 2000.0
+DATING = 0.15
+"""Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
+SCRIPT = """
+CREATE TABLE clicks (page BIGINT, visitor BIGINT, clicked TIMESTAMP(3), WATERMARK FOR clicked AS clicked)
+WITH ('connector' = 'kafka', 'topic' = 'clicks', 'format' = 'json', 'json.timestamp-format.standard' = 'SQL');
+CREATE TEMPORARY VIEW people AS SELECT page, clicked FROM clicks WHERE visitor >= 10;
+CREATE TABLE counts (page BIGINT, clicks BIGINT) WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
+INSERT INTO counts
+SELECT page, COUNT(*) FROM people GROUP BY page, TUMBLE(clicked, INTERVAL '1' SECOND);
+"""
+JAR = """
+package example;
+
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
+import sluice.Rated;
+import sluice.source.Events;
+
+public final class Remainders {
+    static final class Numbers implements Events<Long> {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public Long at(long index, long timeMs) {
+            return index;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        long divisor = Long.parseLong(args[0]);
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        if (divisor == 0) {
+            env.fromSequence(0, 1000).sinkTo(new DiscardingSink<>());
+        } else {
+            Rated.source(env, "numbers", new Numbers(), Types.LONG, WatermarkStrategy.noWatermarks())
+                    .filter(number -> number % divisor == 0).name("divisible")
+                    .keyBy(number -> number % 7)
+                    .reduce((a, b) -> a + b).name("sum")
+                    .sinkTo(new DiscardingSink<>()).name("nowhere");
+        }
+        env.execute("whatever");
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def reporter_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def cluster(reporter_port: int) -> Iterator[LocalCluster]:
+    """The user's: it knows of no testbed."""
+    settings = {
+        "metrics.reporter.prom.factory.class": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
+        "metrics.reporter.prom.port": f"{reporter_port}-{reporter_port + 20}",
+    }
+    with LocalCluster() as made:
+        made.ensure(Profile((TaskManager("worker:1", 4, 900), TaskManager("worker:2", 5, 900)), settings))
+        yield made
+
+
+@pytest.fixture(scope="module")
+def prometheus(cluster: LocalCluster, reporter_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one that scrapes the cluster every second."""
+    if shutil.which("prometheus") is None:
+        pytest.skip("there is no prometheus; install it (Debian, Ubuntu: apt-get install prometheus)")
+    folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
+    targets = [f"127.0.0.1:{port}" for port in range(reporter_port, reporter_port + 8)]
+    scrape = {"job_name": "flink", "scrape_interval": "1s", "static_configs": [{"targets": targets}]}
+    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
+    command = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT
+        )
+    url = f"http://127.0.0.1:{port}"
+
+    def scraped() -> bool | None:
+        assert process.poll() is None, (folder / "log").read_text()
+        try:
+            times = PrometheusConnect(url).custom_query("flink_taskmanager_Status_JVM_CPU_Time[1m]")
+        except NoConnection:
+            return None
+        return (len(times) == 2 and all(len(one["values"]) >= 3 for one in times)) or None
+
+    try:
+        wait_for(scraped, 60.0, "Prometheus with samples of both TaskManagers")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def clicks(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
+    """Of ten visitors in a row nine are people."""
+    at = pa.array([1_767_225_600_000 + 10 * i for i in range(1000)], pa.timestamp("ms"))
+    columns = {"page": [i % 50 for i in range(1000)], "visitor": [i % 100 for i in range(1000)], "clicked": at}
+    path = tmp_path_factory.mktemp("recorded") / "clicks.parquet"
+    pq.write_table(pa.table(columns), path)
+    return SqlScript(SCRIPT, {"clicks": recording(path)}, keep_sinks=False)
+
+
+@pytest.fixture(scope="module")
+def jar(kit: Path, flink: Path, jdk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("jar")
+    (folder / "Remainders.java").write_text(JAR)
+    compile_java([folder / "Remainders.java"], folder / "classes", f"{kit}:{flink}/lib/*", jdk)
+    with zipfile.ZipFile(folder / "remainders.jar", "w") as made:
+        for path in (folder / "classes").rglob("*.class"):
+            made.write(path, str(path.relative_to(folder / "classes")))
+    return folder / "remainders.jar"
+
+
+def _named(cluster: LocalCluster, program: UserProgram, prometheus: str | None = None) -> NamedFlinkTestbed:
+    address = FlinkAddress(rest_url=cluster.rest.url, prometheus_url=prometheus)
+    return NamedFlinkTestbed(address, program=program, warm_up_s=0.0)
+
+
+def _window(
+    testbed: NamedFlinkTestbed,
+    job: Job,
+    tasks: dict[str, int] | None = None,
+    enough: Callable[[Window], bool] = lambda _: True,
+) -> Window:
+    """Of a few seconds; taken again where the machine was too busy, or state not told of: once in five seconds at most,
+    and one access in a hundred is timed."""
+    parallelism = {o.name: 1 for o in job.operators} | (tasks or {})
+    configuration = Configuration(parallelism, testbed.limits.memory_levels_mb[0])
+
+    def observed(run: Run) -> Window:
+        for _ in range(8):
+            window = run.inject(RATE, 5.0, "observe")
+            if window.achieved_rate > 0.95 * RATE and enough(window):
+                break
+        return window
+
+    return measured(testbed, job, configuration, observed, run="r", seed=1, say=print)
+
+
+def _total(window: Window, operator: str, column: str) -> float:
+    return float(pc.sum(window.samples.filter(pc.field("operator") == operator)[column]).as_py())
+
+
+def _tells_of_state(window: Window) -> bool:
+    latency = window.samples.filter(pc.field("operator") == "group-window-aggregate")["state_latency_s"]
+    return latency.null_count == 0 and _total(window, "group-window-aggregate", "state_written_bytes") > 0
+
+
+def _nothing_is_left(rest: FlinkRest) -> bool:
+    running = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] in ("RUNNING", "CANCELLING")]
+    return not running and not rest.get("/jars")["files"]
+
+
+def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: LocalCluster, clicks: SqlScript) -> None:
+    with _named(cluster, clicks) as testbed:
+        assert [(w.name, w.slots) for w in testbed.cluster.workers] == [("worker-1", 4), ("worker-2", 5)]
+        assert testbed.limits.max_task_slots == 6 and testbed.limits.memory_levels_mb == (900.0,)
+        job = testbed.dataflow("clicks")
+        assert job.order == ("clicks", "calc", "group-window-aggregate", "counts")
+        window = _window(testbed, job, {"calc": 2, "group-window-aggregate": 2}, _tells_of_state)
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
+    assert _total(window, "calc", "records_in") == pytest.approx(5 * RATE, rel=DATING)
+    # Event time goes on although the file is replayed: each second's 50 pages leave the window.
+    assert _total(window, "group-window-aggregate", "records_in") == pytest.approx(5 * RATE * 0.9, rel=DATING)
+    assert 100 <= _total(window, "group-window-aggregate", "records_out") <= 400
+    assert _total(window, "group-window-aggregate", "state_written_bytes") > 0
+    latency = window.samples.filter(pc.field("operator") == "group-window-aggregate")["state_latency_s"]
+    assert latency.null_count == 0 and 0 < pc.max(latency).as_py() < 0.1
+    workers = set(window.samples["worker"].to_pylist())
+    assert workers <= {"worker:1", "worker:2"}
+    assert _nothing_is_left(cluster.rest)
+
+
+def test_prometheus_tells_the_same(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
+    with _named(cluster, clicks, prometheus) as testbed:
+        window = _window(testbed, testbed.dataflow("clicks"), enough=_tells_of_state)
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
+    assert _total(window, "calc", "records_in") == pytest.approx(5 * RATE, rel=DATING)
+    assert _total(window, "group-window-aggregate", "records_in") == pytest.approx(5 * RATE * 0.9, rel=DATING)
+    assert _total(window, "group-window-aggregate", "state_written_bytes") > 0
+    shares = sum(_total(window, "calc", name) for name in ("busy_s", "idle_s", "backpressured_s"))
+    assert shares == pytest.approx(5.0, rel=0.01)
+    latency = window.samples.filter(pc.field("operator") == "group-window-aggregate")["state_latency_s"]
+    assert 0 < pc.max(latency).as_py() < 0.1
+    assert _total(window, "clicks", "cpu_s") > 0
+
+
+def test_a_users_jar_is_measured(cluster: LocalCluster, jar: Path) -> None:
+    with _named(cluster, UserJar(jar, "example.Remainders", ("4",))) as testbed:
+        job = testbed.dataflow("remainders")
+        assert [o.name for o in job.sources] == ["numbers"] and len(job.operators) == 4
+        divisible, total = job.order[1:3]
+        window = _window(testbed, job, {total: 2})
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
+    assert _total(window, divisible, "records_in") == pytest.approx(5 * RATE, rel=DATING)
+    assert _total(window, total, "records_in") == pytest.approx(5 * RATE / 4, rel=DATING)
+    assert len(set(window.samples.filter(pc.field("operator") == total)["task"].to_pylist())) == 2
+    assert _nothing_is_left(cluster.rest)
+
+
+def test_a_program_that_cannot_be_measured_is_refused_with_the_reason(
+    cluster: LocalCluster, clicks: SqlScript, jar: Path
+) -> None:
+    unrated = (
+        "CREATE TABLE t (a INT) WITH ('connector' = 'datagen'); CREATE TABLE s (a INT) WITH ('connector' = 'print');"
+    )
+    wrong: list[tuple[UserProgram, str]] = [
+        (UserJar(jar, "example.Remainders", ("0",)), "make it with sluice.Rated"),
+        (UserJar(jar, "example.Nobody"), "must hold a class example.Nobody"),
+        (SqlScript(unrated + "INSERT INTO s SELECT a FROM t;"), "rate of every source must be set"),
+        (SqlScript(unrated + "INSERT INTO s SELECT a FROM t;", clicks.recordings), r"it has no \[clicks\]"),
+        (SqlScript(SCRIPT, {}), "kafka"),
+    ]
+    for program, reason in wrong:
+        with _named(cluster, program) as testbed, pytest.raises(InvalidInput, match=reason):
+            testbed.dataflow("wrong")
+
+
+def test_what_the_cluster_has_not_is_refused(cluster: LocalCluster, clicks: SqlScript) -> None:
+    with _named(cluster, clicks) as testbed:
+        job = testbed.dataflow("clicks")
+        one = {o.name: 1 for o in job.operators}
+        for configuration, error, reason in [
+            (Configuration(one | {"calc": 7}, 900.0), Infeasible, "10 tasks .* has 9; measure with fewer"),
+            (Configuration(one, 1800.0), Infeasible, "have 900 MiB, which cannot be changed"),
+            (Configuration(one, 900.0, {"worker-1": {"calc": 1}}), InvalidInput, "Flink places the tasks"),
+        ]:
+            with pytest.raises(error, match=reason):
+                testbed.deploy(job, configuration, run="r", seed=1)
+    assert _nothing_is_left(cluster.rest)
+
+
+def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
+    from testbeds.flink.prometheus import PrometheusReadings
+
+    with pytest.raises(InvalidInput, match="has 0 samples of 'worker:3'"):
+        PrometheusReadings(prometheus, "job", ["worker:1", "worker:3"])
+    with pytest.raises(SluiceError, match="does not answer as it should"):
+        PrometheusReadings(cluster.rest.url, "job", ["worker:1"])
+
+
+def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
+    class Old(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"flink-version": "1.17.2"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Old)
+    thread = Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        with pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"):
+            NamedFlinkTestbed(FlinkAddress(rest_url=f"http://127.0.0.1:{server.server_port}"))
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_job_that_a_killed_process_left_ends_by_itself(
+    cluster: LocalCluster, clicks: SqlScript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbeds.flink.named_testbed.LEASE_S", 1.0)
+    with _named(cluster, clicks) as testbed:
+        job = testbed.dataflow("clicks")
+        run = testbed.deploy(job, Configuration({o.name: 1 for o in job.operators}, 900.0), run="r", seed=1)
+        (id_,) = [one["jid"] for one in cluster.rest.get("/jobs/overview")["jobs"] if one["state"] == "RUNNING"]
+        run._submission.control.close()
+        until = time.monotonic() + 30
+        while cluster.rest.job(id_).state != "FAILED":
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert "nobody at" in (cluster.rest.failure(id_) or "")

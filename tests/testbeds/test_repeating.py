@@ -1,0 +1,68 @@
+"""Measurements that broke off are made again, and given up in the end."""
+
+import pytest
+
+from models.errors import Infeasible, SluiceError
+from testbeds.conformance import small_job
+from testbeds.protocol import Configuration, Disturbed, Run
+from testbeds.repeating import measured
+from testbeds.simulator import Simulator
+
+CONFIGURATION = Configuration({"source": 1, "map": 1, "count": 1, "sink": 1}, 65536.0)
+
+
+class Breaking:
+    """Measures, and breaks down the first few times."""
+
+    def __init__(self, faults: int) -> None:
+        self.runs: list[Run] = []
+        self._faults = faults
+
+    def __call__(self, run: Run) -> float:
+        self.runs.append(run)
+        achieved = run.inject(1000.0, 5.0, "observe").achieved_rate
+        if len(self.runs) <= self._faults:
+            raise Disturbed("a TaskManager is gone")
+        return achieved
+
+
+def measure(breaking, told=None):
+    say = (told if told is not None else []).append
+    return measured(Simulator(), small_job(), CONFIGURATION, breaking, run="r", seed=1, say=say)
+
+
+def test_a_measurement_that_ends_is_made_once():
+    breaking, told = Breaking(0), []
+    assert measure(breaking, told) == pytest.approx(1000.0)
+    assert len(breaking.runs) == 1 and told == []
+
+
+def test_what_broke_off_is_measured_again_from_the_beginning():
+    breaking, told = Breaking(2), []
+    assert measure(breaking, told) == pytest.approx(1000.0)
+    assert len(set(map(id, breaking.runs))) == 3
+    assert told == [
+        "simulator: a TaskManager is gone; measuring again, 2 times at most",
+        "simulator: a TaskManager is gone; measuring again, once at most",
+    ]
+    for run in breaking.runs:
+        with pytest.raises(SluiceError, match="closed run"):
+            run.inject(1000.0, 5.0, "observe")
+
+
+def test_three_faults_are_an_error():
+    breaking = Breaking(3)
+    with pytest.raises(SluiceError, match="broke off 3 times, at last because a TaskManager is gone") as caught:
+        measure(breaking)
+    assert not isinstance(caught.value, Disturbed) and len(breaking.runs) == 3
+
+
+def test_what_cannot_be_measured_is_not_tried_again():
+    def refused(run):
+        refused.calls += 1
+        raise Infeasible("too many slots")
+
+    refused.calls = 0
+    with pytest.raises(Infeasible):
+        measured(Simulator(), small_job(), CONFIGURATION, refused, run="r", seed=1, say=print)
+    assert refused.calls == 1
