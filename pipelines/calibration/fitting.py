@@ -1,0 +1,165 @@
+"""From measured configurations to what the simulator needs: the job's figures, the cluster's cores, the machine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from models.capacity.calibration import (
+    WorkerWindow,
+    common_factor,
+    cores_for_tasks,
+    fit_unit_costs,
+    hot_share,
+)
+from models.cluster import Cluster
+from models.errors import SluiceError
+from models.job import Job, Keys, Operator
+from pipelines.calibration.figures import Figures, figures, saturated_windows, settled_windows, task_shares
+from pipelines.calibration.prediction import predicted_mst
+from pipelines.calibration.request import CalibrationRequest, MeasuredConfiguration
+from testbeds.simulator.settings import Physics
+
+ALL_HITS = 0.99
+"""Of state reads answered from memory, from which on none is taken to wait for the device."""
+MANY_KEYS = 1_000_000
+FOR_GOOD = 1e15
+"""Records after which another key is hot, where one is hot all the time."""
+LEAST_SKEW = 0.05
+"""Share of a hot key below which an uneven spread is taken for chance."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A simulator for the job."""
+
+    job: Job
+    cluster: Cluster
+    machine: Physics
+    common_factor: float
+
+
+def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
+    """CPU seconds per record of each operator.
+
+    Raises:
+        SluiceError: an operator took no records, so that its cost cannot be known.
+    """
+    guess = figures(job, pa.concat_tables(measured)).cpu_s
+    silent = [o.name for o in job.operators if o.name not in guess]
+    if silent:
+        raise SluiceError(
+            f"operator {silent[0]!r} of job {job.name!r} took no records while it was measured, so its cost is not known; "
+            "measure for longer"
+        )
+    windows = [window for samples in measured for window in [*settled_windows(samples), *saturated_windows(samples)]]
+    return fit_unit_costs(windows, guess)
+
+
+def fit(
+    job: Job,
+    cluster: Cluster,
+    configurations: Sequence[MeasuredConfiguration],
+    measured: Sequence[pa.Table],
+    request: CalibrationRequest,
+    where: str,
+) -> Fitted:
+    """The job, cluster and machine with which the simulator gives the MSTs of these configurations, in the mean.
+
+    Args:
+        cluster: as the testbed was asked to be.
+        measured: samples of each configuration.
+        where: what was measured, for `figures_from`.
+    """
+    seen, costs = figures(job, pa.concat_tables(measured)), unit_costs(job, measured)
+    cores = cores_for_tasks(_saturated(cluster, measured))
+    fitted_cluster = cluster if cores is None else _with_cores(cluster, cores)
+    machine = _machine(seen)
+    skewed = _hot_shares(job, measured)
+    source = f"measured on {where}"
+
+    def with_costs(factor: float) -> Job:
+        cpu_s = {name: max(c, 1e-12) * factor for name, c in costs.items()}
+        return _job_with(job, seen, cpu_s, skewed, source)
+
+    predictions = [
+        predicted_mst(with_costs(1.0), fitted_cluster, machine, one.parallelism, one.memory_mb, request.mst)
+        for one in configurations
+    ]
+    if not all(predictions):
+        raise SluiceError(
+            f"the simulator sustains no rate of job {job.name!r} with the figures that were measured; measure for longer, on "
+            "a machine that is less busy"
+        )
+    factor = common_factor(predictions, [one.mst for one in configurations])
+    return Fitted(with_costs(factor), fitted_cluster, machine, factor)
+
+
+def _saturated(cluster: Cluster, measured: Sequence[pa.Table]) -> list[WorkerWindow]:
+    workers = {w.name for w in cluster.workers}
+    return [window for samples in measured for window in saturated_windows(samples, workers)]
+
+
+def _with_cores(cluster: Cluster, cores: float) -> Cluster:
+    workers = tuple(w.model_copy(update={"cores": cores}) for w in cluster.workers)
+    described = f"{cluster.description} Cores are those that tasks got when they could use more, measured.".strip()
+    return cluster.model_copy(update={"workers": workers, "description": described})
+
+
+def _machine(seen: Figures) -> Physics:
+    """Flushes and compilation are in the costs that were measured; reads that never miss wait for no device."""
+    machine = Physics()
+    state = machine.state.model_copy(update={"flush_s": 0.0})
+    if seen.cache_hit_rate and min(seen.cache_hit_rate.values()) >= ALL_HITS:
+        state = state.model_copy(update={"block_latency_s": 0.0})
+    return machine.model_copy(update={"cold_slowdown": 0.0, "state": state})
+
+
+def _hot_shares(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
+    """Of operators whose keys nobody knows: the share of a hot key, from the configuration with most tasks of them."""
+    found = {}
+    for operator in job.operators:
+        if operator.keys == Keys(distinct=1):
+            shares = max((task_shares(samples, operator.name) for samples in measured), key=len)
+            if len(shares) > 1:
+                found[operator.name] = hot_share(shares)
+    return found
+
+
+def _job_with(job: Job, seen: Figures, cpu_s: Mapping[str, float], skewed: Mapping[str, float], source: str) -> Job:
+    operators = tuple(_operator_with(o, seen, cpu_s[o.name], skewed.get(o.name), source) for o in job.operators)
+    return job.model_copy(
+        update={"operators": operators, "figures_from": f"{source}; what was not measured: {job.figures_from}"}
+    )
+
+
+def _operator_with(operator: Operator, seen: Figures, cpu_s: float, hot: float | None, source: str) -> Operator:
+    name, cost = operator.name, operator.cost
+    told = ["CPU"]
+    changes: dict[str, float] = {"cpu_s": cpu_s}
+    if name in seen.bytes_out:
+        changes["bytes_out"] = seen.bytes_out[name]
+        told.append("bytes out")
+    if seen.state_read_bytes.get(name, 0.0) + seen.state_write_bytes.get(name, 0.0) > 0:
+        changes["state_read_bytes"] = seen.state_read_bytes[name]
+        changes["state_write_bytes"] = seen.state_write_bytes[name]
+        told.append("state accesses")
+    updates: dict[str, object] = {"cost": cost.model_copy(update=changes)}
+    if name in seen.selectivity:
+        updates["selectivity"] = seen.selectivity[name]
+        told.append("selectivity")
+    if hot is not None:
+        updates["keys"] = _keys(hot)
+        told.append("skew")
+    kept = [
+        field for field in ("window", "keys", "state") if getattr(operator, field) is not None and field not in updates
+    ]
+    rest = f"; {', '.join(kept)}: {operator.figures_from}" if kept else ""
+    updates["figures_from"] = f"{source}: {', '.join(told)}{rest}"
+    return operator.model_copy(update=updates)
+
+
+def _keys(hot: float) -> Keys:
+    if hot < LEAST_SKEW:
+        return Keys(distinct=MANY_KEYS)
+    return Keys(distinct=MANY_KEYS, hot_share=hot, hot_period_records=FOR_GOOD)

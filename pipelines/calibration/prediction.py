@@ -1,0 +1,32 @@
+"""What the simulator says of a configuration's MST."""
+
+from collections.abc import Mapping
+
+from models.capacity.mst import MstSettings
+from models.cluster import Cluster
+from models.job import Job
+from pipelines.estimate import search_mst
+from testbeds.protocol import Configuration
+from testbeds.simulator import Simulator
+from testbeds.simulator.settings import Noise, Physics
+
+WARMUP_RATE = 1e9
+EXACT = {"iterations": 20, "sensitivity": 0.005, "bracket": None, "warmup_rate": WARMUP_RATE}
+"""Seconds cost nothing on the simulator, so that the search may go on."""
+
+
+def predicted_mst(
+    job: Job,
+    cluster: Cluster,
+    machine: Physics,
+    parallelism: Mapping[str, int],
+    memory_mb: float,
+    settings: MstSettings,
+) -> float:
+    """MST on the simulator without noise, with the timings that the real one is measured by; 0 if no rate is sustained."""
+    quiet = machine.model_copy(update={"noise": Noise(run=0.0, task=0.0)})
+    testbed = Simulator(cluster, (memory_mb,), quiet)
+    configuration = Configuration(dict(parallelism), memory_mb)
+    with testbed.deploy(job, configuration, run="prediction", seed=0) as run:
+        search, _ = search_mst(run, settings.model_copy(update=EXACT))
+    return search.mst or 0.0

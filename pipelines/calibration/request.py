@@ -1,0 +1,82 @@
+"""What a calibration is asked for, and what it answers with."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from models.capacity.mst import MstSettings, Trial
+from models.cluster import Cluster
+from models.job import Job
+from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
+from pipelines.estimate import SHORT
+from testbeds.simulator.settings import Physics
+
+
+class CalibrationRequest(Format):
+    """The same request is the same calibration, and goes on where it was stopped."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    memory_mb: Positive = Field(1024.0, description="Memory of one TaskManager, MiB.")
+    most_tasks: PositiveInt = Field(4, ge=2, description="Most tasks of an operator other than a source.")
+    configurations: int = Field(4, ge=2, le=8, description="Configurations to measure.")
+    held_out: PositiveInt = Field(2, description="The largest of them, which only tell how good the calibration is.")
+    source_tasks: PositiveInt = Field(2, description="Tasks of each source to begin with.")
+    mst: MstSettings = Field(SHORT, description="How each MST is searched for.")
+    rehearsal_s: NonNegative = Field(
+        240.0,
+        description="Most time at more than the job takes before anything is measured, until it takes no more than before, "
+        "seconds; 0: none.",
+    )
+    seed: int = Field(0, ge=0, description="Of the testbed.")
+
+
+class MeasuredConfiguration(Format):
+    """One configuration and its MST; its samples lie in the workspace."""
+
+    run: str = Field(description="Run whose samples show it.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
+    memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
+    mst: Positive = Field(description="Maximal sustainable throughput, records/s at the sources.")
+    trials: tuple[Trial, ...] = Field(description="Rates that were tried for it.")
+    source_rate_per_task: dict[str, Positive] = Field(description="True rate of one task of each source, records/s.")
+    measured_s: NonNegative = Field(description="Time on the testbed, seconds.")
+
+
+class Role(StrEnum):
+    CALIBRATION = "calibration"
+    HELD_OUT = "held out"
+
+
+class Comparison(Format):
+    """A configuration that was measured, and what the simulator says of it before and after the calibration."""
+
+    role: Role = Field(description="`calibration` where it was fitted to, `held out` where it was not.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
+    memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
+    measured: Positive = Field(description="MST on the testbed, records/s.")
+    uncalibrated: NonNegative = Field(description="MST on the simulator by the job's own figures, records/s.")
+    calibrated: NonNegative = Field(description="MST on the simulator after calibration, records/s.")
+    uncalibrated_error: float = Field(description="Relative: 0.1 where it is a tenth too high.")
+    calibrated_error: float = Field(description="Relative: 0.1 where it is a tenth too high.")
+
+
+class Calibration(Format):
+    """What the simulator needs to predict a job on the cluster that was measured, and how well it does."""
+
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    testbed: str = Field(description="Where it was measured.")
+    job: Job = Field(description="With the figures that were measured; each operator says where they come from.")
+    cluster: Cluster = Field(description="With the cores that tasks get of each worker.")
+    machine: Physics = Field(description="Constants of the simulator that differ on this machine.")
+    common_factor: Positive = Field(
+        description="By which unit costs were raised so that the MSTs of the calibration come out."
+    )
+    comparisons: tuple[Comparison, ...] = Field(description="All configurations, smallest first.")
+    uncalibrated_error: NonNegative = Field(
+        description="Median absolute relative error, held-out configurations, by the job's own figures."
+    )
+    calibrated_error: NonNegative = Field(
+        description="Median absolute relative error, held-out configurations, after calibration."
+    )
+    measured_s: NonNegative = Field(description="Time on the testbed, seconds.")

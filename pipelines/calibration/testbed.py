@@ -1,0 +1,60 @@
+"""What a calibration measures, and where."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Literal
+
+from pipelines.flink import CLUSTER, MEMORY_MB, flink_address, open_flink
+from pipelines.progress import Progress
+from pipelines.run import PipelineRun, PlanRequest
+from pipelines.testbeds import TEST_CLUSTER
+from pipelines.workspace import Workspace
+from testbeds.flink.testbed import FlinkTestbed
+from testbeds.protocol import Testbed
+from testbeds.simulator import Simulator
+
+Kind = Literal["flink", "simulator"]
+CLUSTERS: Final[dict[Kind, str]] = {"flink": CLUSTER, "simulator": TEST_CLUSTER}
+"""Cluster that is measured on where none is named."""
+_ANY_RATE: Final = 1.0
+
+
+def subject(
+    job: str, kind: Kind, cluster: str | None, flink: str | None, workspace: Workspace, progress: Progress
+) -> PipelineRun:
+    """The job, what it runs as, and the cluster, found as `sluice plan` finds them.
+
+    Args:
+        job: of the catalogue, or the path of a job file, a program file or a SQL file.
+        cluster: of the catalogue, or a file.
+        flink: URL of the REST interface of a Flink that runs, or a cluster that has one.
+    """
+    request = PlanRequest(job=job, rate=_ANY_RATE, testbed=kind, cluster=cluster or CLUSTERS[kind], flink=flink)
+    return PipelineRun(request, workspace, progress)
+
+
+@contextmanager
+def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
+    """The cluster itself as a testbed, with TaskManagers of one size where they are ours; what it started is stopped.
+
+    Args:
+        memory_mb: of one TaskManager, MiB; that of the testbed if absent.
+    """
+    if run.request.testbed == "simulator":
+        yield Simulator(run.cluster) if memory_mb is None else Simulator(run.cluster, (memory_mb,))
+        return
+    program = None if run.program is None else run.program.program
+    address = flink_address(run.request.flink, run.cluster)
+    if address is not None:
+        with open_flink(program, run.progress, address) as named:
+            yield named
+        return
+    told: set[str] = set()
+
+    def report(what: str, share: float) -> None:
+        if what not in told:
+            told.add(what)
+            run.progress.say(f"flink: {what}")
+
+    with FlinkTestbed(run.cluster, (memory_mb or MEMORY_MB[-1],), program=program, report=report) as own:
+        yield own
