@@ -1,0 +1,186 @@
+"""Looking at production: its features beside those of the runs that the current plan was made from."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from models.drift import BUSY, BYTES_OUT, CPU, SELECTIVITY, STATE, Comparison, compare_costs, compare_mst
+from models.errors import InvalidInput
+from models.job import Job
+from models.operations import Drifting, Operations
+from models.plan import Plan
+from pipelines.drift.production import ProductionSamples, find_samples, production_features
+from pipelines.drift.record import Busyness, DriftReport, reason_of
+from pipelines.plan_store import PlanStore
+from pipelines.progress import Progress, Quiet
+from pipelines.run import PipelineRun
+from pipelines.workspace import Workspace, to_json
+
+FOLDER: Final = "drift"
+_FILE: Final = re.compile(r"v(\d{6,})\.json")
+_COLUMNS: Final = {
+    CPU: "cpu_s_per_record",
+    STATE: "state_bytes_per_record",
+    BYTES_OUT: "bytes_out_per_record",
+    SELECTIVITY: "selectivity",
+}
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def detect_drift(
+    workspace: Workspace, job: str, samples: str | None = None, progress: Progress | None = None
+) -> DriftReport:
+    """Compare a job's production with what its current plan was made from, and keep the report.
+
+    The same samples beside the same plan are not looked at twice.
+
+    Args:
+        job: name of a job that has a plan.
+        samples: as `find_samples` takes it.
+
+    Raises:
+        InvalidInput: the job has no plan, or one made from published measurements; the samples cannot be compared.
+        SluiceError: Spark did not start, or refused the samples.
+    """
+    progress = progress or Quiet()
+    plan = PlanStore(workspace).current(job)
+    run = origin_of(workspace, plan, progress)
+    limits = drift_settings(run.job)
+    found = find_samples(workspace, job, samples, limits.windows)
+    report = _seen_before(workspace, plan, found) or _keep(workspace, _compare(run, plan, found, limits))
+    progress.say(f"drift: {'drift' if report.drifted else 'none'} in production of {job}: {report.reason}")
+    return report
+
+
+def origin_of(workspace: Workspace, plan: Plan, progress: Progress) -> PipelineRun:
+    """The pipeline run that measured the job for a plan."""
+    return PipelineRun.open(workspace, f"runs/{plan.job}/{plan.lineage.run}/request.json", progress)
+
+
+def drift_settings(job: Job) -> Drifting:
+    """What the job's file says of drift; the defaults where it says nothing."""
+    return (job.operations or Operations()).drift
+
+
+def latest_drift(workspace: Workspace, job: str) -> DriftReport | None:
+    """The newest report on a job's production; None where nobody looked yet.
+
+    Raises:
+        Damaged: its file is.
+    """
+    versions = _versions(workspace, job)
+    return workspace.read(drift_key(job, versions[-1]), DriftReport) if versions else None
+
+
+def drift_key(job: str, version: int) -> str:
+    """Workspace key of a report."""
+    return f"{FOLDER}/{job}/v{version:06d}.json"
+
+
+def _versions(workspace: Workspace, job: str) -> list[int]:
+    """Of the reports; requests lie in a folder of their own below."""
+    prefix = f"{FOLDER}/{job}/"
+    matches = (_FILE.fullmatch(key.removeprefix(prefix)) for key in workspace.list(f"{FOLDER}/{job}"))
+    return sorted(int(match[1]) for match in matches if match)
+
+
+def _seen_before(workspace: Workspace, plan: Plan, found: ProductionSamples) -> DriftReport | None:
+    newest = latest_drift(workspace, plan.job)
+    same = newest is not None and (newest.plan_version, newest.samples) == (plan.version, dict(found.files))
+    return newest if same else None
+
+
+def _keep(workspace: Workspace, report: DriftReport) -> DriftReport:
+    while True:
+        version = max(_versions(workspace, report.job), default=0) + 1
+        numbered = report.model_copy(update={"version": version})
+        try:
+            workspace.create_bytes(drift_key(report.job, version), to_json(numbered))
+        except FileExistsError:
+            continue  # another look took that version
+        return numbered
+
+
+def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Drifting) -> DriftReport:
+    if run.request.testbed == "recorded":
+        raise InvalidInput(
+            f"plan {plan.job}@{plan.version} was made from published measurements, which hold no unit costs to compare "
+            "production with; plan the job on the simulator or on Flink"
+        )
+    measured_rows = run.workspace.read_table(run.key("features.parquet")).to_pylist()
+    rows = production_features(run.job, found)
+    measured, production = _values(measured_rows), _values(rows)
+    comparisons = compare_costs(measured, production, limits.tolerance, limits.confidence)
+    mst = compare_mst(
+        plan.predicted_mst,
+        {o.name: o.parallelism for o in plan.operators},
+        _ratios(measured_rows, comparisons, of_production=False),
+        _ratios(rows, comparisons, of_production=True),
+        limits.tolerance,
+        len(found.files),
+    )
+    comparisons = comparisons if mst is None else (*comparisons, mst)
+    busyness = _busyness(rows, comparisons)
+    return DriftReport(
+        job=plan.job,
+        version=1,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        plan_version=plan.version,
+        run=plan.lineage.run,
+        source_rate=_source_rate(run.job, rows),
+        samples=dict(found.files),
+        drifted=any(c.drifted for c in comparisons),
+        reason=reason_of(comparisons, busyness),
+        comparisons=comparisons,
+        busyness=busyness,
+    )
+
+
+def _values(rows: Rows) -> dict[str, dict[str, list[float]]]:
+    """Operator -> quantity -> its value in each row that knows it."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        own = values.setdefault(row["operator"], {})
+        for quantity, column in _COLUMNS.items():
+            if row[column] is not None:
+                own.setdefault(quantity, []).append(row[column])
+        if row["true_rate_per_task"]:
+            own.setdefault(BUSY, []).append(1 / row["true_rate_per_task"])
+    return values
+
+
+def _ratios(rows: Rows, comparisons: Iterable[Comparison], of_production: bool) -> dict[str, tuple[float, float]]:
+    """Operator -> mean records in per source record, and mean useful seconds per record."""
+    useful = {c.operator: c.production if of_production else c.expected for c in comparisons if c.quantity == BUSY}
+    ratios: dict[str, list[float]] = {}
+    for row in rows:
+        if row["operator"] in useful and row["records_in_per_source_record"] is not None:
+            ratios.setdefault(row["operator"], []).append(row["records_in_per_source_record"])
+    return {name: (sum(values) / len(values), useful[name]) for name, values in ratios.items()}
+
+
+def _busyness(rows: Rows, comparisons: Iterable[Comparison]) -> tuple[Busyness, ...]:
+    """The useful time per record, at the rate that a task had in production."""
+    rates: dict[str, list[float]] = {}
+    for row in rows:
+        rates.setdefault(row["operator"], []).append(row["observed_input_rate"] / row["tasks"])
+    mean = {name: sum(values) / len(values) for name, values in rates.items()}
+    return tuple(
+        Busyness(
+            operator=c.operator,
+            production=c.production * mean[c.operator],
+            expected=c.expected * mean[c.operator],
+            low=c.low * mean[c.operator],
+            high=c.high * mean[c.operator],
+        )
+        for c in comparisons
+        if c.quantity == BUSY and c.operator is not None
+    )
+
+
+def _source_rate(job: Job, rows: Rows) -> float:
+    sources = {source.name for source in job.sources}
+    windows = {row["run"] for row in rows}
+    return float(sum(row["observed_output_rate"] for row in rows if row["operator"] in sources) / len(windows))

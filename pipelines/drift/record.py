@@ -1,0 +1,80 @@
+"""What a look at production leaves: the comparisons, and what they say in words."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from models.drift import BUSY, BYTES_OUT, CPU, MST, SELECTIVITY, STATE, Comparison
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
+
+MOST_NAMED: Final = 5
+"""Drifts that a reason names; the report holds all."""
+_NAMES: Final = {
+    CPU: "CPU time per record",
+    STATE: "state access per record",
+    BYTES_OUT: "output per record",
+    SELECTIVITY: "records out per record in",
+    BUSY: "useful time per record",
+    MST: "the MST that the plan predicts, corrected by what production shows,",
+}
+_PREFIXES: Final = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
+
+
+class Busyness(Format):
+    """How busy an operator's tasks are, and how busy what was measured says that they are at these rates."""
+
+    operator: Name
+    production: NonNegative
+    expected: NonNegative
+    low: NonNegative
+    high: NonNegative
+
+
+class DriftReport(Format):
+    """Production beside the measurements that a plan was made from."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    job: Name
+    version: PositiveInt = Field(description="Of the report: 1 for the job's first.")
+    created_at: str = Field(description="ISO 8601, UTC.")
+    plan_version: PositiveInt
+    run: str = Field(description="The pipeline run that measured the job for that plan.")
+    source_rate: NonNegative = Field(description="Mean over the windows of production, records/s.")
+    samples: dict[str, str] = Field(description="Each file of production samples -> its SHA-256.")
+    drifted: bool
+    reason: str
+    comparisons: tuple[Comparison, ...]
+    busyness: tuple[Busyness, ...]
+
+
+def reason_of(comparisons: tuple[Comparison, ...], busyness: tuple[Busyness, ...]) -> str:
+    """What drifted, the largest change first; or how much was compared to find nothing."""
+    drifted = sorted((c for c in comparisons if c.drifted), key=lambda c: -abs(c.change))
+    if not drifted:
+        operators = {c.operator for c in comparisons if c.operator is not None}
+        return f"all {len(comparisons)} comparisons of {len(operators)} operators lie within what was measured"
+    busy = {b.operator: b for b in busyness}
+    named = [_in_words(c, busy.get(c.operator or "")) for c in drifted[:MOST_NAMED]]
+    more = len(drifted) - len(named)
+    return "; ".join(named) + (f"; and {more} more" if more else "")
+
+
+def _in_words(one: Comparison, busy: Busyness | None) -> str:
+    who = f"{one.operator}: " if one.operator is not None else ""
+    change = "where none was measured" if one.expected == 0 else f"{one.change:+.0%}"
+    text = (
+        f"{who}{_NAMES[one.quantity]} is {_amount(one, one.production)} ({change}), and {_amount(one, one.low)} to "
+        f"{_amount(one, one.high)} was expected"
+    )
+    if one.quantity == BUSY and busy is not None:
+        text += f" (tasks are busy {busy.production:.1%}, and {busy.low:.1%} to {busy.high:.1%} was expected)"
+    return text
+
+
+def _amount(one: Comparison, value: float) -> str:
+    if one.quantity in (CPU, BUSY):
+        factor, prefix = next((p for p in _PREFIXES if value >= p[0]), (1e-9, "n"))
+        return f"{value / factor:.3g} {prefix}s"
+    if one.quantity in (STATE, BYTES_OUT):
+        return f"{value:,.3g} bytes" if value < 1000 else f"{value:,.0f} bytes"
+    return f"{value:,.0f} records/s" if one.quantity == MST else f"{value:.3g}"

@@ -1,0 +1,73 @@
+"""Asking for new measurements: once for each plan's measurements, and not again until a cool-down has passed."""
+
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import Field
+
+from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+from pipelines.drift.detect import FOLDER, drift_key, drift_settings, origin_of
+from pipelines.drift.record import DriftReport
+from pipelines.plan_store import PlanStore
+from pipelines.progress import Quiet
+from pipelines.workspace import Workspace, to_json
+
+REQUESTS: Final = "requests"
+
+
+class ReprofileRequest(Format):
+    """That a job be measured and planned anew, and why."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    job: Name
+    request: str = Field(description="URI of the request whose run is to be repeated with new measurements.")
+    rate: Positive = Field(description="What is planned for at present, records/s.")
+    reason: str
+    drift: str = Field(description="URI of the report.")
+    report: PositiveInt = Field(description="Version of the report.")
+    created_at: str = Field(description="ISO 8601, UTC.")
+
+
+def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) -> ReprofileRequest | None:
+    """The request that a report gives rise to; None where there is no drift, or new measurements were asked for before.
+
+    The same report gives the same request again, so that a process that was killed may repeat it.
+
+    Args:
+        now: with a time zone.
+    """
+    if not report.drifted:
+        return None
+    key = f"{FOLDER}/{report.job}/{REQUESTS}/{report.run}.json"
+    if workspace.exists(key):
+        return _same(workspace, key, report)
+    plan = PlanStore(workspace).current(report.job)
+    run = origin_of(workspace, plan, Quiet())
+    if _cooling(workspace, report.job, now, drift_settings(run.job).cool_down_s):
+        return None
+    asked = ReprofileRequest(
+        job=report.job,
+        request=workspace.uri(f"runs/{report.job}/{plan.lineage.run}/request.json"),
+        rate=plan.target_rate,
+        reason=report.reason,
+        drift=workspace.uri(drift_key(report.job, report.version)),
+        report=report.version,
+        created_at=now.isoformat(timespec="seconds"),
+    )
+    try:
+        workspace.create_bytes(key, to_json(asked))
+    except FileExistsError:  # another look was faster
+        return _same(workspace, key, report)
+    return asked
+
+
+def _same(workspace: Workspace, key: str, report: DriftReport) -> ReprofileRequest | None:
+    before = workspace.read(key, ReprofileRequest)
+    return before if before.report == report.version else None
+
+
+def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float) -> bool:
+    """Whether the last request is so recent; one of the future, as a clock that was set back leaves, is not."""
+    made = [workspace.read(key, ReprofileRequest) for key in workspace.list(f"{FOLDER}/{job}/{REQUESTS}")]
+    ages = [(now - datetime.fromisoformat(asked.created_at)).total_seconds() for asked in made]
+    return any(0 <= age < cool_down_s for age in ages)
