@@ -14,18 +14,18 @@ from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.registry import (
     CHAMPION,
+    THE_RULE,
     VersionInfo,
     find_version,
     list_jobs,
     list_versions,
     load_version,
-    promote_by_hand,
 )
 from pipelines.tracking import Tracking, mlflow_errors, open_tracking, without_password
 from pipelines.workspace import Workspace
 
 models = typer.Typer(
-    help="List, show and promote the capacity models of jobs.", no_args_is_help=True, rich_markup_mode=None
+    help="List, show, approve and reject the capacity models of jobs.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(models, name="models")
 
@@ -71,26 +71,61 @@ def show(
         console.print(_view(info))
 
 
-@models.command("promote")
-def promote_(
-    reference: Annotated[str, typer.Argument(metavar="JOB@VERSION", help="The version to plan with from now on.")],
-    reason: Annotated[str, typer.Option(help="Why, in words; kept with the version.")] = "no reason given",
+VersionArgument = Annotated[str, typer.Argument(metavar="JOB@VERSION", help="The version to decide about.")]
+ReasonOption = Annotated[str, typer.Option(help="Why, in words; kept with the version.")]
+NameOption = Annotated[
+    str | None, typer.Option("--by", help="Who decides; the name of the account if absent.", show_default=False)
+]
+
+
+@models.command()
+def approve(
+    reference: VersionArgument,
+    reason: ReasonOption,
+    by: NameOption = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a version the champion, whatever the review said."""
-    job, version = _parse(reference)
-    if version is None:
-        raise InvalidInput(f"a promotion must name a version, but got {reference!r}; write for example {job}@1")
-    place = Workspace(workspace)
-    tracking = open_tracking(place)
-    with mlflow_errors(tracking):
-        promote_by_hand(place, tracking, find_version(tracking, job, version), reason)
-        info = find_version(tracking, job, CHAMPION)
+    """Make a version the champion, which plans are made with, whatever its review said."""
+    info = _decide(reference, True, by, reason, workspace)
     if json:
         print_json(info)
     else:
-        console.print(Text(f"plans of {job} are made with {info.uri} from now on ({info.selection.model})"))
+        console.print(Text(f"plans of {info.job} are made with {info.uri} from now on ({info.selection.model})"))
+
+
+@models.command()
+def reject(
+    reference: VersionArgument,
+    reason: ReasonOption,
+    by: NameOption = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Turn a version down; the champion stays."""
+    info = _decide(reference, False, by, reason, workspace)
+    if json:
+        print_json(info)
+    else:
+        console.print(Text(f"{info.uri} is rejected; plans of {info.job} keep to the champion"))
+
+
+def _decide(reference: str, approve: bool, by: str | None, reason: str, workspace: str | None) -> VersionInfo:
+    from pipelines.review import decide
+
+    job, version = _parse(reference)
+    if version is None:
+        raise InvalidInput(f"a decision must name a version, but got {reference!r}; write for example {job}@1")
+    return decide(Workspace(workspace), job, version, approve, by or _account(), reason)
+
+
+def _account() -> str:
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise InvalidInput("the account that runs this has no name; say who decides with --by NAME") from None
 
 
 def _parse(reference: str) -> tuple[str, str | None]:
@@ -155,7 +190,11 @@ def _view(info: VersionInfo) -> Group:
         Text(f"{info.job}@{info.version}{aliases}", style="bold"),
         Text(info.description),
         errors,
-        Text(f"review: {info.review}" + (f", {info.review_reason}" if info.review_reason else "")),
+        Text(
+            f"review: {info.review}"
+            + (f" by {info.reviewed_by}" if info.reviewed_by not in ("", THE_RULE) else "")
+            + (f", {info.review_reason}" if info.review_reason else "")
+        ),
         Text(f"made {info.created_at} by run {selection.run}; MLflow run {selection.mlflow_run_id}"),
         Text("its file is what was registered, and holds these coefficients"),
     )

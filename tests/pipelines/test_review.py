@@ -1,12 +1,16 @@
 """The rule of the review, what it moves, and what loading a model refuses."""
 
 import json
+import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.linear_model import LinearRegression
@@ -16,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from models.capacity.observation import Observation
 from models.capacity.surrogates import Dataset, Surrogate, extrapolation_rmse, extrapolation_split, fit
 from models.errors import SluiceError
-from pipelines import review as review_module
+from models.operations import Reviewing
 from pipelines.digests import digest_bytes
 from pipelines.model_artifact import ChangedModel, verify
 from pipelines.registry import (
@@ -29,11 +33,14 @@ from pipelines.registry import (
     load_champion,
     load_registered,
 )
-from pipelines.review import ReviewRecord, judge, review
+from pipelines.review import ReviewRecord, review, stage
+from pipelines.review.record import SlotChange
+from pipelines.review.rule import compare, judge
 from pipelines.run import PipelineRun
 from pipelines.selection import select
 from pipelines.selection_record import Coefficients, SelectionRecord
-from pipelines.tracking import open_tracking
+from pipelines.tracking import TRACKING_VARIABLE, open_tracking
+from pipelines.workspace import Workspace
 
 ExploredRun = Callable[..., PipelineRun]
 JOB = "nexmark-q5"
@@ -78,27 +85,55 @@ def points(rates: dict[int, float]) -> list[Observation]:
     ]
 
 
+def judged(
+    challenger: SelectionRecord,
+    present: Sequence[Observation],
+    champion: SelectionRecord | None,
+    past: Sequence[Observation] | None,
+    limits: Reviewing | None = None,
+    slots: SlotChange | None = None,
+) -> ReviewRecord:
+    compared = compare(challenger, present, champion, past)
+    return judge(challenger, champion, compared, "run", limits or Reviewing(), slots)
+
+
 LINE = {slots: 100.0 * slots for slots in (1, 2, 3, 4, 5, 6, 7, 8)}
 
 
 def test_the_first_model_becomes_the_champion(explored: ExploredRun) -> None:
     run = explored()
     record = reviewed(run)
-    assert (record.verdict, record.champion) == ("promoted", None)
+    assert (record.verdict, record.champion) == ("approved by rule", None)
     assert record.reason == "there is no champion to compare it with"
     assert aliases(run) == {1: (CHALLENGER, CHAMPION)}
     assert load_champion(run.workspace, JOB).uri == record.champion_uri == "models:/nexmark-q5/1"
 
 
-def test_a_challenger_that_is_worse_stays_challenger(
-    explored: ExploredRun, q5_observations: tuple[Observation, ...]
-) -> None:
-    best, worse = explored("best", observations=19), explored("worse", observations=19, model="log")
-    reviewed(best)
-    record = reviewed(worse)
+@pytest.fixture(scope="module")
+def best_and_worse(
+    tmp_path_factory: pytest.TempPathFactory,
+    make_tracked_workspace: Callable[[Path], Workspace],
+    explored_in: Callable[[Workspace], ExploredRun],
+) -> tuple[PipelineRun, PipelineRun]:
+    """Two runs, reviewed; the second's model is worse. For tests that change nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(TRACKING_VARIABLE, raising=False)
+        explored = explored_in(make_tracked_workspace(tmp_path_factory.mktemp("review") / "workspace"))
+        best, worse = explored("best", observations=19), explored("worse", observations=19, model="log")
+        for run in (best, worse):
+            reviewed(run)
+        assert mlflow.active_run() is None
+        assert TRACKING_VARIABLE not in os.environ, "what is current in MLflow is as it was"
+    return best, worse
 
+
+def test_a_challenger_that_is_worse_stays_challenger(
+    best_and_worse: tuple[PipelineRun, PipelineRun], q5_observations: tuple[Observation, ...]
+) -> None:
+    best, worse = best_and_worse
+    record = worse.output("review.json", ReviewRecord)
     data = Dataset.of(q5_observations[:19])
-    assert record.verdict == "kept back"
+    assert record.verdict == "rejected"
     assert record.champion is not None
     assert record.champion.rmse == pytest.approx(extrapolation_rmse(record.champion.model, data))
     assert record.challenger.rmse == pytest.approx(extrapolation_rmse("log", data))
@@ -111,10 +146,10 @@ def test_a_challenger_that_is_not_worse_takes_over(explored: ExploredRun) -> Non
     first, second = explored("first", observations=19, model="log"), explored("second", observations=19)
     reviewed(first)
     record = reviewed(second)
-    assert record.verdict == "promoted"
+    assert record.verdict == "approved by rule"
     assert aliases(first) == {2: (CHALLENGER, CHAMPION), 1: ()}
     again = explored("again", observations=19)
-    assert reviewed(again).verdict == "promoted", "an equal model is not worse, and the newer one is taken"
+    assert reviewed(again).verdict == "approved by rule", "an equal model is not worse, and the newer one is taken"
 
 
 def test_the_verdict_is_told_where_people_look(explored: ExploredRun) -> None:
@@ -122,11 +157,14 @@ def test_the_verdict_is_told_where_people_look(explored: ExploredRun) -> None:
     record = reviewed(run)
     tracking = open_tracking(run.workspace)
     info = find_version(tracking, JOB, CHAMPION)
-    assert (info.review, info.review_reason) == ("promoted", record.reason)
+    assert (info.review, info.review_reason) == ("approved by rule", record.reason)
     assert "fitted on 14 observations of 9 to 48 task slots and 32,768 to 65,536 MiB" in info.description
-    assert f"Review: promoted, since {record.reason}" in info.description
+    assert f"**Approved by rule**: {record.reason}" in info.description
     parent = tracking.client.get_run(info.selection.mlflow_run_id)
-    assert parent.data.tags["sluice.review"] == "promoted"
+    assert parent.data.tags["sluice.review"] == "approved by rule"
+    for said, meant in (("kept back", "rejected"), ("promoted", "approved by rule")):  # as earlier versions wrote it
+        tracking.client.set_model_version_tag(JOB, "1", "sluice.review", said)
+        assert find_version(tracking, JOB, 1).review == meant
 
 
 def test_a_review_is_not_repeated(explored: ExploredRun) -> None:
@@ -136,14 +174,14 @@ def test_a_review_is_not_repeated(explored: ExploredRun) -> None:
     assert reviewed(run) == record
 
 
-@pytest.mark.parametrize("killed_in", ["promote", "_describe"])
+@pytest.mark.parametrize("killed_in", ["promote", "_tell"])
 def test_a_review_that_was_killed_decides_the_same(
     explored: ExploredRun, monkeypatch: pytest.MonkeyPatch, killed_in: str
 ) -> None:
     class Killed(BaseException):
         pass
 
-    real = getattr(review_module, killed_in)
+    real = getattr(stage, killed_in)
 
     def kill_after(*arguments: Any) -> None:
         real(*arguments)
@@ -152,12 +190,12 @@ def test_a_review_that_was_killed_decides_the_same(
     reviewed(explored("first", observations=19, model="log"))
     run = explored("second", observations=19)
     with monkeypatch.context() as patch:
-        patch.setattr(review_module, killed_in, kill_after)
+        patch.setattr(stage, killed_in, kill_after)
         with pytest.raises(Killed):
             reviewed(run)
     record = reviewed(run)
     assert record.champion is not None
-    assert (record.verdict, record.champion.uri) == ("promoted", "models:/nexmark-q5/1")
+    assert (record.verdict, record.champion.uri) == ("approved by rule", "models:/nexmark-q5/1")
 
 
 def test_both_are_fitted_to_the_lower_half_only() -> None:
@@ -165,7 +203,7 @@ def test_both_are_fitted_to_the_lower_half_only() -> None:
     challenger = selection_of(Surrogate(name="linear", memory=0.0, slots=100.0, intercept=0.0), 2)
     champion = selection_of(Surrogate(name="linear", memory=0.0, slots=90.0, intercept=0.0), 1)
     past = points({slots: 90.0 * slots for slots in range(1, 9)})
-    record = judge(challenger, points(LINE), champion, past, "run")
+    record = judged(challenger, points(LINE), champion, past)
     assert record.held_out is not None
     assert (record.held_out.observations, record.held_out.min_task_slots, record.held_out.max_task_slots) == (4, 5, 8)
     assert record.champion is not None
@@ -173,14 +211,14 @@ def test_both_are_fitted_to_the_lower_half_only() -> None:
     assert record.challenger.rmse == pytest.approx(0.0, abs=1e-9)
     # The champion is 10 records/s short for every slot: sqrt(mean(50^2, 60^2, 70^2, 80^2)).
     assert record.champion.rmse == pytest.approx(65.955, abs=1e-3)
-    assert record.verdict == "promoted"
+    assert record.verdict == "approved by rule"
 
 
 def test_a_champion_without_low_observations_is_scored_as_registered() -> None:
     challenger = selection_of(Surrogate(name="linear", memory=0.0, slots=100.0, intercept=0.0), 2)
     champion = selection_of(Surrogate(name="linear", memory=0.0, slots=100.0, intercept=10.0), 1)
     for past in (None, points({slots: 100.0 * slots for slots in (4, 20, 40, 80)})):
-        record = judge(challenger, points(LINE), champion, past, "run")
+        record = judged(challenger, points(LINE), champion, past)
         assert record.champion is not None
         assert (record.champion.fitted_on, record.champion.rmse) == (None, pytest.approx(10.0))
         assert "scored as registered" in record.reason
@@ -197,7 +235,7 @@ def test_held_out_points_do_not_train_the_champion() -> None:
     split = extrapolation_split(Dataset.of(present))
     assert split is not None and split[0].task_slots.max() == 4 == split[1].task_slots.min()
     surrogate = Surrogate(name="linear", memory=0.0, slots=100.0, intercept=0.0)
-    record = judge(selection_of(surrogate, 2), present, selection_of(surrogate, 1), present, "run")
+    record = judged(selection_of(surrogate, 2), present, selection_of(surrogate, 1), present)
     assert record.champion is not None
     assert record.champion.fitted_on == record.challenger.fitted_on == len(split[0])
     assert record.champion.rmse == record.challenger.rmse
@@ -206,16 +244,106 @@ def test_held_out_points_do_not_train_the_champion() -> None:
 def test_observations_that_cannot_be_split_promote_nobody() -> None:
     surrogate = Surrogate(name="linear", memory=0.0, slots=100.0, intercept=0.0)
     few = points({1: 100.0, 2: 200.0, 3: 300.0, 4: 400.0})
-    record = judge(selection_of(surrogate, 2), few, selection_of(surrogate, 1), few, "run")
-    assert (record.verdict, record.held_out) == ("kept back", None)
-    assert "promote it by hand" in record.reason
-    assert judge(selection_of(surrogate, 1), few, None, None, "run").verdict == "promoted"
+    record = judged(selection_of(surrogate, 2), few, selection_of(surrogate, 1), few)
+    assert (record.verdict, record.held_out) == ("rejected", None)
+    assert "approve it by hand" in record.reason
+    assert judged(selection_of(surrogate, 1), few, None, None).verdict == "approved by rule"
 
 
 def test_a_model_that_falls_with_the_slots_is_never_promoted() -> None:
     falling = selection_of(Surrogate(name="linear", memory=0.0, slots=-1.0, intercept=9.0), 1)
-    record = judge(falling, points(LINE), None, None, "run")
-    assert (record.verdict, record.champion_uri) == ("kept back", None)
+    record = judged(falling, points(LINE), None, None)
+    assert (record.verdict, record.champion_uri) == ("rejected", None)
+
+
+BETTER = selection_of(Surrogate(name="linear", memory=0.0, slots=100.0, intercept=0.0), 2)
+WORSE_FIT = {slots: 100.0 * slots + (12.0 if slots > 4 else 0.0) for slots in range(1, 9)}
+"""A line through the lower half is 12 records/s short of the upper half."""
+
+
+def champion_with_error_of(rmse: float) -> tuple[SelectionRecord, list[Observation]]:
+    """A champion whose line, fitted on its own lower half, is `rmse` short of the upper half of WORSE_FIT."""
+    past = {slots: 100.0 * slots + 12.0 - rmse for slots in range(1, 9)}
+    return selection_of(Surrogate(name="linear", memory=0.0, slots=100.0, intercept=12.0 - rmse), 1), points(past)
+
+
+@pytest.mark.parametrize(
+    ("mode", "allowed", "verdict"),
+    [
+        ("rule", 0.0, "rejected"),  # 12 is worse than 10
+        ("rule", 0.2, "approved by rule"),  # by 20 %
+        ("rule", 0.19, "rejected"),
+        ("person-beyond-limits", 0.2, "approved by rule"),
+        ("person-beyond-limits", 0.19, "pending"),
+        ("person", 0.2, "pending"),
+    ],
+)
+def test_a_rule_approves_alone_inside_the_limits_of_the_job_file(mode: str, allowed: float, verdict: str) -> None:
+    champion, past = champion_with_error_of(10.0)
+    limits = Reviewing.model_validate({"mode": mode, "max_error_increase": allowed})
+    record = judged(BETTER, points(WORSE_FIT), champion, past, limits)
+    assert record.champion is not None
+    assert (record.challenger.rmse, record.champion.rmse) == (pytest.approx(12.0), pytest.approx(10.0))
+    assert record.verdict == verdict
+    assert record.champion_uri == ("models:/nexmark-q5/2" if verdict == "approved by rule" else champion.model_uri)
+
+
+@pytest.mark.parametrize(
+    ("challenger", "verdict", "remark"),
+    [
+        (120, "approved by rule", r"change by \+20%, within the 20% allowed"),
+        (121, "pending", r"change by \+21%, and at most 20% is allowed"),
+        (79, "pending", r"change by -21%, and"),
+        (None, "pending", "is not known, and at most 20% is allowed"),
+    ],
+)
+def test_a_person_is_asked_where_the_plan_would_change_too_much(
+    challenger: int | None, verdict: str, remark: str
+) -> None:
+    champion, past = champion_with_error_of(12.0)
+    limits = Reviewing(mode="person-beyond-limits", max_slot_change=0.2)
+    slots = SlotChange(rate=1000.0, headroom=1.1, memory_mb=4096.0, challenger=challenger, champion=100)
+    record = judged(BETTER, points(WORSE_FIT), champion, past, limits, slots)
+    assert record.verdict == verdict
+    assert re.search(remark, record.reason)
+
+
+def test_a_model_that_falls_with_the_slots_is_no_question_for_a_person() -> None:
+    falling = selection_of(Surrogate(name="linear", memory=0.0, slots=-1.0, intercept=9.0), 1)
+    assert judged(falling, points(LINE), None, None, Reviewing(mode="person")).verdict == "rejected"
+
+
+def test_both_are_evaluated_side_by_side_in_one_run_that_says_what_approving_changes(
+    best_and_worse: tuple[PipelineRun, PipelineRun],
+) -> None:
+    run = best_and_worse[1]
+    record = run.output("review.json", ReviewRecord)
+    client = open_tracking(run.workspace).client
+    info = find_version(open_tracking(run.workspace), JOB, 2)
+    assert record.mlflow_run_id is not None and record.champion is not None and record.slots is not None
+    assert info.review_run_id == record.mlflow_run_id
+    logged = client.get_run(record.mlflow_run_id)
+    assert logged.info.status == "FINISHED"
+    metrics, tags = logged.data.metrics, logged.data.tags
+    assert metrics["challenger.root_mean_squared_error"] == pytest.approx(record.challenger.rmse)
+    assert metrics["champion.root_mean_squared_error"] == pytest.approx(record.champion.rmse)
+    assert metrics["challenger.task_slots"] == record.slots.challenger
+    assert (tags["sluice.review"], tags["sluice.job"]) == ("rejected", JOB)
+    assert tags["sluice.validation"].startswith("failed: Metric challenger.root_mean_squared_error")
+    version_tags = client.get_model_version(JOB, "2").tags
+    for name in ("sluice.topology", "sluice.code_version", "sluice.job"):
+        assert version_tags[name] == tags[name]
+
+    names = {a.path for a in client.list_artifacts(record.mlflow_run_id)}
+    assert names == {"growth.png", "predicted.png", "held_out.csv", "review.json"}
+    table = pd.read_csv(client.download_artifacts(record.mlflow_run_id, "held_out.csv"))
+    assert np.sqrt((table.champion_error**2).mean()) == pytest.approx(record.champion.rmse)
+    assert (table.challenger - table.mst).to_numpy() == pytest.approx(table.challenger_error.to_numpy())
+    asked = (
+        f"asks for {record.slots.challenger:,} task slots with the challenger, and for {record.slots.champion:,} with"
+    )
+    assert asked in info.description
+    assert f"#/experiments/{logged.info.experiment_id}/runs/{record.mlflow_run_id}" in info.description
 
 
 def test_no_champion_is_an_error_that_says_how_to_get_one(explored: ExploredRun) -> None:

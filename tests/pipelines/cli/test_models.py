@@ -1,5 +1,6 @@
 """`sluice models`: what it prints and how it ends."""
 
+import getpass
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -67,8 +68,8 @@ def test_an_empty_store_says_so(tracked_workspace: Workspace, capsys: pytest.Cap
 def test_list_shows_the_newest_first(ask: Ask) -> None:
     listed = document(ask, "list", "nexmark-q5")["models"]
     assert [(m["version"], m["aliases"], m["review"]) for m in listed] == [
-        (2, ["challenger"], "kept back"),
-        (1, ["champion"], "promoted"),
+        (2, ["challenger"], "rejected"),
+        (1, ["champion"], "approved by rule"),
     ]
     assert listed[0]["selection"]["model"] == "log"
     code, out, _err = ask("list")
@@ -88,18 +89,31 @@ def test_show_takes_the_champion_unless_told(ask: Ask, reference: str, version: 
     assert "extrapolation RMSE" in out
 
 
-def test_promote_moves_the_champion_and_keeps_the_reason(
+def test_people_approve_and_reject_and_who_and_why_is_kept(
     explored: ExploredRun, tracked_workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     review_two(explored)
     ask = asking(tracked_workspace, capsys)
-    promoted = document(ask, "promote", "nexmark-q5@2", "--reason", "StreamBed published it with log")
-    assert (promoted["version"], promoted["aliases"]) == (2, ["challenger", "champion"])
-    assert promoted["review_reason"] == "by hand: StreamBed published it with log"
-    assert promoted["description"].endswith("Promoted by hand: StreamBed published it with log")
+    approved = document(
+        ask, "approve", "nexmark-q5@2", "--reason", "StreamBed published it with log", "--by", "Ada Lovelace"
+    )
+    assert (approved["version"], approved["aliases"]) == (2, ["challenger", "champion"])
+    assert (approved["review"], approved["reviewed_by"]) == ("approved", "Ada Lovelace")
+    assert approved["review_reason"] == "StreamBed published it with log"
+    head = approved["description"].splitlines()[0]
+    assert head.startswith("**Approved by Ada Lovelace on 20")
+    assert head.endswith(": StreamBed published it with log**")
     assert document(ask, "show", "nexmark-q5")["version"] == 2
-    code, out, _err = ask("promote", "nexmark-q5@1")
-    assert (code, out) == (0, "plans of nexmark-q5 are made with models:/nexmark-q5/1 from now on (sqrt)\n")
+
+    code, out, err = ask("reject", "nexmark-q5@2", "--reason", "no")
+    assert (code, out) == (2, "")
+    assert "models:/nexmark-q5/2 is the champion, which plans are made with, so it cannot be rejected" in err
+    code, out, _err = ask("reject", "nexmark-q5@1", "--reason", "too few points")
+    assert (code, out) == (0, "models:/nexmark-q5/1 is rejected; plans of nexmark-q5 keep to the champion\n")
+    rejected = document(ask, "show", "nexmark-q5@1")
+    assert (rejected["review"], rejected["review_reason"]) == ("rejected", "too few points")
+    assert rejected["reviewed_by"] == getpass.getuser()
+    assert document(ask, "show", "nexmark-q5")["version"] == 2
 
 
 def test_a_model_that_was_changed_is_neither_shown_nor_promoted(
@@ -109,8 +123,8 @@ def test_a_model_that_was_changed_is_neither_shown_nor_promoted(
     ask = asking(tracked_workspace, capsys)
     for path in tracked_workspace.local_folder("mlflow").rglob("model.skops"):
         path.write_bytes(b"")
-    for command in ("show", "promote"):
-        code, out, err = ask(command, "nexmark-q5@2")
+    for arguments in (("show", "nexmark-q5@2"), ("approve", "nexmark-q5@2", "--reason", "better")):
+        code, out, err = ask(*arguments)
         assert (code, out) == (1, "")
         assert err.startswith("failed: models:/nexmark-q5/2 is not what was registered")
     assert document(ask, "list")["models"][1]["aliases"] == ["champion"]
@@ -123,8 +137,11 @@ def test_a_model_that_was_changed_is_neither_shown_nor_promoted(
         (("show", "q99"), "job 'q99' has no champion; its versions: none"),
         (("show", "a b"), "a model is named JOB or JOB@VERSION"),
         (("list", "q99"), "there is no model of the job 'q99'; jobs that have one: nexmark-q5"),
-        (("promote", "nexmark-q5"), "a promotion must name a version"),
-        (("promote", "nexmark-q5@9"), "job 'nexmark-q5' has no model version '9'"),
+        (("approve", "nexmark-q5", "--reason", "x"), "a decision must name a version"),
+        (("approve", "nexmark-q5@9", "--reason", "x"), "job 'nexmark-q5' has no model version '9'"),
+        (("reject", "nexmark-q5@2", "--reason", " \n"), "the reason of a decision must have 1 to 1000 characters"),
+        (("reject", "nexmark-q5@2", "--reason", "x", "--by", "\t"), "the name of who decides must have"),
+        (("approve", "nexmark-q5@2"), "Missing option '--reason'"),
     ],
 )
 def test_unusable_references_end_with_2_and_say_what_there_is(

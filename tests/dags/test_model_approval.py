@@ -1,0 +1,125 @@
+"""The task that asks a person about a model: when it asks, what it shows, and what becomes of the answer."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from models.errors import SluiceError
+from pipelines.planning_model import planning_model
+from pipelines.registry import NotReviewed
+from pipelines.review import list_reviews, reviewed_version
+from pipelines.review.pages import PAGES_VARIABLE
+from pipelines.run import PipelineRun, PlanRequest
+from pipelines.stages import run_stage
+from pipelines.tracking import TRACKING_VARIABLE
+from pipelines.workspace import Workspace
+from sluice_airflow import reporting
+from sluice_airflow.assets import MODEL
+from sluice_airflow.review import ModelApproval, _body
+
+pytestmark = pytest.mark.slow
+
+JOB = "nexmark-q5"
+
+
+class Transcript:
+    """A terminal that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.said.append(message)
+
+    def track(self, items: Any, description: str, total: int | None = None) -> Any:
+        yield from items
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], PipelineRun]:
+    """Makes runs whose model waits for a person, from so many published measurements."""
+    monkeypatch.delenv(TRACKING_VARIABLE, raising=False)
+    document = yaml.safe_load((root / "jobs" / f"{JOB}.yaml").read_text())
+    path = tmp_path / f"{JOB}.yaml"
+    path.write_text(yaml.safe_dump(document | {"sql": None, "operations": {"review": {"mode": "person"}}}))
+    workspace = Workspace(tmp_path / "workspace")
+
+    def make(rows: int) -> PipelineRun:
+        measurements = str(root / "tests/data/streambed/search_q5.csv")
+        request = PlanRequest(
+            job=str(path), rate=2.5e6, testbed="recorded", measurements=measurements, measurement_rows=rows
+        )
+        run = PipelineRun(request, workspace)
+        run.start()
+        for stage in ("explore", "select", "review"):
+            run_stage(stage, run)
+        return run
+
+    return make
+
+
+def approval(run: PipelineRun) -> ModelApproval:
+    return ModelApproval(
+        task_id="approve",
+        request_uri=run.workspace.uri(run.key("request.json")),
+        review_uri=run.workspace.uri(run.key("review.json")),
+    )
+
+
+def answered(run: PipelineRun, option: str, reason: str) -> dict[str, Any]:
+    """The event that the answer of a person sends to the task of a run; what the task returned and told."""
+    context: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
+    event = {
+        "chosen_options": [option],
+        "params_input": {"reason": reason},
+        "responded_at": datetime.now(UTC),
+        "responded_by_user": {"id": "7", "name": "ada"},
+    }
+    returned = approval(run).execute_complete(context, event)
+    return {"returned": returned, "told": context["outlet_events"][MODEL].extra}
+
+
+def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = waiting(19)
+    review_uri = first.workspace.uri(first.key("review.json"))
+    assert answered(first, "Approve", "the curve looks right") == {
+        "returned": review_uri,
+        "told": {"request": first.workspace.uri(first.key("request.json")), "uri": review_uri},
+    }
+    assert planning_model(first).uri == "models:/nexmark-q5/1"
+
+    second = waiting(14)
+    monkeypatch.setenv(PAGES_VARIABLE, "http://mlflow.example:5000/")
+    shown = _body(second, reviewed_version(second))
+    assert re.search(
+        r"\[Challenger and champion side by side in MLflow\]\(http://mlflow\.example:5000/#/experiments/", shown
+    )
+    assert "[models:/nexmark-q5/2 in MLflow](http://mlflow.example:5000/#/models/nexmark-q5/versions/2)" in shown
+    assert re.search(r"asks for [\d,]+ task slots with the challenger, and for [\d,]+ with the champion", shown)
+
+    answered(second, "Reject", "")
+    assert planning_model(second).uri == "models:/nexmark-q5/1", "the champion stays, and the plan is made with it"
+    newest, before = list_reviews(second.workspace, JOB)
+    assert (newest.verdict, newest.by, newest.reason) == ("rejected", "ada", "no reason given")
+    assert (before.verdict, before.by, before.reason) == ("approved", "ada", "the curve looks right")
+    assert newest.page is not None and newest.page.startswith("http://mlflow.example:5000/#/experiments/")
+
+    told: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
+    assert approval(second).execute(told).endswith("/review.json"), "nobody is asked twice"
+    answered(second, "Approve", "too late")
+    assert reviewed_version(second).review == "rejected", "what was decided elsewhere meanwhile counts"
+
+
+def test_an_embedded_airflow_has_nobody_to_ask_and_says_what_to_do(waiting: Callable[[int], PipelineRun]) -> None:
+    run, terminal = waiting(14), Transcript()
+    with reporting.shown_on(terminal), pytest.raises(NotReviewed, match="sluice models approve nexmark-q5@1 --reason"):
+        approval(run).execute({})
+    assert terminal.said[-1].startswith("   failed after ")
+    with pytest.raises(SluiceError, match="nobody has reviewed the model within 7 days"):
+        approval(run).execute_complete({}, {"error": "timeout", "error_type": "timeout"})
