@@ -30,19 +30,20 @@ PARAMS = {
     doc_md="""
 ### A new plan for a new rate
 
-Triggered by an event of the asset `sluice-rate-change` whose `extra` carries `{"job": "nexmark-q5", "rate": 3000000}`,
-or by hand with the parameters `job` and `rate`. Several events that came together give one plan a job, for its latest
+Triggered by an event of the asset `sluice-rate-change`: from the trigger that follows the source rates of the jobs whose
+file asks for it, or with an `extra` of `{"job": "nexmark-q5", "rate": 3000000}`; or by hand with the parameters `job`
+and `rate`. Several events that came together give one plan a job, for its latest
 rate. The plan is made from the champion model, the profile and the threshold table: nothing is measured. Where the
 plan in force serves that rate already, the task is skipped. Asset: `sluice-plan`.
 """,
 )
 def replan() -> None:
     @task(execution_timeout=timedelta(minutes=1), doc_md="Reads what changed from the asset events or the parameters.")
-    def changes(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
+    def changes(params: Any = None, triggering_asset_events: Any = None, dag_run: Any = None) -> list[str]:
         from sluice_airflow.tasks import rate_changes
 
         events = sorted(triggering_asset_events[RATE_CHANGE], key=lambda event: event.timestamp)
-        return rate_changes(params, [event.extra for event in events])
+        return rate_changes(params, [event.extra for event in events], dag_run.run_id)
 
     @task(
         execution_timeout=timedelta(minutes=10),

@@ -13,12 +13,11 @@ from pipelines.plan_store import PlanStore
 from pipelines.planning import plan_content
 from pipelines.progress import Progress, Quiet
 from pipelines.publish import store_version
+from pipelines.replan_policy import ReplanPolicy, scaled
 from pipelines.run import PipelineRun
-from pipelines.scaling import scale
 from pipelines.tuning import tuned_scaling
 from pipelines.workspace import Workspace
 
-DEFAULT_POLICY: Final = "ds2"
 PLACING_S: Final = 5.0
 """Seconds for finding out how few tasks have to move."""
 
@@ -32,7 +31,12 @@ class Replanned:
 
 
 def replan(
-    workspace: Workspace, job: str, rate: float, progress: Progress | None = None, policy: str = DEFAULT_POLICY
+    workspace: Workspace,
+    job: str,
+    rate: float,
+    progress: Progress | None = None,
+    policy: str | None = None,
+    cause: str | None = None,
 ) -> Replanned:
     """Plan a job again for another rate: champion, measured rates and unit costs of the current plan's run.
 
@@ -41,7 +45,9 @@ def replan(
     Args:
         job: name of a job that has a plan.
         rate: records/s at the sources together.
-        policy: the scaling policy that says how many tasks each operator gets.
+        policy: the scaling policy that says how many tasks each operator gets; without one, the evaluation's choice for
+            the job, else DS2.
+        cause: why the plan is asked for, in words; the first of its reasons.
 
     Raises:
         InvalidInput: the job has no plan yet, or its plan's run is not in the workspace; no such policy, or it decides
@@ -53,13 +59,23 @@ def replan(
     origin = PipelineRun.open(workspace, f"runs/{job}/{current.lineage.run}/request.json", progress)
     run = replace(origin, request=origin.request.model_copy(update={"rate": rate, "run": origin.run_id}))
     knowledge = known(run)
-    scaling = scale(knowledge, run.cluster, rate, run.request.headroom, run.request.memory_mb, policy)
+    began = time.monotonic()
+    scaling, asked = scaled(knowledge, run, rate, policy)
     tuned = tuned_scaling(knowledge, scaling, run.cluster, workspace)
     content = keep_running(plan_content(run, tuned, trigger="replan"), scaling.dataflow, run.cluster, current)
+    content = _with_grounds(content, asked, cause)
+    progress.say(f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {asked.reason}")
     if same_deployment(content, current) and content.target_rate == current.target_rate:
         progress.say(f"replan: plan {job}@{current.version} already is the plan for {rate:,.0f} records/s")
         return Replanned(current, is_new=False)
     return Replanned(store_version(run, content, tuned), is_new=True)
+
+
+def _with_grounds(content: PlanContent, policy: ReplanPolicy, cause: str | None) -> PlanContent:
+    """The plan, saying what asked for it and which policy it was scaled by."""
+    lineage = content.lineage.model_copy(update={"policy_choice": policy.choice})
+    reasons = (*([cause] if cause else []), policy.reason, *content.reasons)
+    return content.model_copy(update={"lineage": lineage, "reasons": reasons})
 
 
 def keep_running(content: PlanContent, dataflow: Dataflow, cluster: Cluster, current: Plan) -> PlanContent:

@@ -1,0 +1,168 @@
+"""How long a running Airflow takes from a change of the source rate to a stored plan version.
+
+    python benchmarks/replan_latency.py [--changes 20] [--workspace FOLDER]
+
+Starts an Airflow (scheduler, triggerer, DAG processor, API server, SQLite) and a server that speaks Prometheus's API, both
+on 127.0.0.1. Jobs are measured and planned on the simulator first; then their rates change one after the other, and each
+change is waited for until its plan is there. Times, by the clock of this machine:
+
+    noticed    from the new rate to the change that the trigger tells (polls of 0.5 s, two in a row)
+    replanned  from the change told to the file of the new version
+    planning   of that, the time from knowing what to plan to the plan, as the task's log says
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from pipelines.plan_store import PlanStore  # noqa: E402
+from pipelines.progress import TerminalProgress  # noqa: E402
+from pipelines.rates.record import last_told  # noqa: E402
+from pipelines.run import PipelineRun, PlanRequest  # noqa: E402
+from pipelines.stages import run_all  # noqa: E402
+from pipelines.workspace import Workspace  # noqa: E402
+from prometheus_server import PrometheusServer  # noqa: E402
+from running_airflow import RunningAirflow  # noqa: E402
+
+RATES: Final = {"nexmark-q1": 400_000.0, "wordcount": 30_000.0}
+"""Jobs, and the rates they are planned for at first."""
+FACTORS: Final = (1.5, 2.0, 1.3, 0.7, 1.0)
+"""Of those rates, one after the other: each leaves the band of the one before."""
+WARM_UP_FACTOR: Final = 3.0
+"""Of the first job's rate, before: the first of the factors leaves the band of this one, too."""
+POLL_S: Final = 0.5
+PATIENCE_S: Final = 180.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--changes", type=int, default=20)
+    parser.add_argument("--workspace", type=Path, help="keep it here, and begin with what lies there")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that Airflow is stopped, too
+    with tempfile.TemporaryDirectory(prefix="sluice-latency-") as temporary, PrometheusServer() as prometheus:
+        folder = asked.workspace or Path(temporary) / "workspace"
+        os.environ |= _settings(Path(temporary), folder)
+        _write_catalogue(Path(temporary) / "catalogue", prometheus)
+        workspace = Workspace(folder)
+        _plan(workspace)
+        airflow = RunningAirflow(Path(temporary) / "airflow", Path(temporary) / "airflow.log")
+        try:
+            airflow.log_in()
+            airflow.unpause("replan")
+            _warm_up(airflow, workspace, prometheus)
+            rows = [_measured(number, workspace, prometheus, Path(temporary)) for number in range(asked.changes)]
+        finally:
+            airflow.stop()
+    _print(rows)
+
+
+def _settings(temporary: Path, workspace: Path) -> dict[str, str]:
+    lines = (ROOT / "docker" / "airflow.env").read_text().splitlines()
+    shared = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    return shared | {
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "SLUICE_WORKSPACE": str(workspace),
+        "SLUICE_CATALOGUE": str(temporary / "catalogue"),
+    }
+
+
+def _write_catalogue(folder: Path, prometheus: PrometheusServer) -> None:
+    (folder / "jobs").mkdir(parents=True)
+    shutil.copytree(ROOT / "clusters", folder / "clusters")
+    for sql in (ROOT / "jobs").glob("*.sql"):
+        shutil.copy(sql, folder / "jobs")
+    for job in RATES:
+        document = yaml.safe_load((ROOT / "jobs" / f"{job}.yaml").read_text())
+        origin = {"prometheus": {"url": prometheus.url, "query": job}}
+        replan = {"rates": origin, "polls": 2, "poll_interval_s": POLL_S, "cool_down_s": 0.0}
+        (folder / "jobs" / f"{job}.yaml").write_text(yaml.safe_dump(document | {"operations": {"replan": replan}}))
+
+
+def _plan(workspace: Workspace) -> None:
+    for job, rate in RATES.items():
+        if job not in PlanStore(workspace).jobs():
+            request = PlanRequest(job=job, rate=rate, max_measurements=3, max_task_slots=12)
+            run_all(PipelineRun(request, workspace, TerminalProgress()))
+
+
+def _warm_up(airflow: RunningAirflow, workspace: Workspace, prometheus: PrometheusServer) -> None:
+    """One change that is not counted: the first of a new Airflow also waits for its processes to start."""
+    job = next(iter(RATES))
+    prometheus.rates = {name: PlanStore(workspace).current(name).target_rate for name in RATES}
+    before = PlanStore(workspace).versions(job)[-1]
+    prometheus.rates[job] = WARM_UP_FACTOR * RATES[job]
+    airflow.wait_for(lambda: PlanStore(workspace).versions(job)[-1] > before)
+
+
+def _measured(number: int, workspace: Workspace, prometheus: PrometheusServer, temporary: Path) -> dict[str, Any]:
+    """Change a rate, and wait for the plan."""
+    job = list(RATES)[number % len(RATES)]
+    rate = RATES[job] * FACTORS[number // len(RATES) % len(FACTORS)]
+    store = PlanStore(workspace)
+    version = store.versions(job)[-1] + 1
+    file = Path(store.uri(job, version).removeprefix("file://"))
+    changed_at = time.time()
+    prometheus.rates[job] = rate
+    _wait(file)
+    told = last_told(workspace, job)
+    assert told is not None and told.change.new_rate == rate and told.plan_version == version - 1, told
+    told_at = Path(workspace.uri(told.key).removeprefix("file://")).stat().st_mtime
+    row = {
+        "job": job,
+        "rate": rate,
+        "noticed": told_at - changed_at,
+        "replanned": file.stat().st_mtime - told_at,
+        "planning": _planning_s(temporary, number),
+    }
+    print(f"{number + 1:3} {job:12} {rate:12,.0f}  " + "  ".join(f"{k} {row[k]:6.2f} s" for k in TIMES), flush=True)
+    return row
+
+
+TIMES: Final = ("noticed", "replanned", "planning")
+_PLANNED: Final = re.compile(r"replan: planned \S+ for \S+ records/s in ([0-9.]+) s")
+
+
+def _planning_s(temporary: Path, number: int) -> float:
+    """From the log of the task that has ended last; one more than are counted have."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        logs = sorted((temporary / "airflow").rglob("*plan_again*/**/*.log"), key=lambda log: log.stat().st_mtime)
+        found = [match[1] for log in logs if (match := _PLANNED.search(log.read_text(errors="replace")))]
+        if len(found) == number + 2:
+            return float(found[-1])
+        time.sleep(0.1)
+    raise SystemExit("the logs of the tasks do not say how long planning took")
+
+
+def _wait(file: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not file.exists():
+        if time.monotonic() > until:
+            raise SystemExit(f"{file} did not appear within {PATIENCE_S:g} s")
+        time.sleep(0.05)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    print(f"\n{len(rows)} changes       min   median      max")
+    for name in TIMES:
+        values = [row[name] for row in rows]
+        print(f"{name:12} {min(values):7.2f}  {statistics.median(values):7.2f}  {max(values):7.2f}  s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Rates from servers of this machine: as they are told, late, wrong, or not at all."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from models.operations import RateOrigin
+from pipelines.rates.reading import RateUnknown, describe, read_rate
+from prometheus_server import PrometheusServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrometheusServer]:
+    with PrometheusServer() as running:
+        yield running
+
+
+@pytest.fixture
+def prometheus(server: PrometheusServer) -> PrometheusServer:
+    server.rates, server.answer, server.pause_s, server.drops = {"sum(events)": 1234.5}, None, 0.0, None
+    return server
+
+
+def origin(url: str, timeout_s: float = 5.0, **fields: Any) -> RateOrigin:
+    return RateOrigin.model_validate(
+        {"prometheus": {"url": url, "query": "sum(events)"} | fields, "timeout_s": timeout_s}
+    )
+
+
+def _body(result: object) -> bytes:
+    return json.dumps({"status": "success", "data": {"result": result}}).encode()
+
+
+def test_a_rate_is_the_result_of_the_query(prometheus: PrometheusServer) -> None:
+    assert read_rate(origin(prometheus.url), "wordcount") == 1234.5
+    assert prometheus.queries[-1] == "sum(events)"
+
+
+@pytest.mark.parametrize(
+    ("result", "rate"),
+    [
+        ([{"value": [0, "1.5"]}, {"value": [0, "2"]}], 3.5),
+        ([1700000000.0, "7"], 7.0),
+        ([{"value": [0, "-3"]}], -3.0),
+    ],
+    ids=["series are summed", "scalar", "what makes no sense is for others to refuse"],
+)
+def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object, rate: float) -> None:
+    prometheus.answer = 200, _body(result)
+    assert read_rate(origin(prometheus.url), "wordcount") == rate
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((200, b"<html>"), "does not answer: Expecting value|answers something else"),
+        ((200, b""), "does not answer|something else"),
+        ((200, b"[]"), "something else than an instant query's result"),
+        ((200, b"[" * 100_000), "something else|does not answer"),
+        ((200, _body([])), "result is empty"),
+        ((200, _body({"a": 1})), "result is empty"),
+        ((200, _body([{"value": 3}])), "something else"),
+        ((200, _body([{"value": [0, "fast"]}])), "something else"),
+        ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something else"),
+        ((400, b'{"status":"error","error":"parse error"}'), "refuses the query: .*parse error"),
+        ((302, b""), "refuses the query"),
+        ((500, b"x" * 10_000), "refuses the query: .{1,400}$"),
+        ((200, b" " * (5 * 2**20)), "its answer had no end"),
+    ],
+    ids=lambda value: value[1][:40].decode() if isinstance(value, tuple) else "",
+)
+def test_rubbish_is_no_rate_and_said_in_a_line(
+    prometheus: PrometheusServer, answer: tuple[int, bytes], message: str
+) -> None:
+    prometheus.answer = answer
+    with pytest.raises(RateUnknown, match=message) as raised:
+        read_rate(origin(prometheus.url), "wordcount")
+    assert len(str(raised.value)) < 600
+
+
+def test_an_answer_that_is_late_endless_or_never_comes_is_not_waited_for(prometheus: PrometheusServer) -> None:
+    prometheus.pause_s = 5.0
+    with pytest.raises(RateUnknown, match=r"does not answer: .*timed out"):
+        read_rate(origin(prometheus.url, timeout_s=0.2), "wordcount")
+    prometheus.pause_s, prometheus.drops = 0.0, b"x"
+    with pytest.raises(RateUnknown, match="had no end"):
+        read_rate(origin(prometheus.url, timeout_s=0.3), "wordcount")
+    prometheus.drops = None
+    assert read_rate(origin(prometheus.url), "wordcount") == 1234.5
+    with PrometheusServer() as gone:
+        pass
+    with pytest.raises(RateUnknown, match=r"does not answer: .*refused"):
+        read_rate(origin(gone.url), "wordcount")
+
+
+def test_a_token_is_sent_and_never_said(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded = origin(prometheus.url, token_variable="RATES_TOKEN")
+    with pytest.raises(RateUnknown, match="environment variable RATES_TOKEN must hold a token"):
+        read_rate(guarded, "wordcount")
+    monkeypatch.setenv("RATES_TOKEN", "s3cret")
+    assert read_rate(guarded, "wordcount") == 1234.5
+    assert prometheus.headers["Authorization"] == "Bearer s3cret"
+    prometheus.answer = 403, b"no"
+    with pytest.raises(RateUnknown) as raised:
+        read_rate(guarded, "wordcount")
+    assert "s3cret" not in str(raised.value) + describe(guarded, "wordcount")

@@ -1,0 +1,78 @@
+"""Rates from a server that answers as Flink does: what the source tasks emit, by their own meters."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from flink_server import JOB_ID, FakeFlink
+from models.operations import RateOrigin
+from pipelines.rates.reading import RateUnknown, describe, read_rate
+
+SOURCE, CHAIN = "a" * 32, "b" * 32
+
+
+@pytest.fixture
+def flink() -> Iterator[FakeFlink]:
+    """Two source tasks that emit 1500 records/s together, and a chain behind them."""
+    made = FakeFlink()
+    made.tasks = {SOURCE: 2, CHAIN: 1}
+    sent = [{"id": SOURCE, "ship_strategy": "HASH"}]
+    made.plan = {
+        "nodes": [
+            {"id": SOURCE, "description": "source", "parallelism": 2},
+            {"id": CHAIN, "description": "chain", "parallelism": 1, "inputs": sent},
+        ]
+    }
+    yield made
+    made.close()
+
+
+def origin(flink: FakeFlink, **fields: Any) -> RateOrigin:
+    return RateOrigin.model_validate({"flink": {"url": flink.url, **fields}, "timeout_s": 2})
+
+
+def test_a_rate_is_the_sum_over_the_source_tasks(flink: FakeFlink) -> None:
+    assert read_rate(origin(flink), "wordcount") == pytest.approx(1500.0)
+    assert "numRecordsOutPerSecond of the sources of wordcount" in describe(origin(flink), "wordcount")
+
+
+def test_the_job_is_known_by_its_own_name_or_that_of_the_file_or_by_an_id(flink: FakeFlink) -> None:
+    for named in ("wordcount", JOB_ID):
+        assert read_rate(origin(flink, job=named), "another") == pytest.approx(1500.0)
+    with pytest.raises(RateUnknown, match="no job named 'another' runs"):
+        read_rate(origin(flink), "another")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((200, "<html>"), "not what Flink's REST interface does|something else"),
+        ((200, {"jobs": 3}), "not what Flink's REST interface does|something else"),
+        ((200, []), "not what Flink's REST interface does|something else"),
+        ((500, {"errors": ["Service unavailable\n\tat a.b(C)"]}), "Service unavailable"),
+        ((404, {"errors": ["Not found"]}), "Not found"),
+    ],
+    ids=["html", "other", "list", "error", "missing"],
+)
+def test_rubbish_is_no_rate(flink: FakeFlink, answer: tuple[int, object], message: str) -> None:
+    flink.faults = [answer]
+    with pytest.raises(RateUnknown, match=message):
+        read_rate(origin(flink), "wordcount")
+    assert read_rate(origin(flink), "wordcount") == pytest.approx(1500.0)
+
+
+def test_a_job_that_does_not_run_or_has_no_meters_yet_has_no_rate(flink: FakeFlink) -> None:
+    flink.state = "RESTARTING"
+    with pytest.raises(RateUnknown, match="restarting"):
+        read_rate(origin(flink), "wordcount")
+    flink.state, flink.reports = "RUNNING", False
+    with pytest.raises(RateUnknown, match="does not tell numRecordsOutPerSecond of 2 of 2 tasks of 'Source: source'"):
+        read_rate(origin(flink), "wordcount")
+
+
+def test_a_cluster_that_is_gone_has_no_rate(flink: FakeFlink) -> None:
+    gone = FakeFlink()
+    gone.close()
+    with pytest.raises(RateUnknown, match="does not answer"):
+        read_rate(origin(gone), "wordcount")

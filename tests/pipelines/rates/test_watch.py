@@ -1,0 +1,80 @@
+"""All jobs of a workspace are followed at once, and what Prometheus does to one holds up no other."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.rates.record import ToldChange
+from pipelines.rates.threads import in_thread
+from pipelines.rates.watch import told_changes
+from prometheus_server import PrometheusServer
+
+FAST = {"poll_interval_s": 0.02}
+
+
+async def _first(followed: Any, many: int, meanwhile: Any = None) -> list[ToldChange]:
+    found: list[ToldChange] = []
+
+    async def collect() -> None:
+        async for told in told_changes(followed.workspace, look_every_s=0.05):
+            found.append(told)
+            if len(found) == many:
+                return
+
+    task = asyncio.create_task(collect())
+    if meanwhile is not None:
+        await asyncio.to_thread(meanwhile)
+    await asyncio.wait_for(task, 30)
+    return found
+
+
+def test_a_prometheus_that_is_gone_answers_rubbish_and_comes_back_tells_the_change(followed: Any) -> None:
+    with PrometheusServer() as server:
+        port = server.port
+    followed.say(server.url, **FAST)
+
+    def comes_back() -> None:
+        nonlocal back
+        back = PrometheusServer(port)
+        back.answer = 200, b"<html>starting</html>"
+        until = time.monotonic() + 20
+        while len(back.queries) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        back.rates = {"q": 1700.0}
+        back.answer = None
+
+    back: PrometheusServer | None = None
+    (told,) = asyncio.run(_first(followed, 1, comes_back))
+    assert told.change.new_rate == 1700.0
+    assert back is not None
+    back.close()
+
+
+def test_a_source_that_hangs_holds_up_its_own_job_alone(followed: Any, root: Path, tmp_path: Path) -> None:
+    other = type(followed)(tmp_path, root, "nexmark-q1", followed.workspace)
+    with PrometheusServer() as slow, PrometheusServer() as quick:
+        slow.pause_s, slow.rates, quick.rates = 0.9, {"q": 5000.0}, {"q": 1700.0}
+        followed.say(slow.url, **FAST)
+        other.say(quick.url, **FAST)
+        told = asyncio.run(_first(followed, 2))
+    assert [(t.job, t.change.new_rate) for t in told] == [("nexmark-q1", 1700.0), ("wordcount", 5000.0)]
+
+
+def test_a_job_that_comes_later_is_followed_and_one_that_goes_is_not(followed: Any) -> None:
+    with PrometheusServer() as server:
+        server.rates = {"q": 1700.0}
+        followed.write(None)
+        (told,) = asyncio.run(_first(followed, 1, lambda: followed.say(server.url, **FAST)))
+        assert told.change.old_rate == 1000.0
+
+
+def test_what_fails_in_a_thread_fails_where_it_is_waited_for() -> None:
+    def fail() -> None:
+        raise LookupError("no")
+
+    with pytest.raises(LookupError, match="no"):
+        asyncio.run(in_thread(fail, "a test"))
+    assert asyncio.run(in_thread(lambda: 3, "a test")) == 3
