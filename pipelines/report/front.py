@@ -82,7 +82,7 @@ def front_figure(info: FrontInfo) -> go.Figure:
             figure.add_trace(
                 go.Scatter(
                     x=[getattr(c, x) for c in costs], y=[getattr(c, y) for c in costs], customdata=every,
-                    mode="markers", name=name, legendgroup=name, showlegend=column == 1, marker=marker,
+                    mode="markers", name=name, legendgroup=name, showlegend=column == 1, marker=marker, cliponaxis=False,
                     hovertemplate=f"{name}<br>cpu %{{customdata[0]:.4f}}, io %{{customdata[1]:.4f}}, "
                     "net %{customdata[2]:.4f}<extra></extra>",
                 ),

@@ -1,9 +1,12 @@
 """The page itself: figures, tables and lineage in one HTML file."""
 
+from collections.abc import Mapping
+
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
+from models.plan import Plan
 from pipelines.report.capacity import capacity_figure, capacity_info
 from pipelines.report.dataflow import dataflow_figure, dataflow_info
 from pipelines.report.exploration import exploration_figure, exploration_info
@@ -29,11 +32,15 @@ def figures(subject: Subject) -> dict[str, Figure]:
     }
 
 
-def render(subject: Subject) -> str:
-    """One self-contained HTML document: scripts and styles are in it, nothing is loaded from elsewhere."""
+def render(plan: Plan, drawn: Mapping[str, Figure]) -> str:
+    """One self-contained HTML document: scripts and styles are in it, nothing is loaded from elsewhere.
+
+    Args:
+        drawn: what `figures` gave for the plan.
+    """
     parts = {
         name: figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displaylogo": False})
-        for name, figure in figures(subject).items()
+        for name, figure in drawn.items()
     }
     template = _TEMPLATES.get_template("report.html.j2")
-    return template.render(plan=subject.plan, figures=parts, plotly_js=get_plotlyjs())
+    return template.render(plan=plan, figures=parts, plotly_js=get_plotlyjs())

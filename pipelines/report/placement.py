@@ -103,6 +103,7 @@ def _workers(
 
 def placement_figure(info: PlacementInfo) -> go.Figure:
     """Slots of every worker, before and after, with their loads beside; a dot marks a task that started there."""
+    info, idle = _occupied(info)
     sides = [(f"version {info.before_version}, at the new rate", info.before)] if info.before else []
     sides.append((f"version {info.version}", info.workers))
     titles = [title for name, _ in sides for title in (f"tasks in slots: {name}", "load against its limit")]
@@ -120,7 +121,16 @@ def placement_figure(info: PlacementInfo) -> go.Figure:
         figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=name, marker=marker), row=1, col=1)
     figure.update_yaxes(range=[len(info.workers) - 0.5, -0.5], tickfont={"size": 9})
     title = "Placement (a dot marks a task that starts where it did not run)" if info.before else "Placement"
-    return layout(figure, title, height=max(340, 180 + 14 * len(info.workers)))
+    left_out = f"; workers without tasks, left out: {idle}" if idle else ""
+    return layout(figure, title + left_out, height=max(340, 180 + 14 * len(info.workers)))
+
+
+def _occupied(info: PlacementInfo) -> tuple[PlacementInfo, int]:
+    """Without the workers that have no task, neither now nor before, and how many these are."""
+    kept = {worker.name for worker in (*info.workers, *info.before) if any(worker.slots)}
+    workers = tuple(worker for worker in info.workers if worker.name in kept)
+    before = tuple(worker for worker in info.before if worker.name in kept)
+    return replace(info, workers=workers, before=before), len(info.workers) - len(workers)
 
 
 def _draw_slots(

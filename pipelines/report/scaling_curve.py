@@ -91,8 +91,14 @@ def curve_figure(info: CurveInfo) -> go.Figure:
                 name=f"measured, {memory:,.0f} MiB",
             )
         )
-    figure.add_hline(y=info.target_rate, line={"color": TARGET, "dash": "dot"}, annotation_text="target rate")
-    figure.add_hline(y=info.planned_rate, line={"color": TARGET, "dash": "dash"}, annotation_text="with headroom")
+    # One label below its line and one above, since the lines are close.
+    for rate, dash, label, position in (
+        (info.target_rate, "dot", "target rate", "bottom right"),
+        (info.planned_rate, "dash", "with headroom", "top right"),
+    ):
+        figure.add_hline(
+            y=rate, line={"color": TARGET, "dash": dash}, annotation_text=label, annotation_position=position
+        )
     figure.add_vline(
         x=info.planned_task_slots,
         line={"color": TARGET, "width": 1},

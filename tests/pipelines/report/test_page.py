@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from models.plan import Plan
-from pipelines.report import Subject, render
-from pipelines.report.page import figures
+from pipelines.report import Subject, figures, render
+from pipelines.report.placement import placement_figure, placement_info
 
 
 class _Links(HTMLParser):
@@ -24,7 +24,7 @@ class _Links(HTMLParser):
 
 @pytest.fixture
 def html(subject: Subject) -> str:
-    return render(subject)
+    return render(subject.plan, figures(subject))
 
 
 def test_the_page_loads_nothing_from_elsewhere(html: str) -> None:
@@ -48,6 +48,15 @@ def test_the_placement_stands_beside_the_one_before(subject: Subject, previous: 
         "tasks in slots: version 1, at the new rate",
         "tasks in slots: version 1",
     ]
+
+
+def test_workers_without_tasks_are_left_out_and_counted(subject: Subject) -> None:
+    info = placement_info(subject)
+    idle = replace(info.workers[0], name="tm-0", slots=(None, None), started=(False, False))
+    figure = placement_figure(replace(info, workers=(idle, *info.workers)))
+    assert list(figure.data[0].y) == ["tm-1", "tm-2"]
+    assert figure.layout.title.text == "Placement; workers without tasks, left out: 1"
+    assert placement_figure(info).layout.title.text == "Placement"
 
 
 def test_words_from_elsewhere_are_escaped(html: str) -> None:

@@ -1,0 +1,37 @@
+"""What turns one version of a plan into another."""
+
+from pydantic import Field
+
+from models.plan import Difference, PlacementChange, difference, placement_changes
+from models.schema import Format
+from pipelines.pages.versions import Outline, plan_of
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Workspace
+
+
+class Comparison(Format):
+    """Two versions of a job's plan, and what differs."""
+
+    job: str
+    before: Outline
+    after: Outline
+    difference: Difference
+    placement: tuple[PlacementChange, ...] = Field(description="Where tasks start or stop, by operator, then worker.")
+
+
+def compare(workspace: Workspace, job: str, before: int, after: int) -> Comparison:
+    """Compare two versions of a job's plan, in either direction.
+
+    Raises:
+        InvalidInput: no job with a plan has that name, or it lacks one of the versions.
+        Damaged: the file of one is.
+    """
+    store = PlanStore(workspace)
+    old, new = plan_of(store, job, before), plan_of(store, job, after)
+    return Comparison(
+        job=job,
+        before=Outline.of(old),
+        after=Outline.of(new),
+        difference=difference(old, new),
+        placement=placement_changes(old, new),
+    )

@@ -1,0 +1,92 @@
+"""The versions of a job's plan in one line each, those whose file is damaged among them."""
+
+import re
+from typing import Final
+
+from pydantic import Field
+
+from models.errors import InvalidInput
+from models.plan import Interval, Plan
+from models.schema import Format
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Damaged, Workspace
+
+_JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_MOST_SHOWN: Final = 80
+"""Characters of a name that an error repeats."""
+
+
+class Outline(Format):
+    """A version of a plan, in short."""
+
+    version: int
+    created_at: str = Field(description="ISO 8601, UTC.")
+    trigger: str = Field(description="'plan', 'replan' or 'rollback'.")
+    target_rate: float = Field(description="Records/s at the sources together.")
+    task_slots: int = Field(description="Tasks of all operators but the sources.")
+    total_slots: int = Field(description="Tasks of all operators, sources included.")
+    memory_mb: float = Field(description="Memory of one TaskManager, MiB.")
+    predicted_mst: Interval = Field(description="Records/s.")
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Outline":
+        given = {name: getattr(plan, name) for name in cls.model_fields if name != "trigger"}
+        return cls(**given, trigger=plan.lineage.trigger)
+
+
+class VersionRow(Format):
+    """One version: what it says, or what is wrong with its file."""
+
+    version: int
+    plan: Outline | None = Field(description="None where the file is damaged.")
+    damaged: str | None = Field(description="What is wrong with the file; None where it is intact.")
+
+
+class History(Format):
+    """All versions of a job's plan."""
+
+    job: str
+    versions: tuple[VersionRow, ...] = Field(description="The newest first.")
+
+    @property
+    def intact(self) -> tuple[int, ...]:
+        """Versions that can be shown and compared, the newest first."""
+        return tuple(row.version for row in self.versions if row.plan is not None)
+
+
+def history(workspace: Workspace, job: str) -> History:
+    """Every version of a job's plan, read and verified.
+
+    Raises:
+        InvalidInput: no job with a plan has that name.
+    """
+    store = PlanStore(workspace)
+    return History(job=job, versions=tuple(_row(store, job, v) for v in reversed(versions_of(store, job))))
+
+
+def versions_of(store: PlanStore, job: str) -> list[int]:
+    """Versions of a job's plan, ascending and at least one. Raises InvalidInput where there is none."""
+    versions = store.versions(job) if _JOB.fullmatch(job) else []
+    if not versions:
+        raise InvalidInput(f"There is no plan of a job named {job[:_MOST_SHOWN]!r}.")
+    return versions
+
+
+def plan_of(store: PlanStore, job: str, version: int) -> Plan:
+    """One version.
+
+    Raises:
+        InvalidInput: no job with a plan has that name, or it has no such version.
+        Damaged: the file is.
+    """
+    versions = versions_of(store, job)
+    if version not in versions:
+        raise InvalidInput(f"The plan of {job!r} has no version {version}; the newest is {versions[-1]}.")
+    return store.get(job, version)
+
+
+def _row(store: PlanStore, job: str, version: int) -> VersionRow:
+    try:
+        return VersionRow(version=version, plan=Outline.of(store.get(job, version)), damaged=None)
+    except Damaged as error:
+        return VersionRow(version=version, plan=None, damaged=str(error))

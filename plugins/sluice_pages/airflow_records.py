@@ -1,0 +1,109 @@
+"""What Airflow knows of plans: the run that made one, and the approvals that people are asked for."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote
+
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.models.asset import AssetEvent, AssetModel
+from airflow.models.dag import DagTag
+from airflow.models.dagrun import DagRun
+from airflow.models.hitl import HITLDetail
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from sluice_pages.access import may_see
+
+PLAN_ASSET: Final = "sluice-plan"
+TAG: Final = "sluice"
+"""Of every DAG of ours."""
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+"""A name in a sentence; the job in `q5@3`."""
+_WAITING: Final = (TaskInstanceState.DEFERRED, TaskInstanceState.AWAITING_INPUT)
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """The DAG run that made a plan, and the path of its page in Airflow."""
+
+    dag_id: str
+    run_id: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A question that a task of ours waits for a person to answer, and the path of its page in Airflow."""
+
+    subject: str
+    job: str | None
+    dag_id: str
+    asked_at: datetime
+    path: str
+
+
+def made_by(session: Session, user: BaseUser, plan_uri: str) -> MadeBy | None:
+    """The DAG run whose asset event carries the plan's URI; None where there is none that the user may see."""
+    events = (
+        select(AssetEvent.source_dag_id, AssetEvent.source_run_id)
+        .join(AssetModel, AssetModel.id == AssetEvent.asset_id)
+        .where(AssetModel.name == PLAN_ASSET, AssetEvent.extra["uri"].as_string() == plan_uri)
+        .order_by(AssetEvent.timestamp)
+        .limit(1)
+    )
+    found = session.execute(events).first()
+    if found is None or found.source_dag_id is None or found.source_run_id is None:
+        return None
+    if not may_see(user, found.source_dag_id, DagAccessEntity.RUN):
+        return None
+    return MadeBy(found.source_dag_id, found.source_run_id, _run_path(found.source_dag_id, found.source_run_id))
+
+
+def pending_approvals(session: Session, user: BaseUser, jobs: Collection[str]) -> tuple[Approval, ...]:
+    """What DAGs of ours ask and the user may see, the oldest question first.
+
+    A question is about the job that its DAG run has as parameter, else about the one of `jobs` that its subject names.
+    """
+    asked = (
+        select(HITLDetail, TaskInstance, DagRun.conf)
+        .join(TaskInstance, TaskInstance.id == HITLDetail.ti_id)
+        .join(DagRun, (DagRun.dag_id == TaskInstance.dag_id) & (DagRun.run_id == TaskInstance.run_id))
+        .join(DagTag, (DagTag.dag_id == TaskInstance.dag_id) & (DagTag.name == TAG))
+        .where(HITLDetail.responded_at.is_(None), TaskInstance.state.in_(_WAITING))
+        .order_by(HITLDetail.created_at)
+    )
+    rows = session.execute(asked).all()
+    allowed = {dag: may_see(user, dag, DagAccessEntity.HITL_DETAIL) for dag in {task.dag_id for _, task, _ in rows}}
+    return tuple(
+        Approval(
+            subject=detail.subject,
+            job=job_asked_about(conf, detail.subject, jobs),
+            dag_id=task.dag_id,
+            asked_at=detail.created_at,
+            path=_question_path(task),
+        )
+        for detail, task, conf in rows
+        if allowed[task.dag_id]
+    )
+
+
+def job_asked_about(conf: object, subject: str, jobs: Collection[str]) -> str | None:
+    """The job of a question, None where neither the DAG run's parameters nor the subject tell it."""
+    given = conf.get("job") if isinstance(conf, dict) else None
+    named = {given} if isinstance(given, str) else set(_NAME.findall(subject)) & set(jobs)
+    return named.pop() if len(named) == 1 else None
+
+
+def _run_path(dag_id: str, run_id: str) -> str:
+    return f"/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
+
+
+def _question_path(task: TaskInstance) -> str:
+    mapped = "" if task.map_index < 0 else f"/mapped/{task.map_index}"
+    return f"{_run_path(task.dag_id, task.run_id)}/tasks/{quote(task.task_id, safe='')}{mapped}/required_actions"

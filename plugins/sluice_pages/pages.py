@@ -1,0 +1,66 @@
+"""Templates, and how numbers and times are written in them."""
+
+import functools
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from plotly import __version__ as plotly_version
+
+from pipelines.version import code_version
+
+_HERE: Final = Path(__file__).parent
+
+
+def page(request: Request, template: str, status: int = 200, **shown: Any) -> HTMLResponse:
+    """A template as an answer. Addresses in it hold under whatever path Airflow is served."""
+    mounted: str = request.scope.get("root_path", "")
+    airflow = mounted.rpartition("/")[0]
+
+    def address(name: str, **parameters: Any) -> str:
+        return mounted + str(request.app.url_path_for(name, **parameters))
+
+    def static(file: str) -> str:
+        return f"{address('static', file=file)}?v={_fingerprint()}"
+
+    text = _templates().get_template(template).render(address=address, static=static, airflow=airflow, **shown)
+    return HTMLResponse(text, status)
+
+
+@functools.cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"whole": _whole, "share": _share, "time": _time}
+    return made
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """Changes with what is served as static files, so that browsers may keep them."""
+    return f"{code_version()}-{plotly_version}"
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _share(ratio: float) -> str:
+    return f"{ratio:.0%}"
+
+
+def _time(moment: str | datetime) -> str:
+    """In UTC, to the minute; text that is no time as it is."""
+    try:
+        parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return str(moment)
+    return parsed.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,115 @@
+"""The routes. Each page has a twin that answers with the same content as JSON."""
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import plotly
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse
+
+from pipelines.pages.comparison import Comparison, compare
+from pipelines.pages.detail import plan_detail, plan_pictures
+from pipelines.pages.overview import overview
+from pipelines.pages.versions import History, history
+from pipelines.pictures import Pictures
+from pipelines.workspace import Workspace
+from sluice_pages.airflow_records import made_by, pending_approvals
+from sluice_pages.pages import page
+
+router: Final = APIRouter()
+
+_STATIC: Final = Path(__file__).parent / "static"
+_FILES: Final = {
+    "pages.css": _STATIC / "pages.css",
+    "pages.js": _STATIC / "pages.js",
+    "plotly.css": _STATIC / "plotly.css",
+    "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
+}
+_KEPT: Final = "private, max-age=604800, immutable"
+"""Their addresses change with their content."""
+
+
+def _workspace() -> Workspace:
+    # Not the class itself: its argument would be taken from the query.
+    return Workspace()
+
+
+WorkspaceDep = Annotated[Workspace, Depends(_workspace)]
+Content = dict[str, Any]
+
+
+def _overview(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep) -> Content:
+    jobs = overview(workspace).jobs
+    return {"jobs": jobs, "approvals": pending_approvals(session, user, {row.job for row in jobs})}
+
+
+def _history(workspace: WorkspaceDep, job: str) -> History:
+    return history(workspace, job)
+
+
+def _plan(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep, job: str, version: int) -> Content:
+    detail = plan_detail(workspace, job, version)
+    return {"detail": detail, "made_by": made_by(session, user, detail.uri)}
+
+
+def _comparison(
+    workspace: WorkspaceDep, job: str, before: Annotated[int, Query()], after: Annotated[int, Query()]
+) -> Comparison:
+    return compare(workspace, job, before, after)
+
+
+@router.get("/", name="jobs")
+def jobs_page(request: Request, content: Annotated[Content, Depends(_overview)]) -> HTMLResponse:
+    return page(request, "jobs.html.j2", **content)
+
+
+@router.get("/jobs.json", name="jobs_json")
+def jobs_json(content: Annotated[Content, Depends(_overview)]) -> Content:
+    return content
+
+
+@router.get("/jobs/{job}/versions", name="history")
+def history_page(request: Request, content: Annotated[History, Depends(_history)]) -> HTMLResponse:
+    return page(request, "history.html.j2", history=content)
+
+
+@router.get("/jobs/{job}/versions.json", name="history_json")
+def history_json(content: Annotated[History, Depends(_history)]) -> History:
+    return content
+
+
+@router.get("/jobs/{job}/versions/{version}.json", name="plan_json")
+def plan_json(content: Annotated[Content, Depends(_plan)]) -> Content:
+    return content
+
+
+@router.get("/jobs/{job}/versions/{version}/pictures.json", name="pictures")
+def pictures_json(workspace: WorkspaceDep, job: str, version: int) -> Pictures:
+    return plan_pictures(workspace, job, version)
+
+
+@router.get("/jobs/{job}/versions/{version}", name="plan")
+def plan_page(request: Request, content: Annotated[Content, Depends(_plan)]) -> HTMLResponse:
+    return page(request, "plan.html.j2", **content)
+
+
+@router.get("/jobs/{job}/difference", name="difference")
+def difference_page(
+    request: Request, workspace: WorkspaceDep, content: Annotated[Comparison, Depends(_comparison)]
+) -> HTMLResponse:
+    return page(request, "difference.html.j2", comparison=content, history=history(workspace, content.job))
+
+
+@router.get("/jobs/{job}/difference.json", name="difference_json")
+def difference_json(content: Annotated[Comparison, Depends(_comparison)]) -> Comparison:
+    return content
+
+
+@router.get("/static/{file}", name="static")
+def static_file(file: str) -> FileResponse:
+    """One of the files that the pages need; a route and not a mount, since those are behind no dependency."""
+    if file not in _FILES:
+        raise HTTPException(404, f"There is no file named {file[:80]!r}.")
+    return FileResponse(_FILES[file], headers={"Cache-Control": _KEPT})

@@ -1,0 +1,53 @@
+"use strict";
+
+// Airflow shows the pages in a frame that may neither open tabs nor leave itself. Pages of Airflow are opened by
+// Airflow's own router, which heeds its history; links to elsewhere say that they need a tab.
+function leaveFrame() {
+  if (window.parent === window) return;
+  for (const link of document.querySelectorAll("a[data-airflow]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      window.parent.history.pushState(null, "", link.href);
+      window.parent.dispatchEvent(new PopStateEvent("popstate"));
+    });
+  }
+  for (const link of document.querySelectorAll("a[data-outside]")) {
+    const note = document.createElement("span");
+    note.className = "aside";
+    note.textContent = "(opens from \"Sluice plans in a new tab\"; Airflow's frame does not open other sites)";
+    link.after(" ", note);
+  }
+}
+
+// A picture's title stands above it as a heading, so that it can wrap.
+function draw(holder, figure) {
+  const layout = { ...figure.layout, autosize: true };
+  delete layout.title;
+  delete layout.width;
+  layout.margin = { ...layout.margin, t: 30 };
+  return window.Plotly.newPlot(holder, figure.data, layout, { displayModeBar: false, responsive: true });
+}
+
+async function drawPictures(place) {
+  const status = document.getElementById("pictures-status");
+  status.textContent = "Pictures are being drawn.";
+  try {
+    const answer = await fetch(place.dataset.pictures, { headers: { Accept: "application/json" } });
+    const content = await answer.json();
+    if (!answer.ok) throw new Error(content.detail);
+    for (const holder of place.querySelectorAll("[data-picture]")) {
+      const figure = content.figures[holder.dataset.picture];
+      if (figure === undefined) holder.closest("figure").remove();
+      else await draw(holder, figure);
+    }
+    status.textContent = "What the dataflow and the placement show stands in the tables as well.";
+    place.dataset.drawn = "yes";
+  } catch (error) {
+    status.textContent = `The pictures cannot be shown: ${error.message}`;
+    place.remove();
+  }
+}
+
+leaveFrame();
+const place = document.querySelector("[data-pictures]");
+if (place !== null) window.addEventListener("load", () => drawPictures(place));
