@@ -15,8 +15,9 @@ from pipelines.apply.change import Change, change_for
 from pipelines.apply.effect import observe
 from pipelines.apply.preparation import Preparation
 from pipelines.digests import digest
+from testbeds.flink.answers import flinks_answers
 from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import NotRunning, flinks_answers, has_ended, running_job
+from testbeds.flink.running import NotRunning, has_ended, running_job
 
 _BEFORE_S: Final = 15.0
 """How long the job is watched before the change, at most."""

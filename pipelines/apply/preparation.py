@@ -89,10 +89,10 @@ def prepare(
         SluiceError: the job does not run, or Flink does not answer.
     """
     job = running_job(rest, find_job(rest, plan.job, job_id))
-    found = _found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
+    found = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
     wanted, room, settings = wanted_parallelism(plan, found), room_for(rest, job.id), settings_of(rest)
     check_fits(job, wanted, room)
-    scheduler, changes = scheduler_of(settings), _changes(plan, found, wanted, job)
+    scheduler, changes = scheduler_of(settings), changes_of(plan, found, wanted, job)
     rescale = any(c.before != c.after for c in changes)
     restart = None
     if rescale and scheduler is not Scheduler.ADAPTIVE:
@@ -119,8 +119,12 @@ def prepare(
     )
 
 
-def _found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job | None) -> Mapping[str, str]:
-    """Vertex id by operator: by name, or by the dataflow of a SQL job."""
+def found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job | None) -> Mapping[str, str]:
+    """Vertex id by operator: by name, or by the dataflow of a SQL job.
+
+    Raises:
+        InvalidInput: the plan does not fit the job.
+    """
     try:
         return map_operators(plan, job.vertices)
     except InvalidInput:
@@ -130,9 +134,10 @@ def _found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job 
         return found
 
 
-def _changes(
+def changes_of(
     plan: Plan, vertices: Mapping[str, str], wanted: Mapping[str, int], job: RunningJob
 ) -> tuple[VertexChange, ...]:
+    """How many tasks each vertex has and gets."""
     return tuple(
         VertexChange(
             vertex=v.id,

@@ -1,24 +1,21 @@
 """What became of plans, beside them in the workspace: plans/<job>/v000002-applied-000001.json, -000002.json, ..."""
 
 import re
+from typing import Final
+
+from pydantic import BaseModel
 
 from models.applied import Applied
 from pipelines.plan_store import FOLDER
 from pipelines.workspace import Workspace, to_json
 
-_FILE = re.compile(r"v(?P<version>\d{6,})-applied-(?P<number>\d{6,})\.json")
+_APPLIED: Final = "applied"
+_FILE: Final = re.compile(r"v(?P<version>\d{6,})-(?P<kind>[a-z]+)-(?P<number>\d{6,})\.json")
 
 
 def record(workspace: Workspace, applied: Applied) -> str:
     """Keep an application of a plan for good; of several writers none replaces another's. Returns its URI."""
-    while True:
-        number = 1 + max((n for n, _ in _recorded(workspace, applied.job, applied.version)), default=0)
-        key = f"{FOLDER}/{applied.job}/v{applied.version:06d}-applied-{number:06d}.json"
-        try:
-            workspace.create_bytes(key, to_json(applied))
-        except FileExistsError:
-            continue
-        return workspace.uri(key)
+    return workspace.uri(keep_numbered(workspace, applied.job, applied.version, _APPLIED, applied))
 
 
 def recorded(workspace: Workspace, job: str, version: int) -> list[Applied]:
@@ -27,9 +24,22 @@ def recorded(workspace: Workspace, job: str, version: int) -> list[Applied]:
     Raises:
         Damaged: a file is truncated or not valid.
     """
-    return [workspace.read(key, Applied) for _, key in _recorded(workspace, job, version)]
+    return [workspace.read(key, Applied) for _, key in _numbered(workspace, job, version, _APPLIED)]
 
 
-def _recorded(workspace: Workspace, job: str, version: int) -> list[tuple[int, str]]:
+def keep_numbered(workspace: Workspace, job: str, version: int, kind: str, document: BaseModel) -> str:
+    """Keep a document beside a version of a plan, under the next number of its kind. Returns its key."""
+    while True:
+        number = 1 + max((n for n, _ in _numbered(workspace, job, version, kind)), default=0)
+        key = f"{FOLDER}/{job}/v{version:06d}-{kind}-{number:06d}.json"
+        try:
+            workspace.create_bytes(key, to_json(document))
+        except FileExistsError:
+            continue
+        return key
+
+
+def _numbered(workspace: Workspace, job: str, version: int, kind: str) -> list[tuple[int, str]]:
     matches = ((_FILE.fullmatch(key.rsplit("/", 1)[-1]), key) for key in workspace.list(f"{FOLDER}/{job}"))
-    return sorted((int(m["number"]), key) for m, key in matches if m and int(m["version"]) == version)
+    found = ((m, key) for m, key in matches if m and m["kind"] == kind and int(m["version"]) == version)
+    return sorted((int(m["number"]), key) for m, key in found)

@@ -23,8 +23,8 @@ from pipelines.export import read_vertices, subtasks
 from pipelines.files import read_as
 from pipelines.plan_store import PlanStore
 from pipelines.workspace import Workspace
+from testbeds.flink.answers import flinks_answers
 from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import flinks_answers
 
 
 def apply_plan(

@@ -1,186 +1,23 @@
 """Plans of word count for small clusters, and a server that answers as Flink does."""
 
-import json
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from flink_server import FakeFlink, word_count_plan
 from models.plan import PlanContent
 
 MakePlan = Callable[..., PlanContent]
-JOB_ID = "1" * 32
-WORDS = 20
-TRUE_RATES = {"source": 1e5, "flatmap": 1e5 / 60, "count": 1e6 / 60}
-"""Records/s of a task (DS2 section 5.2); a sentence is 20 words."""
 
 
 @pytest.fixture
 def make_plan() -> MakePlan:
     """Makes a plan of word count from worker -> operator -> tasks, for a rate of sentences."""
-
-    def make(placement: Mapping[str, Mapping[str, int]], rate: float = 1500.0, memory_mb: float = 900.0) -> PlanContent:
-        tasks = Counter[str]()
-        for of_worker in placement.values():
-            tasks.update(of_worker)
-        records_in = {"source": rate, "flatmap": rate, "count": rate * WORDS}
-        operators = [
-            {
-                "name": name,
-                "parallelism": tasks[name],
-                "managed_memory_mb": 30.0 if name == "count" else 0.0,
-                "records_in_per_s": records_in[name],
-                "predicted_busyness": min(1.0, records_in[name] / (tasks[name] * TRUE_RATES[name])),
-                "reason": "as the test says",
-            }
-            for name in records_in
-        ]
-        return PlanContent.model_validate(
-            {
-                "job": "wordcount",
-                "target_rate": rate,
-                "source_rates": {"source": rate},
-                "headroom": 1.0,
-                "task_slots": tasks["flatmap"] + tasks["count"],
-                "total_slots": tasks.total(),
-                "memory_mb": memory_mb,
-                "operators": operators,
-                "placement": placement,
-                "cost": {"cpu": 0.0, "io": 0.0, "net": 0.0},
-                "thresholds": {"cpu": 1.0, "io": 1.0, "net": 1.0},
-                "placement_policy": "caps",
-                "placement_status": "optimal",
-                "predicted_mst": {"value": rate, "low": rate, "high": rate},
-                "reasons": ["as the test says"],
-                "lineage": {
-                    "run": "test",
-                    "trigger": "plan",
-                    "testbed": "flink",
-                    "model": "log",
-                    "policy": "ds2",
-                    "code_version": "0",
-                    "seed": 1,
-                },
-            }
-        )
-
-    return make
-
-
-class FakeFlink:
-    """A small server that answers as a cluster of one job of two vertices does: `Source: source` and a chain.
-
-    It takes requirements and follows them if it has the slots; `faults` are given instead of answers, one a request.
-    """
-
-    def __init__(self) -> None:
-        self.names = {"a" * 32: "Source: source", "b" * 32: "flatmap -> count"}
-        self.tasks = {"a" * 32: 1, "b" * 32: 1}
-        self.settings = {"jobmanager.scheduler": "adaptive"}
-        self.jobs = [{"jid": JOB_ID, "name": "wordcount", "state": "RUNNING"}]
-        self.state = "RUNNING"
-        self.plan: dict[str, object] = {}
-        self.slots, self.process_memory = 8, 900 * 2**20
-        self.obeys = True
-        self.after_put: Callable[[], None] = lambda: None
-        self.put_bodies: list[dict[str, dict[str, dict[str, int]]]] = []
-        self.refusal: tuple[int, object] | None = None
-        self.faults: list[tuple[int, object]] = []
-        self.pause_s = 0.0
-        self._required = dict(self.tasks)
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                time.sleep(fake.pause_s)
-                status, content = fake.answer(self.command, self.path.partition("?")[0], body)
-                text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-                with suppress(BrokenPipeError):  # who asked may not have waited
-                    self.send_response(status)
-                    self.send_header("Content-Length", str(len(text)))
-                    self.end_headers()
-                    self.wfile.write(text)
-
-            do_GET = do_PUT = do_PATCH = do_POST = _answer
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-
-    def answer(self, method: str, path: str, body: dict[str, dict[str, dict[str, int]]] | None) -> tuple[int, object]:
-        if self.faults:
-            return self.faults.pop(0)
-        if method == "PUT":
-            return self._require(body or {})
-        kind = path.removeprefix(f"/jobs/{JOB_ID}")
-        bounds = {v: {"parallelism": {"lowerBound": 1, "upperBound": n}} for v, n in self._required.items()}
-        history = {"exceptionHistory": {"entries": [{"stacktrace": "RuntimeException: boom\n\tat a.b(C)"}]}}
-        answers: dict[str, object] = {
-            "/jobs/overview": {"jobs": self.jobs},
-            "/taskmanagers": {"taskmanagers": [{"id": "tm1"}]},
-            "/taskmanagers/tm1": self._task_manager(),
-            "/jobmanager/config": [{"key": k, "value": v} for k, v in self.settings.items()],
-            "/jobmanager/environment": {"jvm": {"options": ["-Xmx1g"]}},
-            "/jars": {"files": [{"id": "known.jar"}]},
-            "": self._job(),
-            "/plan": {"plan": self.plan},
-            "/resource-requirements": bounds,
-            "/exceptions": history,
-        }
-        for vertex, tasks in self.tasks.items():
-            subtasks = [
-                {"subtask": i, "status": "RUNNING", "attempt": 0, "taskmanager-id": "tm1"} for i in range(tasks)
-            ]
-            answers[f"/vertices/{vertex}"] = {"subtasks": subtasks}
-        return (200, answers[kind]) if kind in answers else (404, {"errors": [f"Not found: {path}"]})
-
-    def _require(self, body: dict[str, dict[str, dict[str, int]]]) -> tuple[int, object]:
-        self.put_bodies.append(body)
-        if self.refusal is not None:
-            return self.refusal
-        self._required = {vertex: one["parallelism"]["upperBound"] for vertex, one in body.items()}
-        if self.obeys:
-            self.tasks = dict(self._required)
-        self.after_put()
-        return 200, {}
-
-    def _job(self) -> object:
-        vertices = [
-            {
-                "id": id_,
-                "name": self.names[id_],
-                "parallelism": tasks,
-                "maxParallelism": 128,
-                "slotSharingGroupId": id_,
-                "tasks": {"RUNNING": tasks},
-            }
-            for id_, tasks in self.tasks.items()
-        ]
-        return {"name": "wordcount", "state": self.state, "vertices": vertices, "plan": {}}
-
-    def _task_manager(self) -> object:
-        held = sum(self.tasks.values())
-        return {
-            "id": "tm1",
-            "slotsNumber": self.slots,
-            "freeSlots": self.slots - held,
-            "allocatedSlots": [{"jobId": JOB_ID}] * held,
-            "memoryConfiguration": {"totalProcessMemory": self.process_memory, "managedMemory": 8 * 40 * 2**20},
-        }
+    return word_count_plan
 
 
 @pytest.fixture
 def flink() -> Iterator[FakeFlink]:
     made = FakeFlink()
     yield made
-    made.http.shutdown()
-    made.http.server_close()
+    made.close()

@@ -1,0 +1,91 @@
+"""Applying what was rehearsed and, unless the job's file allows it alone, approved."""
+
+from collections.abc import Callable
+from typing import Final
+
+from models.applied import Applied
+from models.errors import InvalidInput, SluiceError
+from models.operations import Applying
+from models.plan import Plan
+from pipelines.apply.application import apply
+from pipelines.apply.preparation import Preparation
+from pipelines.apply.record import record
+from pipelines.apply.rehearsal import Rehearsal, may_be_applied, prepared
+from pipelines.operations import job_of, operations_of
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Workspace
+from testbeds.flink.answers import flinks_answers
+from testbeds.flink.rest import FlinkRest
+
+_SUFFIX: Final = {"overrides": "txt", "requirements": "txt", "flinkdeployment": "yaml"}
+
+
+def apply_rehearsed(
+    workspace: Workspace, key: str, approved_by: str | None, say: Callable[[str], None] = lambda what: None
+) -> str:
+    """Do what was rehearsed, and record what became of it; or write the settings that were.
+
+    Args:
+        key: of the rehearsal.
+        approved_by: the person; None where nobody was asked.
+
+    Returns:
+        The URI of the record, or of the settings.
+
+    Raises:
+        InvalidInput: it may not be applied any more, nobody approved it, or what runs has changed since.
+        SluiceError: it was tried, and taken back or failed; the record says so, too.
+    """
+    rehearsal = workspace.read(key, Rehearsal)
+    obstacle = may_be_applied(workspace, rehearsal.job, rehearsal.version)
+    if obstacle is not None:
+        raise InvalidInput(obstacle)
+    plan = PlanStore(workspace).get(rehearsal.job, rehearsal.version)
+    file = job_of(workspace, plan)
+    applying = operations_of(file).apply
+    _check_approval(rehearsal, applying, approved_by)
+    if rehearsal.settings is not None:
+        return _write_settings(workspace, rehearsal, str(applying.export))
+    with FlinkRest(rehearsal.flink_url) as rest:
+        with flinks_answers(rest.url):
+            preparation = prepared(rest, workspace, plan, file, applying)
+        if approved_by is not None:
+            _check_unchanged(rehearsal, preparation)
+        applied = apply(rest, preparation, timeout_s=applying.timeout_s, observe_s=applying.observe_s, say=say)
+    uri = record(workspace, applied.model_copy(update={"approved_by": approved_by}))
+    _check_outcome(plan, applied, uri)
+    return uri
+
+
+def _check_approval(rehearsal: Rehearsal, applying: Applying, approved_by: str | None) -> None:
+    plan = f"{rehearsal.job}@{rehearsal.version}"
+    if applying.flink != rehearsal.flink_url:
+        raise InvalidInput(
+            f"{plan} was rehearsed on {rehearsal.flink_url}, but the job's file names another cluster now"
+        )
+    if applying.mode != "alone" and approved_by is None:
+        raise InvalidInput(
+            f"{plan} must be approved by a person, but nobody did; or let the job's file say mode: alone"
+        )
+
+
+def _check_unchanged(rehearsal: Rehearsal, preparation: Preparation) -> None:
+    """What was approved is what is done; that it is done already, as after a try that was killed, is fine."""
+    if preparation.method == "none":
+        return
+    if (preparation.job.id, preparation.changes) != (rehearsal.flink_job, rehearsal.changes):
+        raise InvalidInput(
+            f"what runs has changed since the steps for {rehearsal.job}@{rehearsal.version} were approved; run the DAG "
+            f"apply_plan again to see the steps as they are now"
+        )
+
+
+def _write_settings(workspace: Workspace, rehearsal: Rehearsal, form: str) -> str:
+    key = f"plans/{rehearsal.job}/v{rehearsal.version:06d}-{form}.{_SUFFIX[form]}"
+    workspace.write_bytes(key, str(rehearsal.settings).encode())
+    return workspace.uri(key)
+
+
+def _check_outcome(plan: Plan, applied: Applied, uri: str) -> None:
+    if applied.outcome in ("rolled-back", "failed"):
+        raise SluiceError(f"{plan.job}@{plan.version} {applied.outcome}: {applied.reason} ({uri})")

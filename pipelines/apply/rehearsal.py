@@ -1,0 +1,145 @@
+"""What applying a plan would do, kept in the workspace for whoever approves it: plans/<job>/v000002-rehearsed-000001.json.
+
+Only plans of jobs whose file allows it are rehearsed, and only what was rehearsed is applied.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from models.applied import VertexChange
+from models.deployment import wanted_parallelism
+from models.errors import InvalidInput
+from models.job import Job
+from models.operations import Applying
+from models.plan import Plan
+from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+from pipelines.apply.preparation import Preparation, changes_of, found_vertices, prepare
+from pipelines.apply.record import keep_numbered
+from pipelines.apply.restart import RestartProgram
+from pipelines.apply.steps import steps
+from pipelines.export import ExportFormat, export
+from pipelines.files import read_as
+from pipelines.operations import file_beside, job_of, operations_of
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Workspace
+from testbeds.flink.answers import flinks_answers
+from testbeds.flink.rest import FlinkRest
+from testbeds.flink.running import find_job, running_job
+
+
+class Rehearsal(Format):
+    """The steps that would make Flink run what a plan says."""
+
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    job: Name = Field(description="Job of the plan.")
+    version: PositiveInt = Field(description="Version of the plan.")
+    target_rate: Positive = Field(description="What the plan is for, records/s at the sources together.")
+    mode: Literal["approved", "alone"] = Field(description="What the job's file said: operations.apply.mode.")
+    flink_url: str = Field(description="REST address of the cluster.")
+    flink_job: str = Field(description="Flink's id of the job.")
+    method: Literal["none", "rescale", "restart", "settings"] = Field(
+        description="How tasks would be changed: in the running job, by a restart, by whoever deploys it, or not at all."
+    )
+    changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
+    steps: tuple[str, ...] = Field(description="In their order, in words.")
+    advice: tuple[str, ...] = Field(description="What the plan asks for and would not be done.")
+    settings: str | None = Field(None, description="What is to be exported, where the job's file says so.")
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.method == "none"
+
+
+def may_be_applied(workspace: Workspace, job: str, version: int) -> str | None:
+    """Why a version is not applied; None where it may be.
+
+    Raises:
+        InvalidInput: there is no such version, or the job's file is wrong.
+    """
+    store = PlanStore(workspace)
+    plan, newest = store.get(job, version), store.current(job).version
+    if version != newest:
+        return f"{job}@{version} is not applied, since {job}@{newest} has taken its place"
+    if operations_of(job_of(workspace, plan)).apply.mode == "never":
+        return f"{job}@{version} is not applied, since the job's file does not allow it (operations.apply.mode)"
+    return None
+
+
+def rehearse(workspace: Workspace, job: str, version: int) -> tuple[str, Rehearsal]:
+    """Work out and keep what applying a plan takes; nothing is changed. Returns the key, and what lies there.
+
+    Raises:
+        InvalidInput: it may not be applied, or does not fit what runs.
+        Infeasible: Flink could not run the plan.
+        SluiceError: the job does not run, or Flink does not answer.
+    """
+    if (obstacle := may_be_applied(workspace, job, version)) is not None:
+        raise InvalidInput(obstacle)
+    plan = PlanStore(workspace).get(job, version)
+    file = job_of(workspace, plan)
+    applying = operations_of(file).apply
+    with FlinkRest(str(applying.flink)) as rest, flinks_answers(rest.url):
+        made = (
+            _exported(rest, plan, file, applying) if applying.export else _steps(rest, workspace, plan, file, applying)
+        )
+    return keep_numbered(workspace, job, version, "rehearsed", made), made
+
+
+def prepared(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, applying: Applying) -> Preparation:
+    """What applying a plan takes, to the job that the file names."""
+    named = applying.program
+    return prepare(
+        rest,
+        plan,
+        job_id=flink_job(rest, plan, applying),
+        vertices=None,
+        job_file=file,
+        program=None if named is None else read_as(file_beside(workspace, plan, named), RestartProgram),
+    )
+
+
+def flink_job(rest: FlinkRest, plan: Plan, applying: Applying) -> str:
+    """Flink's id of the job, whether the file says its name, its id, or nothing."""
+    named = applying.job or plan.job
+    is_id = len(named) == 32 and set(named) <= set("0123456789abcdef")
+    return find_job(rest, named, named if is_id else None)
+
+
+def _steps(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, applying: Applying) -> Rehearsal:
+    preparation = prepared(rest, workspace, plan, file, applying)
+    return Rehearsal(
+        **_of(plan, applying),
+        flink_job=preparation.job.id,
+        method=preparation.method,
+        changes=preparation.changes,
+        steps=tuple(steps(preparation, timeout_s=applying.timeout_s, observe_s=applying.observe_s)),
+        advice=preparation.advice,
+    )
+
+
+def _exported(rest: FlinkRest, plan: Plan, file: Job, applying: Applying) -> Rehearsal:
+    """For clusters whose jobs are changed by whoever deploys them: the settings, with the ids of the running job."""
+    job = running_job(rest, flink_job(rest, plan, applying))
+    vertices = found_vertices(rest, plan, job, file)
+    changes = changes_of(plan, vertices, wanted_parallelism(plan, vertices), job)
+    form = ExportFormat(str(applying.export))
+    return Rehearsal(
+        **_of(plan, applying),
+        flink_job=job.id,
+        method="settings" if any(c.before != c.after for c in changes) else "none",
+        changes=changes,
+        steps=(f"write the settings ({form}) to the workspace, for whoever deploys the job",),
+        advice=(),
+        settings=export(plan, form, vertices),
+    )
+
+
+def _of(plan: Plan, applying: Applying) -> dict[str, Any]:
+    return {
+        "job": plan.job,
+        "version": plan.version,
+        "target_rate": plan.target_rate,
+        "mode": applying.mode,
+        "flink_url": applying.flink,
+    }

@@ -1,0 +1,125 @@
+"""The DAG that applies plans: what it looks like, and which plans it takes up. A server of the tests answers as Flink does."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, DagRunState, TaskInstanceState
+
+from flink_server import FakeFlink
+from models.errors import InvalidInput
+from operated_job import JOB, OperatedJob
+from pipelines.apply.record import recorded
+from pipelines.plan_store import PlanStore
+from pipelines.workspace import Workspace
+from sluice_airflow import applying
+from sluice_airflow.approval import PlanApproval
+
+NOTHING: dict[str, Any] = {"job": None, "version": None}
+SOURCE, CHAIN = "a" * 32, "b" * 32
+
+
+def test_the_steps_are_worked_out_approved_and_done(dags: dict[str, DAG]) -> None:
+    dag = dags["apply_plan"]
+    assert [asset.name for asset in dag.timetable.asset_condition.objects] == ["sluice-plan"]
+    assert [task.task_id for task in dag.topological_sort()] == [
+        "plans",
+        "one_plan.rehearse",
+        "one_plan.approve",
+        "one_plan.apply",
+    ]
+    assert dag.get_task("one_plan.apply").upstream_task_ids == {"one_plan.rehearse", "one_plan.approve"}
+    # Two plans must not change a job at once; that one waits for a person holds up no other.
+    assert dag.get_task("one_plan.apply").max_active_tis_per_dag == 1
+    assert dag.max_active_runs > 1
+
+
+@pytest.fixture
+def flink() -> Iterator[FakeFlink]:
+    made = FakeFlink()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OperatedJob:
+    """It has plan 1: one task of the source, three of the others."""
+    monkeypatch.setenv("SLUICE_WORKSPACE", str(tmp_path / "workspace"))
+    made = OperatedJob(tmp_path, Workspace())
+    made.publish(3)
+    return made
+
+
+def _event(job: OperatedJob, version: int) -> dict[str, str]:
+    return {"uri": PlanStore(job.workspace).uri(JOB, version)}
+
+
+def test_plans_are_taken_up_where_the_jobs_file_allows_it(job: OperatedJob) -> None:
+    assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == []
+    job.apply(mode="approved", flink="http://127.0.0.1:1")
+    assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == [_event(job, 1)["uri"]]
+    assert applying.plans_to_apply({"job": JOB, "version": None}, []) == [_event(job, 1)["uri"]]
+    job.publish(4)
+    assert applying.plans_to_apply(NOTHING, [_event(job, 2), _event(job, 1)]) == [_event(job, 2)["uri"]]
+    assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == []
+    with pytest.raises(InvalidInput, match="wordcount@2 has taken its place"):
+        applying.plans_to_apply({"job": JOB, "version": 1}, [])
+
+
+def test_a_job_whose_file_is_wrong_keeps_no_other_from_being_applied(job: OperatedJob) -> None:
+    job.file.write_text("name: [")
+    assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == []
+
+
+def test_a_person_is_asked_with_the_steps_and_the_reason(job: OperatedJob, flink: FakeFlink) -> None:
+    job.apply(mode="approved", flink=flink.url, approval_s=3600)
+    uri = applying.rehearse(_event(job, 1)["uri"])
+    assert uri is not None
+    asked = applying.question(uri)
+    assert asked is not None
+    assert (asked.subject, asked.patience_s) == ("Apply wordcount@1, for 1,500 records/s?", 3600)
+    assert "| flatmap, count | 1 | 3 |" in asked.body
+    assert "1. ask for flatmap -> count 1 -> 3" in asked.body
+    job.apply(mode="alone", flink=flink.url)
+    assert applying.question(uri) is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "who", "decided"),
+    [
+        ("Approve", {"id": "1", "name": "ann"}, "person:ann"),
+        ("Reject", {"id": "1", "name": "ann"}, "rejected:ann"),
+        ("Reject", None, "rejected:nobody in time"),
+    ],
+)
+def test_the_answer_itself_decides_and_what_was_rejected_is_not_done(
+    job: OperatedJob, flink: FakeFlink, chosen: str, who: Any, decided: str
+) -> None:
+    job.apply(mode="approved", flink=flink.url)
+    uri = applying.rehearse(_event(job, 1)["uri"])
+    assert uri is not None
+    asking = PlanApproval(task_id="approve", rehearsal_uri=uri)
+    answered = {"chosen_options": [chosen], "params_input": {}, "responded_at": datetime.now(UTC)}
+    told = asking.execute_complete({"task": asking, "ti": None}, {**answered, "responded_by_user": who})
+    assert told == decided
+    record = applying.apply_rehearsed(uri, told)
+    assert (record is None) == (chosen == "Reject") == (flink.put_bodies == [])
+
+
+@pytest.mark.slow
+def test_a_job_that_allows_it_is_changed_alone_and_what_runs_already_is_left(
+    run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink
+) -> None:
+    job.apply(mode="alone", flink=flink.url)
+    done = run_dag("apply_plan", job=JOB)
+    assert done.state == DagRunState.SUCCESS
+    assert flink.tasks == {SOURCE: 1, CHAIN: 3}
+    (applied,) = recorded(job.workspace, JOB, 1)
+    assert (applied.outcome, applied.approved_by) == ("applied", None)
+
+    again = run_dag("apply_plan", job=JOB)
+    assert again.state == DagRunState.SUCCESS
+    assert {t.task_id: t.state for t in again.get_task_instances()}["one_plan.apply"] == TaskInstanceState.SKIPPED
+    assert len(flink.put_bodies) == 1
