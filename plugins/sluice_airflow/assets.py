@@ -1,6 +1,8 @@
 """What the pipeline leaves and reacts to, as Airflow assets. Private URI schemes begin with `x-` (AIP-60)."""
 
-from airflow.sdk import Asset
+from airflow.sdk import Asset, AssetWatcher
+
+from sluice_airflow.triggers import RateChangeTrigger
 
 SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
 """Checked samples of a run."""
@@ -14,5 +16,14 @@ THRESHOLDS = Asset(name="sluice-thresholds", uri="x-sluice://thresholds", group=
 """A job's threshold table, for the scalings that may come."""
 POLICIES = Asset(name="sluice-policies", uri="x-sluice://policies", group="sluice")
 """The scaling policy that a job should have; an event's `extra` carries job, policy, version, reason and URI."""
-RATE_CHANGE = Asset(name="sluice-rate-change", uri="x-sluice://rate-change", group="sluice")
-"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`."""
+RATE_CHANGE = Asset(
+    name="sluice-rate-change",
+    uri="x-sluice://rate-change",
+    group="sluice",
+    watchers=[AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger())],
+)
+"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`, or that as
+the `payload` of the trigger that follows the rates, with its evidence."""
+REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
+"""A job should be measured and planned anew; an event's `extra` carries its name, the URI of the request to repeat, the
+rate and the reason."""

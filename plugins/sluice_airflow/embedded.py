@@ -20,6 +20,7 @@ from rich.console import Console
 
 from pipelines.progress import TerminalProgress
 from sluice_airflow.assets import PLAN, POLICIES
+from sluice_airflow.places import FILES_VARIABLE
 from sluice_airflow.reporting import shown_on
 
 LOG_FOLDER = Path(".sluice/logs")
@@ -33,6 +34,7 @@ def main(dag: DAG, params: Mapping[str, Param]) -> NoReturn:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
+    os.environ.setdefault(FILES_VARIABLE, "/")
     log = LOG_FOLDER / f"{dag.dag_id}.log"
     output, remarks = _divert_output(log)
     signal.signal(signal.SIGINT, lambda *_: _stop(remarks))

@@ -6,6 +6,7 @@ Heavy imports stand inside the functions, since Airflow imports this module when
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sluice_airflow.places import check_places
 from sluice_airflow.reporting import reported, task_progress
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def keep_request(params: Mapping[str, Any]) -> str:
 
         asked = {name: value for name, value in params.items() if name != "spark"}
         workspace = Workspace()
+        check_places(asked, workspace)
         return workspace.uri(keep(workspace, asked, "the parameters of the DAG run"))
 
 

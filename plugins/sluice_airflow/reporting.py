@@ -52,6 +52,11 @@ def task_progress() -> Progress:
     return _on_terminal or LogProgress()
 
 
+def on_terminal() -> bool:
+    """Whether tasks run in the process of a terminal, as in the embedded Airflow."""
+    return _on_terminal is not None
+
+
 @contextmanager
 def reported(task: str) -> Iterator[None]:
     """Say when the task begins, and when and how it ends."""

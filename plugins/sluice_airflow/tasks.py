@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from sluice_airflow.assets import RATE_CHANGE
+from sluice_airflow.places import check_places
 from sluice_airflow.reporting import reported, task_progress
 
 
@@ -25,8 +26,10 @@ def keep_request(params: Mapping[str, Any], fallback_run: str | None) -> str:
 
     asked = {**params, "run": params.get("run") or fallback_run}
     with reported("request"):
+        workspace = Workspace()
+        check_places(asked, workspace)
         request = validate_as(asked, PlanRequest, origin="the parameters of the DAG run")
-        return PipelineRun(request, Workspace()).start()
+        return PipelineRun(request, workspace).start()
 
 
 def run_name(dag_run_id: str) -> str:
@@ -56,8 +59,10 @@ def run_stage(name: str, request_uri: str) -> str:
         return run_one(name, run)
 
 
-def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:
+def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]], dag_run: str) -> list[str]:
     """The rate changes to plan for, as URIs: those of the asset events, the latest for each job, or the parameters'.
+
+    A change that the trigger told, and that another DAG run plans for already, is left out.
 
     Raises:
         InvalidInput: there is none, or one lacks the job or the rate.
@@ -73,7 +78,32 @@ def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]])
                 "a replan needs a job and its new rate, but neither an asset event nor the parameters carry them; "
                 'trigger the DAG with {"job": "nexmark-q5", "rate": 3000000}'
             )
-        return list({str(extra.get("job")): _change_uri(extra) for extra in extras}.values())
+        told = [_told(extra) for extra in extras]
+        latest = {str(extra.get("job")): _change_uri(extra) for extra in told if _take(extra, dag_run)}
+        return list(latest.values())
+
+
+def _told(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an event says: itself, or the payload of the trigger that it is from."""
+    payload = extra.get("payload") if extra.get("from_trigger") else None
+    return payload if isinstance(payload, Mapping) else extra
+
+
+def _take(extra: Mapping[str, Any], dag_run: str) -> bool:
+    """Whether it is up to this DAG run to plan for the change."""
+    key = extra.get("change")
+    if not isinstance(key, str):
+        return True
+    from pipelines.rates.record import is_change, take
+    from pipelines.workspace import Workspace
+
+    workspace = Workspace()
+    if not is_change(key) or not workspace.exists(key):
+        return True  # told by something else, in the same form
+    if take(workspace, key, dag_run):
+        return True
+    task_progress().say(f"   {key} is planned for by another DAG run already")
+    return False
 
 
 def _change_uri(extra: Mapping[str, Any]) -> str:
@@ -81,23 +111,32 @@ def _change_uri(extra: Mapping[str, Any]) -> str:
 
     job, rate = extra.get("job"), extra.get("rate")
     is_rate = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
-    if not isinstance(job, str) or not job or not is_rate:
+    if not isinstance(job, str) or not job or not job.isprintable() or not is_rate:
         raise InvalidInput(
             f"a rate change must carry 'job' (a name) and 'rate' (records/s, above 0), but got {dict(extra)!r:.200}"
         )
-    return f"{RATE_CHANGE.uri}?job={quote(job, safe='')}&rate={rate!r}"
+    return f"{RATE_CHANGE.uri}?job={quote(job, safe='')}&rate={rate!r}{_cause(extra)}"
+
+
+def _cause(extra: Mapping[str, Any]) -> str:
+    """The key of the change that the trigger told, as the end of a URI."""
+    key = extra.get("change")
+    return f"&change={quote(key, safe='', errors='replace')}" if isinstance(key, str) else ""
 
 
 def replan(change_uri: str) -> str | None:
     """Plan anew for the change, and return the new plan's URI; None where the plan in force serves it already."""
     with reported("replan"):
         from pipelines.plan_store import PlanStore
+        from pipelines.rates.record import told_cause
         from pipelines.replan import replan as plan_anew
         from pipelines.workspace import Workspace
 
         change = parse_qs(urlsplit(change_uri).query)
         workspace = Workspace()
-        made = plan_anew(workspace, change["job"][0], float(change["rate"][0]), task_progress())
+        job, rate, keys = change["job"][0], float(change["rate"][0]), change.get("change", [])
+        cause = told_cause(workspace, keys[0]) if keys else None
+        made = plan_anew(workspace, job, rate, task_progress(), cause=cause)
         return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None
 
 
@@ -120,14 +159,23 @@ def jobs_with_new_plans(params: Mapping[str, Any], extras: Sequence[Mapping[str,
 
 
 def _job_of_plan(extra: Mapping[str, Any]) -> str:
+    return plan_of(extra)[0]
+
+
+def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
+    """Job and version of the plan whose URI an event carries.
+
+    Raises:
+        InvalidInput: it carries none.
+    """
     from models.errors import InvalidInput
 
-    found = re.search(r"/plans/([^/]+)/v\d+\.json$", str(extra.get("uri")))
+    found = re.search(r"/plans/([^/]+)/v(\d+)\.json$", str(extra.get("uri")))
     if found is None:
         raise InvalidInput(
             f"a plan's event must carry its URI, .../plans/JOB/v000001.json, but got {dict(extra)!r:.200}"
         )
-    return found.group(1)
+    return found.group(1), int(found.group(2))
 
 
 def threshold_table(job: str, params: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The DAGs, run for real: simulator, Spark, Great Expectations, MLflow and plan store, in one Airflow process."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,14 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
+from pipelines.catalogue import load_job
 from pipelines.plan_store import PlanStore
+from pipelines.run import PipelineRun
 from pipelines.workspace import Workspace
+from sluice_airflow.drift import keep_reprofile_request
+from testbeds.protocol import Configuration
+from testbeds.simulator import Simulator
+from testbeds.simulator.simulator import streambed_cluster
 
 pytestmark = pytest.mark.slow
 
@@ -58,14 +65,17 @@ def _measured(workspace: Path) -> dict[str, int]:
 
 def test_every_stage_succeeds_and_a_plan_is_published(dags: dict[str, DAG], planned: Any, store: PlanStore) -> None:
     assert planned.state == DagRunState.SUCCESS
-    assert _states(planned) == dict.fromkeys(dags["capacity_plan"].task_ids, TaskInstanceState.SUCCESS)
+    states = _states(planned)
+    assert states.pop("ask_again") == TaskInstanceState.SKIPPED, "no other job is to be measured anew"
+    assert states == dict.fromkeys(set(dags["capacity_plan"].task_ids) - {"ask_again"}, TaskInstanceState.SUCCESS)
     plan = store.current(JOB)
     assert (plan.version, plan.target_rate, plan.lineage.trigger) == (1, SMALL["rate"], "plan")
 
 
 def test_tasks_hand_on_uris_of_the_workspace_and_nothing_else(planned: Any, workspace_folder: Path) -> None:
     returned = _returned(planned)
-    assert set(returned) == set(_states(planned))
+    assert returned.pop("others") == []
+    assert set(returned) == set(_states(planned)) - {"others", "ask_again"}
     for task, uri in returned.items():
         assert isinstance(uri, str) and uri.startswith(("file://", "models:/")), task
         if uri.startswith("file://"):
@@ -75,7 +85,7 @@ def test_tasks_hand_on_uris_of_the_workspace_and_nothing_else(planned: Any, work
 
 def test_each_asset_gets_an_event_that_says_what_and_for_which_request(planned: Any) -> None:
     returned, events = _returned(planned), _asset_events(planned)
-    made_by = {"samples": "check", "features": "check_features", "model": "review", "plan": "publish"}
+    made_by = {"samples": "check", "features": "check_features", "model": "approve", "plan": "publish"}
     assert events == {
         f"sluice-{asset}": {"request": returned["request"], "uri": returned[task]} for asset, task in made_by.items()
     }
@@ -98,6 +108,7 @@ def test_a_request_that_cannot_be_met_fails_at_once_where_it_was_found(run_dag: 
     assert failed.state == DagRunState.FAILED
     states = _states(failed)
     assert states.pop("request") == TaskInstanceState.FAILED
+    assert (states.pop("others"), states.pop("ask_again")) == (TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED)
     assert set(states.values()) == {TaskInstanceState.UPSTREAM_FAILED}
     assert [task.try_number for task in failed.get_task_instances() if task.task_id == "request"] == [1]
 
@@ -132,6 +143,57 @@ def test_replanning_without_a_job_and_a_rate_fails_at_once(run_dag: Callable[...
     assert _states(failed)["changes"] == TaskInstanceState.FAILED
 
 
+def _sampled_in_production(workspace: Workspace, parallelism: dict[str, int], window: str, dearer: float) -> None:
+    """A window of production samples of q1, whose operator calc costs `dearer` times the CPU."""
+    job = load_job(JOB)
+    calc = job.operator("calc")
+    costlier = calc.model_copy(update={"cost": calc.cost.model_copy(update={"cpu_s": dearer * calc.cost.cpu_s})})
+    changed = job.model_copy(update={"operators": tuple(costlier if o is calc else o for o in job.operators)})
+    with Simulator(streambed_cluster()).deploy(
+        changed, Configuration(parallelism, memory_mb=8192.0), run=window, seed=len(window)
+    ) as deployed:
+        deployed.inject(0.5 * SMALL["rate"], 20.0, "warmup")
+        observed = deployed.inject(0.5 * SMALL["rate"], 30.0, "observe")
+    workspace.write_table(f"production/{JOB}/{window}.parquet", observed.samples)
+
+
+def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
+    planned: Any, run_dag: Callable[..., Any], store: PlanStore, workspace_folder: Path
+) -> None:
+    workspace = Workspace(workspace_folder)
+    plan = store.current(JOB)
+    parallelism = {o.name: o.parallelism for o in plan.operators}
+    for hour in range(3):
+        _sampled_in_production(workspace, parallelism, f"day-1-{'x' * hour}", dearer=1.0)
+    quiet = run_dag("watch_drift", job=JOB)
+    assert quiet.state == DagRunState.SUCCESS
+    assert (_states(quiet)["watch"], _asset_events(quiet)) == (TaskInstanceState.SKIPPED, {})
+
+    for hour in range(3):
+        _sampled_in_production(workspace, parallelism, f"day-2/{'x' * hour}y", dearer=1.3)
+    drifted = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2")
+    assert drifted.state == DagRunState.SUCCESS
+    event = _asset_events(drifted)["sluice-reprofile"]
+    assert (event["job"], event["rate"]) == (JOB, plan.target_rate)
+    assert event["request"] == workspace.uri(f"runs/{JOB}/{plan.lineage.run}/request.json")
+    assert re.search(
+        r"calc: CPU time per record is \d+ ns \(\+\d+%\), and \d+ ns to \d+ ns was expected", event["reason"]
+    )
+    assert "sink" not in event["reason"] and "source:" not in event["reason"]
+
+    anew = PipelineRun.open(workspace, tasks_key(keep_reprofile_request(event, "asked-anew"), workspace))
+    assert (anew.run_id, anew.request.job, anew.request.rate) == ("asked-anew", JOB, plan.target_rate)
+    assert anew.request.max_task_slots == SMALL["max_task_slots"], "all else is as it was asked for"
+
+    again = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2/xxy.parquet")
+    assert _states(again)["watch"] == TaskInstanceState.SKIPPED, "it was asked for before"
+
+
+def tasks_key(uri: str, workspace: Workspace) -> str:
+    """The workspace key behind a URI."""
+    return uri.removeprefix(f"{workspace.url.rstrip('/')}/")
+
+
 def test_a_threshold_table_is_made_by_hand_and_a_second_time_tunes_nothing(
     planned: Any, run_dag: Callable[..., Any], workspace_folder: Path
 ) -> None:
@@ -151,30 +213,3 @@ def test_a_threshold_table_without_a_job_fails_at_once(run_dag: Callable[..., An
     failed = run_dag("threshold_table")
     assert failed.state == DagRunState.FAILED
     assert _states(failed)["jobs"] == TaskInstanceState.FAILED
-
-
-def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_thresholds(
-    planned: Any, running_airflow: Any, store: PlanStore, workspace_folder: Path
-) -> None:
-    airflow, before, rate = running_airflow, store.versions(JOB), 3 * SMALL["rate"]
-
-    def finished(dag: str) -> Any:
-        runs = airflow.call("GET", f"/api/v2/dags/{dag}/dagRuns")["dag_runs"]
-        return [run for run in runs if run["state"] in ("success", "failed")]
-
-    for dag in ("replan", "threshold_table"):
-        airflow.wait_for(lambda dag=dag: airflow.call("GET", f"/api/v2/dags/{dag}"))
-        airflow.call("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
-    assets = airflow.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
-    event = {"asset_id": assets[0]["id"], "extra": {"job": JOB, "rate": rate}}
-    airflow.call("POST", "/api/v2/assets/events", event)
-    (run,) = airflow.wait_for(lambda: finished("replan"))
-    assert (run["state"], run["run_type"]) == ("success", "asset_triggered")
-    assert store.versions(JOB) == [*before, before[-1] + 1]
-    assert store.current(JOB).target_rate == rate
-
-    (run,) = airflow.wait_for(lambda: finished("threshold_table"))
-    assert (run["state"], run["run_type"]) == ("success", "asset_triggered")
-    workspace = Workspace(workspace_folder)
-    rates = [workspace.read_table(row)["rate"][0].as_py() for row in workspace.list(f"thresholds/{JOB}")]
-    assert max(rates) > 1.5 * rate

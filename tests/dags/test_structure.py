@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, Asset, RetryAction
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, RetryAction
 from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
@@ -15,8 +16,11 @@ from pipelines.arena.evaluation import EvaluationRequest
 from pipelines.arena.workloads import Pattern
 from pipelines.run import PlanRequest
 from pipelines.threshold_table import ThresholdRequest
+from sluice_airflow.measuring import POOL
+from sluice_airflow.triggers import RateChangeTrigger
+from sluice_airflow.turns import JobTurn
 
-DAGS = ["capacity_plan", "evaluate_policies", "replan", "threshold_table"]
+DAGS = ["apply_plan", "capacity_plan", "evaluate_policies", "replan", "threshold_table", "watch_drift"]
 STAGE_IDS = [
     "profile",
     "explore",
@@ -31,17 +35,44 @@ STAGE_IDS = [
 ]
 
 
-def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline(dags: dict[str, DAG]) -> None:
+AFTER_REVIEW = STAGE_IDS.index("review") + 1
+PLANNING_IDS = [*STAGE_IDS[:AFTER_REVIEW], "approve", *STAGE_IDS[AFTER_REVIEW:]]
+FOR_OTHER_JOBS = ["others", "ask_again"]
+
+
+def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline_and_one_that_asks_a_person(
+    dags: dict[str, DAG],
+) -> None:
     from pipelines.stages import STAGES
 
     assert list(STAGES) == STAGE_IDS
-    assert [task.task_id for task in dags["capacity_plan"].topological_sort()] == ["request", *STAGE_IDS]
+    ids = [task.task_id for task in dags["capacity_plan"].topological_sort()]
+    assert [name for name in ids if name not in FOR_OTHER_JOBS] == ["request", "turn", *PLANNING_IDS]
+    assert set(FOR_OTHER_JOBS) < set(ids)
+    assert isinstance(dags["capacity_plan"].get_task("approve"), ApprovalOperator)
 
 
 def test_each_stage_follows_the_one_before_it_and_the_request(dags: dict[str, DAG]) -> None:
-    ids = ["request", *STAGE_IDS]
-    for before, stage in pairwise(ids):
+    for before, stage in pairwise(["request", "turn", *PLANNING_IDS]):
         assert dags["capacity_plan"].get_task(stage).upstream_task_ids == {"request", before}
+
+
+def test_other_jobs_that_asked_with_the_first_one_ask_again(dags: dict[str, DAG]) -> None:
+    again = dags["capacity_plan"].get_task("ask_again")
+    assert again.is_mapped
+    assert again.upstream_task_ids == {"others"}
+    assert [asset.name for asset in again.partial_kwargs["outlets"]] == ["sluice-reprofile"]
+
+
+def test_drift_is_looked_for_in_each_job_and_asks_for_a_capacity_plan(dags: dict[str, DAG]) -> None:
+    watch = dags["watch_drift"].get_task("watch")
+    assert watch.is_mapped
+    assert watch.upstream_task_ids == {"jobs"}
+    assert [asset.name for asset in watch.partial_kwargs["outlets"]] == ["sluice-reprofile"]
+    assert dags["watch_drift"].schedule == "@daily"
+    timetable = dags["capacity_plan"].timetable
+    assert [asset.name for asset in timetable.asset_condition.objects] == ["sluice-reprofile"]
+    assert timetable.timetable == CronDataIntervalTimetable("@weekly", timezone="UTC")
 
 
 def test_replanning_maps_one_plan_over_each_change(dags: dict[str, DAG]) -> None:
@@ -76,11 +107,12 @@ def test_dags_are_documented_tagged_and_do_not_catch_up(dags: dict[str, DAG], na
 
 
 def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[str, DAG]) -> None:
-    outlets = {task.task_id: [asset.name for asset in task.outlets] for task in dags["capacity_plan"].tasks}
+    stages = [task for task in dags["capacity_plan"].tasks if not task.is_mapped]
+    outlets = {task.task_id: [asset.name for asset in task.outlets] for task in stages}
     assert {task: names for task, names in outlets.items() if names} == {
         "check": ["sluice-samples"],
         "check_features": ["sluice-features"],
-        "review": ["sluice-model"],
+        "approve": ["sluice-model"],
         "publish": ["sluice-plan"],
     }
 
@@ -89,13 +121,15 @@ def test_asset_uris_have_a_private_scheme() -> None:
     from sluice_airflow import assets
 
     known = [value for value in vars(assets).values() if isinstance(value, Asset)]
-    assert len(known) == 7
+    assert len(known) == 8
     assert all(asset.uri.startswith("x-sluice://") for asset in known)
 
 
 def test_replanning_is_scheduled_on_rate_changes(dags: dict[str, DAG]) -> None:
     scheduled_on = dags["replan"].timetable.asset_condition.objects
     assert [asset.name for asset in scheduled_on] == ["sluice-rate-change"]
+    (watcher,) = scheduled_on[0].watchers
+    assert isinstance(watcher.trigger, RateChangeTrigger)
 
 
 def test_a_threshold_table_is_made_for_each_job_with_a_new_plan(dags: dict[str, DAG]) -> None:
@@ -146,9 +180,13 @@ def test_the_schema_refuses_what_an_evaluation_refuses(dags: dict[str, DAG], wro
         dags["evaluate_policies"].params.get_param(name).resolve(value)
 
 
-def test_planning_is_scheduled_one_run_at_a_time(dags: dict[str, DAG]) -> None:
-    assert dags["capacity_plan"].schedule == "@weekly"
-    assert dags["capacity_plan"].max_active_runs == 1
+def test_runs_for_several_jobs_go_on_beside_each_other_but_measure_in_one_pool(dags: dict[str, DAG]) -> None:
+    dag = dags["capacity_plan"]
+    assert dag.max_active_runs > 1
+    pools = {task.task_id: task.pool for task in dag.tasks if task.pool != "default_pool"}
+    assert pools == dict.fromkeys(("profile", "explore"), POOL)
+    assert isinstance(dag.get_task("turn"), JobTurn)
+    assert dag.get_task("profile").upstream_task_ids == {"request", "turn"}
 
 
 def test_parameters_are_those_of_a_request_with_its_defaults(dags: dict[str, DAG]) -> None:
@@ -194,7 +232,8 @@ def test_the_schema_refuses_what_a_request_refuses(dags: dict[str, DAG], wrong: 
 @pytest.mark.parametrize("name", DAGS)
 def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
     params = dags[name].params
-    assert {"job", "rate"} <= set(params) or {"jobs", "peak_rate"} <= set(params)
+    also = {"evaluate_policies": "peak_rate", "watch_drift": "samples", "apply_plan": "version"}.get(name, "rate")
+    assert {"jobs" if name == "evaluate_policies" else "job", also} <= set(params)
     for key in params:
         assert params.get_param(key).description, key
         json.dumps(params.get_param(key).schema)

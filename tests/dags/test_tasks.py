@@ -1,16 +1,21 @@
 """What the tasks do with parameters and events before a stage is called."""
 
+import importlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from airflow.sdk import DAG
+from airflow.triggers.base import BaseEventTrigger
 
 from models.errors import InvalidInput
+from pipelines.rates.record import ToldChange, tell
 from pipelines.run import PipelineRun
 from pipelines.workspace import Workspace
 from sluice_airflow import reporting, tasks
 from sluice_airflow.embedded import read_parameters
+from sluice_airflow.triggers import RateChangeTrigger, event_of
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
 
@@ -71,19 +76,19 @@ def test_a_job_that_changes_during_a_run_stops_the_run(workspace: Workspace, roo
 
 def test_of_several_changes_the_latest_of_each_job_counts() -> None:
     events = [{"job": "a", "rate": 1}, {"job": "b/c", "rate": 2.5}, {"job": "a", "rate": 3}]
-    assert tasks.rate_changes(NOTHING, events) == [
+    assert tasks.rate_changes(NOTHING, events, "run") == [
         "x-sluice://rate-change?job=a&rate=3",
         "x-sluice://rate-change?job=b%2Fc&rate=2.5",
     ]
 
 
 def test_parameters_given_by_hand_are_a_change() -> None:
-    assert tasks.rate_changes({"job": "a", "rate": 3e6}, []) == ["x-sluice://rate-change?job=a&rate=3000000.0"]
+    assert tasks.rate_changes({"job": "a", "rate": 3e6}, [], "run") == ["x-sluice://rate-change?job=a&rate=3000000.0"]
 
 
 def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> None:
     with pytest.raises(InvalidInput, match=r"needs a job and its new rate.*trigger the DAG with"):
-        tasks.rate_changes(NOTHING, [])
+        tasks.rate_changes(NOTHING, [], "run")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +98,7 @@ def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> Non
         {"job": "a"},
         {"rate": 1},
         {"job": "", "rate": 1},
+        {"job": "\ud800", "rate": 1},
         {"job": "a", "rate": 0},
         {"job": "a", "rate": "1"},
         {"job": "a", "rate": True},
@@ -103,7 +109,66 @@ def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> Non
 )
 def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"must carry 'job'.*'rate'"):
-        tasks.rate_changes(NOTHING, [extra])
+        tasks.rate_changes(NOTHING, [extra], "run")
+
+
+TOLD = ToldChange.model_validate(
+    {
+        "job": "a",
+        "plan_version": 3,
+        "number": 1,
+        "told_at": "2026-01-01T00:00:00Z",
+        "origin": "Prometheus",
+        "change": {
+            "old_rate": 1000,
+            "new_rate": 2000,
+            "low": 700,
+            "high": 1100,
+            "samples": [{"time_s": 70, "rate": 1990}, {"time_s": 85, "rate": 2010}],
+        },
+    }
+)
+
+
+def test_the_event_of_a_change_says_from_what_to_what_and_why() -> None:
+    evidence = event_of(TOLD)["evidence"]
+    assert {name: value for name, value in event_of(TOLD).items() if name != "evidence"} == {
+        "job": "a",
+        "rate": 2000.0,
+        "old_rate": 1000.0,
+        "plan_version": 3,
+        "change": "rate-changes/a/v000003-000001.json",
+    }
+    assert evidence["samples"] == [{"seconds_ago": 15.0, "rate": 1990.0}, {"seconds_ago": 0.0, "rate": 2010.0}]
+    assert (evidence["origin"], evidence["band"]) == ("Prometheus", [700.0, 1100.0])
+
+
+def test_a_change_that_comes_twice_is_planned_for_by_one_dag_run(workspace: Workspace) -> None:
+    assert tell(workspace, TOLD)
+    extra = {"from_trigger": True, "payload": event_of(TOLD)}
+    uri = f"x-sluice://rate-change?job=a&rate=2000.0&change={quote(TOLD.key, safe='')}"
+    # The task may be tried again, and the same event may come with the next run.
+    assert [tasks.rate_changes(NOTHING, [extra], run) for run in ("one", "one", "two")] == [[uri], [uri], []]
+    assert tasks.rate_changes(NOTHING, [extra, {"job": "b", "rate": 1}], "two") == [
+        "x-sluice://rate-change?job=b&rate=1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "key", ["../../etc/passwd", "/etc/passwd", "rate-changes/a/v000009-000001.json", "plans/a", "\ud800"]
+)
+def test_a_change_that_is_none_of_the_workspace_leaves_nothing_there(workspace: Workspace, key: str) -> None:
+    extra = {"job": "a", "rate": 1, "change": key}
+    assert len(tasks.rate_changes(NOTHING, [extra], "run")) == 1
+    assert workspace.list() == []
+
+
+def test_a_trigger_is_made_again_from_what_it_says_of_itself() -> None:
+    path, arguments = RateChangeTrigger(look_every_s=7.0).serialize()
+    module, _, name = path.rpartition(".")
+    again = getattr(importlib.import_module(module), name)(**arguments)
+    assert isinstance(again, RateChangeTrigger) and again.look_every_s == 7.0
+    assert BaseEventTrigger.hash(path, arguments) == BaseEventTrigger.hash(*again.serialize())
 
 
 PLANS = "file:///w/plans"

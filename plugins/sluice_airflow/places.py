@@ -1,0 +1,60 @@
+"""Which files a request may name that came through Airflow: its API takes requests from people who are not on the machine.
+
+Allowed are the catalogue, the workspace, and the folders that SLUICE_FILES lists with colons between them. Whoever runs
+a DAG from the command line may read files there anyway, so the embedded Airflow allows all.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pipelines.workspace import Workspace
+
+FILES_VARIABLE: Final = "SLUICE_FILES"
+_FIELDS: Final = ("job", "jobs", "cluster", "measurements", "workloads")
+_SUFFIXES: Final = (".yaml", ".yml", ".json", ".sql", ".csv", ".jar")
+
+
+def check_places(asked: Mapping[str, Any], workspace: "Workspace") -> None:
+    """Refuse parameters that name a file elsewhere, before it is read.
+
+    Raises:
+        InvalidInput: naming the parameter, the file, and the folders it may lie in.
+    """
+    from models.errors import InvalidInput
+
+    allowed = list(_allowed(workspace))
+    for field in _FIELDS:
+        value = asked.get(field)
+        for name in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(name, str) and _names_a_file(field, name) and _leaves(name, allowed):
+                folders = ", ".join(map(str, allowed))
+                raise InvalidInput(
+                    f"the parameter {field!r} must name a file in {folders}, but got {name!r:.200}; put the file there, or "
+                    f"add its folder to the environment variable {FILES_VARIABLE}"
+                )
+
+
+def _allowed(workspace: "Workspace") -> Iterator[Path]:
+    from pipelines.catalogue import catalogue_folder
+
+    yield from (catalogue_folder().resolve() / kind for kind in ("jobs", "clusters"))
+    if workspace.url.startswith("file://"):
+        yield Path(workspace.url.removeprefix("file://")).resolve()
+    yield from (Path(place).resolve() for place in os.environ.get(FILES_VARIABLE, "").split(":") if place)
+
+
+def _names_a_file(field: str, name: str) -> bool:
+    """Names of the catalogue and of workload patterns are no paths."""
+    return field == "measurements" or "/" in name or Path(name.partition(":")[0]).suffix in _SUFFIXES
+
+
+def _leaves(name: str, allowed: Iterable[Path]) -> bool:
+    """Whether the path, links followed, is in none of the folders."""
+    try:
+        target = Path(name).resolve()
+    except (OSError, ValueError):
+        return True
+    return not any(target.is_relative_to(folder) for folder in allowed)

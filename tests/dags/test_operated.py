@@ -1,0 +1,147 @@
+"""A running Airflow: people answer through its REST API, events and requests start runs, and runs wait for one another.
+
+A server of the tests answers as Flink does. Jobs are measured by what was published, so that runs take seconds.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flink_server import FakeFlink
+from operated_job import JOB as APPLIED
+from operated_job import OperatedJob
+from pipelines.apply.record import recorded
+from pipelines.plan_store import PlanStore
+from pipelines.review import list_reviews
+from pipelines.run import PipelineRun, PlanRequest
+from pipelines.stages import run_all
+from pipelines.workspace import Workspace
+from reviewed_job import JOB as REVIEWED
+from reviewed_job import RATE, approved_job
+from running_airflow import RunningAirflow
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+SOURCE, CHAIN = "a" * 32, "b" * 32
+OTHER = "nexmark-q1"
+
+
+@pytest.fixture(scope="module")
+def workspace(workspace_folder: Path) -> Workspace:
+    return Workspace(workspace_folder)
+
+
+@pytest.fixture(scope="module")
+def planned(workspace: Workspace, root: Path) -> dict[str, Any]:
+    """What a job was planned for; the same request again finds all of it."""
+    asked = {"job": OTHER, "rate": 5e6, "testbed": "recorded"}
+    asked["measurements"] = str(root / "tests" / "data" / "streambed" / "search_q1.csv")
+    run_all(PipelineRun(PlanRequest.model_validate(asked), workspace))
+    return asked
+
+
+@pytest.fixture
+def flink() -> Iterator[FakeFlink]:
+    made = FakeFlink()
+    yield made
+    made.close()
+
+
+def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_thresholds(
+    running_airflow: RunningAirflow, workspace: Workspace, planned: dict[str, Any]
+) -> None:
+    airflow, rate = running_airflow, 7e6
+    airflow.unpause("replan", "threshold_table")
+    run = airflow.started_by_event("replan", "sluice-rate-change", {"job": OTHER, "rate": rate})
+    assert airflow.end("replan", run) == "success"
+    assert PlanStore(workspace).versions(OTHER) == [1, 2]
+    assert PlanStore(workspace).current(OTHER).target_rate == rate
+
+    (table,) = airflow.wait_for(lambda: airflow.runs("threshold_table"))
+    assert airflow.end("threshold_table", table["dag_run_id"]) == "success"
+    rates = [workspace.read_table(row)["rate"][0].as_py() for row in workspace.list(f"thresholds/{OTHER}")]
+    assert max(rates) > 1.5 * rate
+    airflow.pause("threshold_table")
+
+
+def test_a_replan_that_is_asked_for_by_a_request_stores_a_version(
+    running_airflow: RunningAirflow, workspace: Workspace, planned: dict[str, Any]
+) -> None:
+    before = PlanStore(workspace).versions(OTHER)
+    running_airflow.unpause("replan")
+    run = running_airflow.start("replan", {"job": OTHER, "rate": 6e6})
+    assert running_airflow.end("replan", run) == "success"
+    assert PlanStore(workspace).versions(OTHER) == [*before, before[-1] + 1]
+    plan = PlanStore(workspace).current(OTHER)
+    assert (plan.target_rate, plan.lineage.trigger) == (6e6, "replan")
+
+
+@pytest.fixture(scope="module")
+def asked_anew(
+    running_airflow: RunningAirflow, workspace: Workspace, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """A request to measure the reviewed job anew, as drift in production makes it; the job has a champion."""
+    measurements = root / "tests" / "data" / "streambed" / "search_q5.csv"
+    before = approved_job(root, tmp_path_factory.mktemp("jobs"), workspace, measurements)
+    running_airflow.unpause_without_its_schedule("capacity_plan")
+    reason = "count-window: CPU time per record is 30 us (+20%)"
+    return {"job": REVIEWED, "request": workspace.uri(before.key("request.json")), "rate": RATE, "reason": reason}
+
+
+def test_a_run_that_waits_for_a_person_holds_up_its_own_job_alone_and_a_rejected_model_plans_nothing(
+    running_airflow: RunningAirflow, workspace: Workspace, asked_anew: dict[str, Any], planned: dict[str, Any]
+) -> None:
+    airflow, plans = running_airflow, PlanStore(workspace)
+    first = airflow.started_by_event("capacity_plan", "sluice-reprofile", asked_anew)
+    question = airflow.question("capacity_plan", first, "approve")
+    said = airflow.task_log("capacity_plan", first, "request")
+    assert f"{REVIEWED} is measured anew: {asked_anew['reason']}" in said
+
+    second = airflow.started_by_event("capacity_plan", "sluice-reprofile", asked_anew)
+    airflow.wait_for(lambda: airflow.states("capacity_plan", second)["turn"] == "deferred")
+    other = airflow.start("capacity_plan", planned)
+    assert airflow.end("capacity_plan", other) == "success"
+    assert plans.current(OTHER).target_rate == planned["rate"]
+    assert airflow.states("capacity_plan", second)["turn"] == "deferred"
+    assert plans.versions(REVIEWED) == []
+
+    assert question.shown["subject"].startswith(f"Plan {REVIEWED} with models:/{REVIEWED}/2 (")
+    question.answer("Reject", reason="the curve bends too early")
+    assert airflow.end("capacity_plan", first) == "success"
+    newest, champion = list_reviews(workspace, REVIEWED)
+    person = question.shown["responded_by_user"]["name"]
+    assert (newest.verdict, newest.by, newest.reason) == ("rejected", person, "the curve bends too early")
+    assert (champion.verdict, champion.by) == ("approved", "ada")
+    plan = plans.current(REVIEWED)
+    assert (plan.version, plan.target_rate) == (1, RATE)
+    assert f"models:/{REVIEWED}/1" in " ".join(plan.reasons)
+    airflow.wait_for(lambda: airflow.states("capacity_plan", second)["turn"] == "success")
+    airflow.give_up("capacity_plan", second)
+
+
+@pytest.mark.parametrize("answer", ["Approve", "Reject"])
+def test_a_new_plan_is_applied_if_a_person_approves_its_steps(
+    running_airflow: RunningAirflow, workspace: Workspace, flink: FakeFlink, tmp_path: Path, answer: str
+) -> None:
+    airflow = running_airflow
+    airflow.unpause("apply_plan")
+    job = OperatedJob(tmp_path, workspace)
+    job.apply(mode="approved", flink=flink.url, timeout_s=20)
+    plan = job.publish(3 if answer == "Approve" else 4)
+    run = airflow.started_by_event(
+        "apply_plan", "sluice-plan", {"uri": PlanStore(workspace).uri(APPLIED, plan.version)}
+    )
+    question = airflow.question("apply_plan", run, "one_plan.approve", index=0)
+    assert flink.put_bodies == [], "nothing is done before"
+    assert question.shown["subject"] == f"Apply wordcount@{plan.version}, for 1,500 records/s?"
+    assert f"| flatmap, count | 1 | {plan.parallelism['count']} |" in question.shown["body"]
+    question.answer(answer)
+    assert airflow.end("apply_plan", run) == "success"
+    became = [(a.outcome, a.approved_by) for a in recorded(workspace, APPLIED, plan.version)]
+    if answer == "Approve":
+        assert flink.tasks == {SOURCE: 1, CHAIN: 3}
+        assert became == [("applied", question.shown["responded_by_user"]["name"])]
+    else:
+        assert (flink.tasks, became) == ({SOURCE: 1, CHAIN: 1}, [])
+        assert airflow.states("apply_plan", run)["one_plan.apply"] == "skipped"

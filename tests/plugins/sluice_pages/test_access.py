@@ -1,0 +1,111 @@
+"""Who gets to see what: every route there is, without a token, with wrong ones, without the right, and with it."""
+
+import re
+import secrets
+from urllib.parse import quote
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from plan_pages import JOB, PASSWORD, Server
+from sluice_pages.app import app
+
+pytestmark = pytest.mark.slow
+
+PARAMETERS = {"job": JOB, "version": "2", "file": "pages.css"}
+QUERIES = {"/jobs/{job}/difference": "?before=1&after=2", "/jobs/{job}/difference.json": "?before=1&after=2"}
+
+
+def _addresses() -> dict[str, str]:
+    """Every route of the application, with an address that it answers; a new parameter fails here."""
+    routes = {route.path: route for route in app().routes}
+    assert all(isinstance(route, APIRoute) for route in routes.values()), "a mount is behind no check"
+    filled = {path: re.sub(r"{(\w+)}", lambda match: PARAMETERS[match[1]], path) for path in routes}
+    return {path: f"/sluice{address}{QUERIES.get(path, '')}" for path, address in filled.items()}
+
+
+@pytest.fixture(scope="session")
+def tokens(server: Server) -> dict[str, tuple[str | None, set[int]]]:
+    """Credentials that do not serve, and how they are refused."""
+    return {
+        "no token": (None, {401}),
+        "no token at all": ("x", {401, 403}),
+        "a token signed by another": (server.forged("reader", secret=secrets.token_hex(64)), {401, 403}),
+        "a token without a signature": (server.token("reader").rpartition(".")[0] + ".", {401, 403}),
+        "an expired token": (server.forged("reader", expired=True), {401}),
+        "a user who may not see DAGs": (server.token("nobody"), {403}),
+    }
+
+
+def test_a_token_forged_with_the_right_secret_would_serve(server: Server) -> None:
+    """So the forged ones above are refused for their signature or their time, and for nothing else."""
+    with server.client(server.forged("reader")) as client:
+        assert client.get("/sluice/jobs.json").status_code == 200
+
+
+@pytest.mark.parametrize("as_cookie", [False, True], ids=["header", "cookie"])
+def test_every_route_refuses_whoever_may_not_see_plans(
+    server: Server, tokens: dict[str, tuple[str | None, set[int]]], as_cookie: bool
+) -> None:
+    addresses = _addresses()
+    assert len(addresses) >= 10
+    with server.client() as client:
+        for path, address in addresses.items():
+            for name, (token, refused) in tokens.items():
+                sent = {} if token is None else {"Authorization": f"Bearer {token}"}
+                if as_cookie:
+                    sent = {} if token is None else {"Cookie": f"_token={token}"}
+                answer = client.get(address, headers=sent)
+                assert answer.status_code in refused, f"{path} with {name}: {answer.status_code}"
+                assert set(answer.json()) == {"detail"}, f"{path} with {name}"
+                client.cookies.clear()
+
+
+def test_every_route_answers_a_read_only_user(reader: httpx.Client) -> None:
+    for path, address in _addresses().items():
+        answer = reader.get(address.removeprefix("/sluice"))
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:200]}"
+
+
+def test_nothing_can_be_changed_through_the_pages(server: Server) -> None:
+    assert all(route.methods == {"GET"} for route in app().routes)
+    with server.client(server.token("reader")) as client:
+        for address in _addresses().values():
+            assert client.post(address).status_code == 405, address
+
+
+def test_the_query_cannot_name_a_dag_that_somebody_may_see(server: Server) -> None:
+    with server.client(server.token("nobody")) as client:
+        for dag in ("replan", "~", "no-such-dag"):
+            assert client.get(f"/sluice/jobs.json?dag_id={dag}").status_code == 403
+
+
+def test_a_browser_without_a_login_is_led_to_it_and_back(server: Server) -> None:
+    page = f"/sluice/jobs/{JOB}/difference?before=1&after=2"
+    with server.client() as client:
+        answer = client.get(page, headers={"Accept": "text/html"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/auth/login?next={quote(page, safe='')}")
+    assert answer.text == ""
+
+
+def test_every_answer_carries_the_security_headers(server: Server, reader: httpx.Client) -> None:
+    answers = [reader.get("/"), reader.get("/static/pages.js"), reader.get("/jobs/x/versions"), reader.get("/nothing")]
+    with server.client() as client:
+        answers.append(client.get("/sluice/"))
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 404, 401]
+    for answer in answers:
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["connect-src"] == policy["frame-ancestors"] == "'self'"
+        assert "unsafe-inline" not in policy["style-src"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert [answer.headers["cache-control"] for answer in answers] == [
+        "no-store", "private, max-age=604800, immutable", "no-store", "no-store", "no-store",
+    ]  # fmt: skip
+
+
+def test_no_page_holds_the_password_or_a_token(server: Server, reader: httpx.Client) -> None:
+    for address in _addresses().values():
+        text = reader.get(address.removeprefix("/sluice")).text
+        assert PASSWORD not in text and server.secret not in text

@@ -1,0 +1,141 @@
+"""The pages in headless Chromium, as people use them; screenshots are left in `.sluice/screenshots`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from plan_pages import DAMAGED_JOB, JOB, PASSWORD, PATIENCE_S, SCRIPT, Server
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = (1280, 400)
+PAGES = {
+    "jobs": "/sluice/",
+    "versions": f"/sluice/jobs/{JOB}/versions",
+    "plan": f"/sluice/jobs/{JOB}/versions/2",
+    "difference": f"/sluice/jobs/{JOB}/difference?before=1&after=2",
+    "damaged": f"/sluice/jobs/{DAMAGED_JOB}/versions",
+    "not-found": "/sluice/jobs/%3Cscript%3E/versions",
+}
+PICTURES = 6
+FITS = "boxes => boxes.map(box => box.scrollWidth <= box.clientWidth)"
+"""Whether tables that need not be scrolled sideways are not."""
+
+
+@pytest.fixture(scope="module")
+def logged_in(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    """A browser whose person asked for a plan, was led to Airflow's login page, and logged in there."""
+    context = browser.new_context(base_url=server.url, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(1000 * PATIENCE_S)
+    expect.set_options(timeout=1000 * PATIENCE_S)
+    page = context.new_page()
+    page.goto(PAGES["difference"])
+    assert "/auth/login" in page.url
+    page.get_by_label("Username").fill("reader")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.locator("button[type=submit], input[type=submit]").first.click()
+    page.wait_for_url(f"**{PAGES['difference']}")
+    expect(page.locator("h1")).to_have_text(f"{JOB}: version 1 to 2")
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(logged_in: BrowserContext) -> Iterator[Page]:
+    """A page; whatever it complains of, scripts and styles that its own policy blocks among it, fails the test."""
+    page = logged_in.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    yield page
+    page.close()
+    assert [text for text in complaints if "404 (Not Found)" not in text] == []
+
+
+def _open(page: Page, name: str) -> None:
+    page.goto(PAGES[name])
+    if name == "plan":
+        page.wait_for_selector("[data-pictures][data-drawn=yes]")
+
+
+def _problems(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_are_accessible_and_complain_of_nothing(page: Page, width: int, root: Path) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in PAGES:
+        _open(page, name)
+        page.screenshot(path=root / ".sluice" / "screenshots" / f"{name}-{width}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert all(page.locator(".scrolling:has(.stack)").evaluate_all(FITS)), name
+        assert _problems(page) == [], name
+        if width == max(WIDTHS):
+            page.emulate_media(color_scheme="dark")
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(11, 18, 32)"
+            assert _problems(page) == [], f"{name}, dark"
+            page.emulate_media(color_scheme="light")
+
+
+def test_a_plan_shows_the_pictures_of_its_report(page: Page) -> None:
+    _open(page, "plan")
+    pictures = page.locator(".picture")
+    assert pictures.count() == PICTURES
+    assert all(picture.locator(".main-svg").count() for picture in pictures.all())
+    expect(page.locator("[data-picture=dataflow]")).to_contain_text("source")
+    drawn = page.locator("[data-picture=placement]").bounding_box()
+    assert drawn is not None and drawn["height"] > 300
+
+
+def test_two_versions_are_chosen_by_a_form(page: Page) -> None:
+    _open(page, "versions")
+    page.get_by_label("From version").select_option("2")
+    page.get_by_label("to version", exact=True).select_option("1")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("h1")).to_have_text(f"{JOB}: version 2 to 1")
+    assert page.url.endswith(f"/jobs/{JOB}/difference?before=2&after=1")
+
+
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(page: Page) -> None:
+    _open(page, "jobs")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    link = page.get_by_role("link", name=JOB, exact=True)
+    expect(link).to_be_focused()
+    assert link.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(f"{JOB}: versions of its plan")
+
+
+def test_a_job_named_like_a_script_is_text(page: Page) -> None:
+    page.goto(PAGES["not-found"])
+    expect(page.locator("main")).to_contain_text("There is no plan of a job named '<script>'.")
+    page.goto(f"/sluice/jobs/{DAMAGED_JOB}/versions/1")
+    expect(page.locator(".reasons")).to_contain_text(SCRIPT)
+    assert page.title() == f"{DAMAGED_JOB}, plan 1 - Sluice plans"
+
+
+def test_airflow_shows_the_pages_in_its_frame_and_follows_links_to_its_own(
+    logged_in: BrowserContext, root: Path
+) -> None:
+    page = logged_in.new_page()  # Airflow's own pages may complain
+    page.goto("/plugin/sluice-plans")
+    frame = page.frame_locator("iframe[title='Sluice plans']")
+    frame.get_by_role("link", name="version 2", exact=True).click()
+    expect(frame.locator("h1")).to_have_text(f"{JOB}, plan 2")
+    page.screenshot(path=root / ".sluice" / "screenshots" / "in-airflow.png")
+    frame.locator("a[data-airflow]").click()
+    page.wait_for_url("**/dags/replan/runs/**")
+    page.close()
