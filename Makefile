@@ -22,7 +22,7 @@ export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
 export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 
-.PHONY: help setup plan replan plan-flink airflow flink env test lint format clean
+.PHONY: help setup plan replan plan-flink airflow flink env test fuzz audit lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
@@ -49,7 +49,14 @@ env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
 
 test: lint ## Every check: lint, types, import rules, tests.
-	@pytest
+	@.ci/setup tests
+	@pytest -n 2 --dist loadscope --no-loadscope-reorder tests/testbeds tests
+
+fuzz: setup ## Wrong input to every entry point, 10,000 times; the tests have a share of it.
+	@SLUICE_FUZZ_CASES=10000 pytest -s tests/fuzz
+
+audit: setup ## Look the locked packages up in the OSV database of vulnerabilities (needs the network).
+	@.bootstrap/bin/uv audit --frozen --preview-features audit-command
 
 lint: setup ## Style, types and import rules.
 	@ruff format --check .

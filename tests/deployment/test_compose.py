@@ -1,6 +1,7 @@
-"""docker-compose.yml: health checks, pinned versions, loopback ports, no secrets, and files that exist."""
+"""docker-compose.yml: what compose itself says of it, health checks, pinned versions, loopback ports, no secrets, no root."""
 
 import re
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 ONE_SHOT = {"airflow-init"}
+PROFILES = {"flink": {"flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2"}, "monitoring": {"prometheus"}}
 SECRETS = {
     "POSTGRES_PASSWORD",
     "AIRFLOW_ADMIN_PASSWORD",
@@ -17,6 +19,13 @@ SECRETS = {
     "AIRFLOW_JWT_SECRET",
     "AIRFLOW_FERNET_KEY",
 }
+
+
+def _compose_command() -> list[str]:
+    """What reads compose files on this machine: docker's plugin, or the program before it; nothing if neither is there."""
+    if shutil.which("docker") and subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0:
+        return ["docker", "compose"]
+    return ["docker-compose"] if shutil.which("docker-compose") else []
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +40,27 @@ def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_every_part_is_there(services: dict[str, Any]) -> None:
     airflow = {f"airflow-{part}" for part in ("init", "api-server", "scheduler", "dag-processor", "triggerer")}
-    assert set(services) == {"postgres", "mlflow", "spark-master", "spark-worker"} | airflow
+    always = {"postgres", "mlflow", "spark-master", "spark-worker"} | airflow
+    assert {name for name, service in services.items() if "profiles" not in service} == always
+    for profile, members in PROFILES.items():
+        assert {name for name, service in services.items() if service.get("profiles") == [profile]} == members
+
+
+@pytest.mark.skipif(not _compose_command(), reason="compose is not installed; apt-get install docker-compose")
+@pytest.mark.parametrize("profiles", [(), ("flink", "monitoring")])
+def test_compose_reads_it(root: Path, tmp_path: Path, profiles: tuple[str, ...], services: dict[str, Any]) -> None:
+    shutil.copy(root / "docker-compose.yml", tmp_path)
+    shutil.copytree(root / "docker", tmp_path / "docker")
+    subprocess.run(["bash", tmp_path / "docker" / "make-env"], check=True, capture_output=True)
+    chosen = [word for profile in profiles for word in ("--profile", profile)]
+    command = [*_compose_command(), *chosen, "config"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    read = yaml.safe_load(done.stdout)["services"]
+    assert {name for name in services if not (set(services[name].get("profiles", [])) - set(profiles))} <= set(read)
+    secrets = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
+    assert read["postgres"]["environment"]["POSTGRES_PASSWORD"] == secrets["POSTGRES_PASSWORD"]
+    assert "${" not in done.stdout
 
 
 def test_every_lasting_service_has_a_health_check(services: dict[str, Any]) -> None:
@@ -51,15 +80,21 @@ def test_services_wait_for_what_they_need(services: dict[str, Any]) -> None:
 def test_images_are_pinned(root: Path, services: dict[str, Any]) -> None:
     dockerfile = (root / "docker" / "Dockerfile").read_text()
     images = [service["image"] for service in services.values()]
-    images += re.findall(r"^(?:FROM|COPY --from=)\s*(\S+)", dockerfile.replace("--from=", "--from= "), re.MULTILINE)
-    assert len(images) > len(services)
+    stages = set(re.findall(r" AS (\S+)", dockerfile))
+    used = re.findall(r"^FROM (\S+)|--from=(\S+)", dockerfile, re.MULTILINE)
+    images += [name for name in map("".join, used) if name not in stages]
+    assert len(images) == len(services) + 2
     for image in images:
-        assert re.search(r":\d+\.\d+", image), image
+        assert re.search(r":v?\d+\.\d+", image), image
 
 
 def test_the_image_runs_as_a_user_of_its_own_from_the_lock(root: Path) -> None:
     dockerfile = (root / "docker" / "Dockerfile").read_text()
-    assert re.findall(r"^USER (\S+)", dockerfile, re.MULTILINE) == ["sluice"]
+    stages = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]
+    users = {stage.split()[2]: re.findall(r"^USER (\S+)", stage, re.MULTILINE) for stage in stages}
+    # Root installs a compiler in the stage that is thrown away; the others end as the user they are made from.
+    assert users == {"sluice": ["sluice"], "flink-home": ["root", "sluice"], "flink": []}
+    assert stages[2].startswith("sluice AS flink")
     syncs = re.findall(r"uv sync (.*)", dockerfile)
     assert syncs and all("--frozen" in arguments for arguments in syncs)
 
@@ -67,6 +102,13 @@ def test_the_image_runs_as_a_user_of_its_own_from_the_lock(root: Path) -> None:
 def test_the_image_pins_the_uv_that_the_set_up_pins(root: Path) -> None:
     pinned = re.search(r"UV_VERSION=(\S+)", (root / ".ci" / "setup").read_text()).group(1)
     assert f"astral-sh/uv:{pinned} " in (root / "docker" / "Dockerfile").read_text()
+
+
+def test_no_service_runs_as_root_or_may_become_it(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert service.get("user") not in (None, "root", "0"), name
+        assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
+        assert not {"privileged", "cap_add", "pid", "network_mode"} & set(service), name
 
 
 def test_ports_are_bound_to_loopback(services: dict[str, Any]) -> None:
@@ -83,6 +125,23 @@ def test_secrets_come_from_the_environment_alone(root: Path, services: dict[str,
         for key, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|SECRET|_KEY$|FERNET", key):
                 assert re.fullmatch(r"\$\{\w+\}", value), key
+
+
+def test_the_image_has_every_folder_that_a_volume_or_a_service_writes_to(root: Path, services: dict[str, Any]) -> None:
+    dockerfile = (root / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
+    made = set(re.search(r"install --directory --owner=sluice ([^&\n]*)", dockerfile).group(1).split())
+    for service in services.values():
+        if service["image"].startswith("sluice"):
+            mounted = [mount.split(":")[1] for mount in service.get("volumes", [])]
+            named = [v for k, v in service.get("environment", {}).items() if k.endswith("_DIR")]
+            assert made.issuperset([*mounted, *named])
+
+
+def test_the_image_is_given_all_that_it_copies_but_nothing_else(root: Path) -> None:
+    allowed = {line.removeprefix("!") for line in (root / ".dockerignore").read_text().splitlines() if line[0] == "!"}
+    assert {"docker", "dags", "plugins", "jobs", "clusters", "models", "pipelines", "spark", "testbeds"} <= allowed
+    assert all((root / name).exists() for name in allowed)
+    assert not {".env", ".git", "tests", ".sluice"} & allowed
 
 
 def test_what_is_mounted_or_called_exists(root: Path, compose: dict[str, Any], services: dict[str, Any]) -> None:
