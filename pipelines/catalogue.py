@@ -4,12 +4,13 @@ import difflib
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.files import read_as, read_text
+from models.program import Program
+from pipelines.files import read_as, read_as_one_of, read_text
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
 """Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
@@ -40,23 +41,55 @@ def load_job(name_or_path: str | Path) -> Job:
     Raises:
         InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
     """
+    job = load_job_file(name_or_path)
+    if isinstance(job, Program):
+        raise InvalidInput(
+            f"{name_or_path} names a program, whose operators Flink knows once it has planned it; only `sluice plan "
+            f"--testbed flink` and what uses its plans take such a job"
+        )
+    return job
+
+
+def load_job_file(name_or_path: str | Path) -> Job | Program:
+    """What a job's file holds: operators, or a program that Flink makes operators of; raises as `load_job`."""
     path = _find(JOBS, name_or_path)
-    job = read_as(path, Job)
+    job = read_as_one_of(path, _kind_of_job)
     _check_name(path, job.name, name_or_path)
-    if job.sql is not None and not (path.parent / job.sql).is_file():
+    if isinstance(job, Job) and job.sql is not None and not (path.parent / job.sql).is_file():
         raise InvalidInput(
             f"{path}: field 'sql' names {job.sql!r}, which is not beside it; add the file or remove 'sql'"
         )
     return job
 
 
+def job_path(name_or_path: str | Path) -> Path:
+    """The file of a job."""
+    return _find(JOBS, name_or_path)
+
+
 def load_sql(name_or_path: str | Path) -> str | None:
     """The SQL of a job that has some beside its file, or is a SQL file itself."""
-    path = _find(JOBS, name_or_path)
+    path = file_of_job(name_or_path)
     if path.suffix == SQL_SUFFIX:
         return read_text(path)
-    job = load_job(name_or_path)
+    job = load_job_file(name_or_path)
     return None if job.sql is None else read_text(path.parent / job.sql)
+
+
+def job_name(name_or_path: str | Path) -> str:
+    """What a job of the catalogue, a job file, a program file or a SQL file is called; raises as `load_job`."""
+    path = file_of_job(name_or_path)
+    return script_name(path) if path.suffix == SQL_SUFFIX else load_job_file(name_or_path).name
+
+
+def script_name(sql: Path) -> str:
+    """What the job of a SQL file is called."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", sql.stem).strip("-._") or "job"
+
+
+def file_of_job(name_or_path: str | Path) -> Path:
+    """The file of a job of the catalogue, or the path itself; raises as `load_job`."""
+    return _find(JOBS, name_or_path)
 
 
 def load_cluster(name_or_path: str | Path) -> Cluster:
@@ -69,6 +102,11 @@ def load_cluster(name_or_path: str | Path) -> Cluster:
     cluster = read_as(path, Cluster)
     _check_name(path, cluster.name, name_or_path)
     return cluster
+
+
+def _kind_of_job(data: Any) -> type[Job] | type[Program]:
+    is_program = isinstance(data, dict) and "operators" not in data and ("sql" in data or "jar" in data)
+    return Program if is_program else Job
 
 
 def _files(kind: str) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """Give a budget its best configuration and measure it: StreamBed's Configuration Optimizer (section 5)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from pipelines.estimate import OBSERVE, mst_settings, operator_rates, samples_of, search_mst
 from testbeds.protocol import Configuration, Testbed
+from testbeds.repeating import measured
 
 SOURCE_MARGIN = 2.0
 """Sources can emit this many times the rate expected of the job, so that they are never what limits it."""
@@ -38,6 +39,8 @@ class Optimizer:
     """Rates of one task of each operator in the profile: what to expect of a single-task run."""
     settings: MstSettings | None = None
     """How long and how exactly to search; those for the job by default. What is expected sets the warm-up rate."""
+    say: Callable[[str], None] = lambda what: None
+    """Is told of measurements that are repeated."""
 
     @property
     def fewest_task_slots(self) -> int:
@@ -88,9 +91,15 @@ class Optimizer:
         settings = (self.settings or mst_settings(self.job)).model_copy(
             update={"warmup_rate": SOURCE_MARGIN * expected}
         )
-        with self.testbed.deploy(self.job, configuration, run=run, seed=seed) as deployed:
-            search, windows = search_mst(deployed, settings)
-            elapsed = deployed.elapsed_s
+        search, windows, elapsed = measured(
+            self.testbed,
+            self.job,
+            configuration,
+            lambda deployed: (*search_mst(deployed, settings), deployed.elapsed_s),
+            run=run,
+            seed=seed,
+            say=self.say,
+        )
         if search.mst is None:
             raise SluiceError(
                 f"no rate was sustained by {dict(tasks)} with {memory_mb:g} MiB per TaskManager ({search.reason}); give the "
@@ -110,8 +119,12 @@ class Optimizer:
         return Measurement(observation, samples_of(windows))
 
     def source_tasks(self, rate: float) -> dict[str, int]:
-        """Tasks that each source needs to emit its share of `rate` records/s."""
-        return {
+        """Tasks that each source needs to emit its share of `rate` records/s, or as many as the testbed has room for."""
+        wanted = {
             source.name: max(1, math.ceil(rate * source.rate_share / self.source_rate_per_task[source.name]))
             for source in self.job.sources
         }
+        most = self.testbed.limits.max_source_tasks
+        if most is None or sum(wanted.values()) <= most:
+            return wanted
+        return {name: max(1, tasks * most // sum(wanted.values())) for name, tasks in wanted.items()}

@@ -1,5 +1,7 @@
 """Measure one configuration on a testbed: drive the MST search, keep its samples, and read off the rates."""
 
+from typing import Final
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,6 +12,11 @@ from models.job import Job, Kind
 from testbeds.protocol import Run, Window
 
 OBSERVE = "observe"
+SHORT: Final = MstSettings(
+    warmup_s=10.0, cooldown_s=5.0, ramp_s=5.0, observe_s=10.0, iterations=5, sensitivity=0.05, bracket=0.2
+)
+"""A search of 90 s at most, where seconds are real. What is observed begins 20 s after a warm-up, by when windows of 10 s are
+as full as the rate makes them."""
 
 
 def search_mst(run: Run, settings: MstSettings) -> tuple[MstSearch, list[Window]]:

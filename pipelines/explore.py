@@ -64,7 +64,9 @@ class _Explorer:
         self._single_tasks: dict[float, Observation] = {}
         how = measuring(run)
         job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
-        self._optimizer = Optimizer(job, testbed, profile.source_rate_per_task, profile.operators, how.mst)
+        self._optimizer = Optimizer(
+            job, testbed, profile.source_rate_per_task, profile.operators, how.mst, run.progress.say
+        )
         fewest, most = self._optimizer.fewest_task_slots, min(run.request.max_task_slots, testbed.limits.max_task_slots)
         if fewest > most:
             raise Infeasible(

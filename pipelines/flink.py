@@ -1,27 +1,59 @@
-"""The Flink that Sluice starts on this machine, and jobs that are a SQL file and nothing else."""
+"""The Flink that is measured on, and the jobs that Flink makes of programs."""
 
-import re
-from pathlib import Path
 from typing import Final
 
+from models.cluster import Cluster, FlinkAddress
+from models.errors import InvalidInput
 from models.job import Job
 from pipelines.catalogue import load_cluster
-from pipelines.digests import digest_bytes
-from pipelines.files import read_text
+from pipelines.files import validate_as
+from pipelines.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.workspace import Workspace
+from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.testbed import FlinkTestbed
+from testbeds.flink.user_programs import UserProgram
 
 CLUSTER: Final = "flink-local"
 MEMORY_MB: Final = (1024.0,)
 """TaskManager memory on offer: one size, since with this little state more of it changes nothing."""
 
 
-def open_flink(script: str | None, progress: Progress) -> FlinkTestbed:
-    """A Flink of this machine, not started yet; close it.
+def flink_address(named: str | None, cluster: Cluster) -> FlinkAddress | None:
+    """The cluster that is measured on; None: one that Sluice starts on this machine.
 
     Args:
-        script: SQL that jobs run as; None: operators that cost what the job's file states.
+        named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
+        cluster: the one planned for, which is measured on if it has an address.
+
+    Raises:
+        InvalidInput: the named cluster has no address.
+    """
+    if named is None:
+        return cluster.flink
+    if named.startswith(("http://", "https://")):
+        return validate_as({"rest_url": named}, FlinkAddress, origin="the address of Flink")
+    address = load_cluster(named).flink
+    if address is None:
+        raise InvalidInput(
+            f"a cluster that is measured on must say where it runs, but {named!r} does not; add 'flink: {{rest_url: "
+            f'"http://host:8081"}}\' to its file'
+        )
+    return address
+
+
+def open_flink(
+    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+) -> FlinkTestbed | NamedFlinkTestbed:
+    """A Flink to measure on; close it. One of this machine is not started yet.
+
+    Args:
+        program: what jobs run as; None: operators that cost what the job's file states.
+        address: of a cluster that runs already.
+
+    Raises:
+        InvalidInput: that cluster runs another version of Flink, or is set up so that it cannot be measured on.
+        SluiceError: it does not answer.
     """
     told: set[str] = set()
 
@@ -30,26 +62,21 @@ def open_flink(script: str | None, progress: Progress) -> FlinkTestbed:
             told.add(what)
             progress.say(f"flink: {what}")
 
-    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, script=script, report=report)
+    if address is not None:
+        return NamedFlinkTestbed(address, program=program, report=report)
+    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, program=program, report=report)
 
 
-def job_name(sql: Path) -> str:
-    """What the job of a SQL file is called."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", sql.stem).strip("-._") or "job"
-
-
-def sql_job(path: Path, workspace: Workspace, progress: Progress) -> Job:
-    """The job that Flink makes of a SQL file; kept in the workspace, so that Flink is asked once for each content.
+def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, address: FlinkAddress | None) -> Job:
+    """The job that Flink makes of a program; kept in the workspace, so that Flink is asked once for each content.
 
     Raises:
-        InvalidInput: the file cannot be read, or Flink refuses its SQL.
+        InvalidInput: Flink refuses it, or the rate of a source cannot be set.
     """
-    script = read_text(path)
-    name = job_name(path)
 
     def read() -> Job:
-        with open_flink(script, progress) as flink:
-            return flink.dataflow(name)
+        with open_flink(program.program, progress, address) as flink:
+            return flink.dataflow(program.name)
 
-    content = digest_bytes(script.encode())
-    return workspace.once(f"sql-jobs/{name}-{content[:12]}.json", {"sql": content, "name": name}, Job, read)
+    key = f"flink-jobs/{program.name}-{program.digest[:12]}.json"
+    return workspace.once(key, {"program": program.digest, "name": program.name}, Job, read)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from models.capacity.observation import Observation
+from models.capacity.sizing import MOST_AMOUNT
+from models.dataflow import MOST_TASKS
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.files import read_csv
@@ -94,6 +96,8 @@ def _amount_fault(row: dict[str, str], column: str) -> str | None:
         return f"column {column!r}: must be a number, but got {row[column]!r}"
     if not (math.isfinite(value) and value > 0):
         return f"column {column!r}: must be finite and above 0, but got {row[column]!r}"
+    if value > MOST_AMOUNT:
+        return f"column {column!r}: must be at most {MOST_AMOUNT:g}, but got {row[column]!r}; is it the right column?"
     return None
 
 
@@ -104,6 +108,8 @@ def _slots_fault(row: dict[str, str], column: str) -> str | None:
         return f"column {column!r}: must be a number, but got {row[column]!r}"
     if not (math.isfinite(value) and value >= 1 and value == int(value)):
         return f"column {column!r}: must be a whole number of at least 1, but got {row[column]!r}"
+    if value > MOST_TASKS:
+        return f"column {column!r}: must be at most {MOST_TASKS:,}, but got {row[column]!r}; is it the right column?"
     return None
 
 

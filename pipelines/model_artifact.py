@@ -74,7 +74,7 @@ def read_model_file(tracking: Tracking, source: str) -> bytes:
             return Path(path).read_bytes()
         except (OSError, MlflowException) as error:
             raise SluiceError(
-                f"the model file {source}/{MODEL_FILE} cannot be read; bring it back, or promote another version: {error}"
+                f"the model file {source}/{MODEL_FILE} cannot be read; bring it back, or approve another version: {error}"
             ) from None
 
 

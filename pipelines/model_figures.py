@@ -6,6 +6,7 @@ changes no global state.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,7 +96,7 @@ def error_info(loocv: Mapping[str, float], extrapolation: Mapping[str, float], c
 
 
 def fit_figure(info: FitInfo) -> "Figure":
-    figure, axes = _figure(f"Surrogate '{info.model}' and measured points")
+    figure, axes = new_figure(f"Surrogate '{info.model}' and measured points")
     for curve in info.curves:
         (line,) = axes.plot(curve.curve_slots, curve.curve_mst, label=f"{curve.memory_mb:,.0f} MiB")
         axes.scatter(curve.task_slots, curve.mst, color=line.get_color())
@@ -105,7 +106,7 @@ def fit_figure(info: FitInfo) -> "Figure":
 
 
 def residual_figure(info: ResidualInfo) -> "Figure":
-    figure, axes = _figure(f"Leave-one-out residuals of '{info.model}'")
+    figure, axes = new_figure(f"Leave-one-out residuals of '{info.model}'")
     axes.scatter(info.measured, info.residuals)
     axes.axhline(0.0, color="grey", linewidth=1)
     axes.xaxis.set_major_formatter(axes.yaxis.get_major_formatter())
@@ -114,7 +115,7 @@ def residual_figure(info: ResidualInfo) -> "Figure":
 
 
 def error_figure(info: ErrorInfo) -> "Figure":
-    figure, axes = _figure(f"Errors of the candidates; chosen: '{info.chosen}'")
+    figure, axes = new_figure(f"Errors of the candidates; chosen: '{info.chosen}'")
     at = np.arange(len(info.models))
     axes.bar(at - 0.2, info.loocv, 0.4, label="leave one out")
     if info.extrapolation is not None:
@@ -125,13 +126,26 @@ def error_figure(info: ErrorInfo) -> "Figure":
     return figure
 
 
-def _figure(title: str) -> tuple["Figure", "Axes"]:
+def new_figure(title: str) -> tuple["Figure", "Axes"]:
+    """One plot of rates."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
 
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     axes.set_title(title)
+    style_axes(axes)
+    return figure, axes
+
+
+def style_axes(axes: "Axes") -> None:
+    """A light grid, and records/s with a prefix (2.5M)."""
+    from matplotlib.ticker import EngFormatter
+
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.grid(alpha=0.3)
-    return figure, axes
+
+
+def save_figures(folder: Path, figures: Mapping[str, "Figure"]) -> None:
+    """Write each figure as a PNG under its name."""
+    for name, figure in figures.items():
+        figure.savefig(folder / name)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan, PlanContent, difference
+from models.plan import Plan, PlanContent, difference, same_deployment
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.digests import digest
 from pipelines.files import validate_as
@@ -111,14 +111,15 @@ class PlanStore:
     def publish(self, content: PlanContent, created_at: str) -> Plan:
         """Make `content` the newest version of its job's plan.
 
-        Publishing again what is the newest already changes nothing, so a run that was killed here may repeat it.
+        Publishing again what is the newest already changes nothing, so a run that was killed here may repeat it. Nor does
+        a replan for the rate of the newest that deploys the same, as where two replans were made at once.
 
         Args:
             created_at: ISO 8601, UTC.
         """
 
         def make(version: int, before: Plan | None) -> Plan:
-            if before is not None and digest(_content(before)) == digest(_content(content)):
+            if before is not None and _says_nothing_new(content, before):
                 return before
             return Plan(
                 **_content(content),
@@ -177,7 +178,11 @@ class PlanStore:
         except InvalidInput as error:
             raise Damaged(str(error)) from None
         # The digest is of the content as it lies there: the format may have gained fields since it was written.
-        if digest(document["plan"]) != stored.digest:
+        try:
+            found = digest(document["plan"])
+        except UnicodeEncodeError as error:
+            raise Damaged(f"{where} holds text that cannot be written: {error!s:.100}") from None
+        if found != stored.digest:
             raise Damaged(f"{where} was changed after it was stored: its digest does not match its content")
         if (stored.plan.job, stored.plan.version) != (job, version):
             raise Damaged(f"{where} holds {stored.plan.job}@{stored.plan.version}, which does not belong there")
@@ -205,6 +210,12 @@ def _version_of(key: str) -> int | None:
 
 def _file(plan: Plan) -> bytes:
     return to_json(StoredPlan(digest=digest(plan), plan=plan))
+
+
+def _says_nothing_new(content: PlanContent, newest: Plan) -> bool:
+    if content.lineage.trigger == "replan" and content.target_rate == newest.target_rate:
+        return same_deployment(content, newest)
+    return digest(_content(newest)) == digest(_content(content))
 
 
 def _content(plan: PlanContent) -> dict[str, Any]:

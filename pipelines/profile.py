@@ -13,8 +13,9 @@ from pipelines.digests import digest
 from pipelines.estimate import operator_rates, samples_of, source_rates_per_task
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import measuring, opened_profiling_testbed
-from testbeds.protocol import Configuration
+from pipelines.testbeds import Measuring, measuring, opened_profiling_testbed
+from testbeds.protocol import Configuration, Run, Window
+from testbeds.repeating import measured
 
 PROFILE_SHARE = 0.5
 """Of the saturated rate: low enough that no operator waits for another, high enough that each is seen to work."""
@@ -51,21 +52,32 @@ def _measure(run: PipelineRun) -> ProfileRecord:
             memory_mb=testbed.limits.memory_levels_mb[-1],
             placement=_isolating_placement(run.job) if how.isolated else None,
         )
-        with testbed.deploy(run.job, configuration, run=name, seed=run.request.seed) as deployed:
-            warmup = deployed.inject(PROBE_RATE, how.mst.warmup_s, "warmup")
-            rate = PROFILE_SHARE * warmup.achieved_rate
-            settle = deployed.inject(rate, how.profile_s, "ramp")
-            window = deployed.inject(rate, how.profile_s, "profile")
-            elapsed = deployed.elapsed_s
-    write_samples(run.workspace, samples_of([warmup, settle, window]))
+        windows, elapsed = measured(
+            testbed,
+            run.job,
+            configuration,
+            lambda deployed: (_windows(deployed, how), deployed.elapsed_s),
+            run=name,
+            seed=run.request.seed,
+            say=run.progress.say,
+        )
+    write_samples(run.workspace, samples_of(windows))
+    warmup, _, window = windows
     return ProfileRecord(
         run=name,
         saturated_rate=warmup.achieved_rate,
-        profiled_rate=rate,
+        profiled_rate=window.target_rate,
         operators=operator_rates(run.job, window.samples),
         source_rate_per_task=source_rates_per_task(run.job, window.samples),
         measured_s=elapsed,
     )
+
+
+def _windows(deployed: Run, how: Measuring) -> list[Window]:
+    """Warm-up at a rate that is too high, then settling and the profile itself at a share of what was taken."""
+    warmup = deployed.inject(PROBE_RATE, how.mst.warmup_s, "warmup")
+    rate = PROFILE_SHARE * warmup.achieved_rate
+    return [warmup, *(deployed.inject(rate, how.profile_s, phase) for phase in ("ramp", "profile"))]
 
 
 def _isolating_placement(job: Job) -> Placement:

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 from models.plan import Plan, PlanContent
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.pictures import keep_pictures
 from pipelines.plan_store import PlanStore
 from pipelines.planning_model import planning_model
-from pipelines.report import Subject, render
+from pipelines.report import Subject, figures, render
 from pipelines.run import PipelineRun
 from pipelines.tracking import mlflow_errors, open_tracking
 from pipelines.tuning import TunedScaling
@@ -32,7 +33,9 @@ def store_version(run: PipelineRun, content: PlanContent, tuned: TunedScaling) -
         surrogate=model.surrogate,
         previous=None if plan.difference is None else store.get(plan.job, plan.difference.from_version),
     )
-    report = render(subject)
+    drawn = figures(subject)
+    report = render(plan, drawn)
+    keep_pictures(run.workspace, plan, drawn)
     run.workspace.write_bytes(report_key(plan.job, plan.version), report.encode())
     tracking = open_tracking(run.workspace)
     with mlflow_errors(tracking):

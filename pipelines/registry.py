@@ -7,12 +7,12 @@ registry, and holds the digest of the model's file, so a file that was exchanged
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from models.capacity.surrogates import Surrogate
-from models.errors import InvalidInput
+from models.errors import InvalidInput, SluiceError
 from models.schema import Format, PositiveInt
 from pipelines.digests import canonical_json, digest, digest_bytes
 from pipelines.files import validate_as
@@ -29,11 +29,32 @@ CHAMPION: Final = "champion"
 SELECTION_TAG: Final = "sluice.selection"
 REVIEW_TAG: Final = "sluice.review"
 REASON_TAG: Final = "sluice.review_reason"
+REVIEWER_TAG: Final = "sluice.reviewed_by"
+REVIEWED_AT_TAG: Final = "sluice.reviewed_at"
+REVIEW_RUN_TAG: Final = "sluice.review_run"
+THE_RULE: Final = "the rule"
+
 PENDING: Final = "pending"
+APPROVED: Final = "approved"
+REJECTED: Final = "rejected"
+APPROVED_BY_RULE: Final = "approved by rule"
+_AS_WRITTEN_BEFORE: Final = {"promoted": APPROVED_BY_RULE, "kept back": REJECTED}
+"""Words that earlier versions of Sluice left in registries and workspaces."""
+
+
+def _in_present_words(verdict: Any) -> Any:
+    return _AS_WRITTEN_BEFORE.get(verdict, verdict) if isinstance(verdict, str) else verdict
+
+
+Verdict = Annotated[Literal["pending", "approved", "rejected", "approved by rule"], BeforeValidator(_in_present_words)]
 
 
 class NoSuchModel(InvalidInput):
     """The job has no such version, or no champion."""
+
+
+class NotReviewed(SluiceError):
+    """Nothing is planned from this model, since nobody has approved it."""
 
 
 class VersionInfo(Format):
@@ -43,11 +64,20 @@ class VersionInfo(Format):
     version: PositiveInt
     uri: str
     aliases: tuple[str, ...]
-    review: str = Field(description="pending, promoted or kept back.")
+    review: Verdict
     review_reason: str
+    reviewed_by: str = Field(description="Who decided: a person's name, or 'the rule'; empty where nobody has.")
+    reviewed_at: str = Field(description="ISO 8601, UTC; empty where nobody has.")
+    review_run_id: str = Field(
+        description="The MLflow run that compares it with the champion; empty where there is none."
+    )
     created_at: str = Field(description="ISO 8601, UTC.")
     description: str
     selection: SelectionRecord
+
+    @property
+    def is_approved(self) -> bool:
+        return self.review in (APPROVED, APPROVED_BY_RULE)
 
 
 @dataclass(frozen=True)
@@ -67,16 +97,38 @@ class LoadedModel:
         return self.selection.model_version
 
 
-def load_champion(workspace: Workspace, job: str) -> LoadedModel:
+def load_champion(workspace: Workspace, job: str, allow_unreviewed: bool = False) -> LoadedModel:
     """The model to plan with.
 
     Raises:
         NoSuchModel: the job has no champion.
+        NotReviewed: nobody has approved it, and that is not allowed.
         SluiceError: the model was changed after it was registered, or MLflow cannot be reached.
     """
     tracking = open_tracking(workspace)
     with mlflow_errors(tracking):
-        return load_version(workspace, tracking, find_version(tracking, job, CHAMPION))
+        champion = find_version(tracking, job, CHAMPION)
+        if not (champion.is_approved or allow_unreviewed):
+            raise NotReviewed(unreviewed(champion))
+        return load_version(workspace, tracking, champion)
+
+
+def unreviewed(info: VersionInfo) -> str:
+    """What to do about a model that may not be planned with."""
+    name = f"{info.job}@{info.version}"
+    if info.review == REJECTED:
+        why = f" ({info.review_reason})" if info.review_reason else ""
+        return (
+            f"{info.uri} was rejected by {info.reviewed_by or 'its review'}{why}, so nothing is planned with it; plan with "
+            f"the champion, or approve it with `sluice models approve {name} --reason WHY`"
+        )
+    return (
+        f"{info.uri} waits for a review, so nothing is planned with it"
+        + (f": {info.review_reason}" if info.review_reason else "")
+        + f"; look at it with `sluice models show {name}`, decide with `sluice models approve {name} --reason WHY` or "
+        "`sluice models reject ...`, and give the same command again; `operations.review.allow_unreviewed: true` in the "
+        "job's file plans without"
+    )
 
 
 def load_registered(workspace: Workspace, job: str, version: int) -> LoadedModel:
@@ -129,8 +181,8 @@ def find_version(tracking: Tracking, job: str, version: int | str) -> VersionInf
     known = ", ".join([str(v.version) for v in versions][:10]) or "none"
     if version == CHAMPION:
         raise NoSuchModel(
-            f"job {job!r} has no champion; its versions: {known}; run `sluice plan {job} --rate R`, or promote a "
-            f"version with `sluice models promote {job}@VERSION`"
+            f"job {job!r} has no champion; its versions: {known}; run `sluice plan {job} --rate R`, or approve a "
+            f"version with `sluice models approve {job}@VERSION --reason WHY`"
         )
     raise NoSuchModel(f"job {job!r} has no model version {version!r}; known versions: {known}")
 
@@ -149,8 +201,8 @@ def load_version(workspace: Workspace, tracking: Tracking, info: VersionInfo) ->
         _verify_once(workspace, read_model_file(tracking, str(source)), selection)
     except ChangedModel as error:
         raise ChangedModel(
-            f"{info.uri} is not what was registered: {error}; do not use it; promote another version with "
-            f"`sluice models promote {info.job}@VERSION`, or plan again to register a new one"
+            f"{info.uri} is not what was registered: {error}; do not use it; approve another version with "
+            f"`sluice models approve {info.job}@VERSION --reason WHY`, or plan again to register a new one"
         ) from None
     return LoadedModel(selection.surrogate, selection)
 
@@ -165,30 +217,26 @@ def _verify_once(workspace: Workspace, content: bytes, selection: SelectionRecor
         workspace.write_bytes(key, f"{selection.model_uri}\n".encode())
 
 
-def promote(workspace: Workspace, tracking: Tracking, info: VersionInfo, reason: str) -> None:
-    """Make a version the champion, and say why. The alias is moved last.
+def promote(workspace: Workspace, tracking: Tracking, info: VersionInfo, review: Verdict, by: str, reason: str) -> None:
+    """Make a version the champion, and say who decided it and why. The alias is moved last.
 
     Raises:
         ChangedModel: the version is not what was registered.
     """
     load_version(workspace, tracking, info)
-    set_review(tracking, info.selection, "promoted", reason)
+    set_review(tracking, info.selection, review, by, reason)
     tracking.client.set_registered_model_alias(info.job, CHAMPION, str(info.version))
 
 
-def promote_by_hand(workspace: Workspace, tracking: Tracking, info: VersionInfo, reason: str) -> None:
-    """Make a version the champion whatever its review said; the reason is added to its description."""
-    promote(workspace, tracking, info, f"by hand: {reason}")
-    description = f"{info.description}\n\nPromoted by hand: {reason}".strip()
-    tracking.client.update_model_version(info.job, str(info.version), description=description)
-
-
-def set_review(tracking: Tracking, selection: SelectionRecord, review: str, reason: str) -> None:
-    """Note a review on the version and on the run that made it."""
+def set_review(tracking: Tracking, selection: SelectionRecord, review: Verdict, by: str, reason: str) -> None:
+    """Note a review on the version, on the run that made it, and on the run that compares it with the champion."""
     version = str(selection.model_version)
-    for key, value in ((REVIEW_TAG, review), (REASON_TAG, reason)):
+    at = "" if review == PENDING else datetime.now(UTC).isoformat(timespec="seconds")
+    compared = tracking.client.get_model_version(selection.job, version).tags.get(REVIEW_RUN_TAG)
+    for key, value in ((REASON_TAG, reason), (REVIEWER_TAG, by), (REVIEWED_AT_TAG, at), (REVIEW_TAG, review)):
+        for run in filter(None, (selection.mlflow_run_id, compared)):
+            tracking.client.set_tag(run, key, value)
         tracking.client.set_model_version_tag(selection.job, version, key, value)
-        tracking.client.set_tag(selection.mlflow_run_id, key, value)
 
 
 def register(tracking: Tracking, job: str, description: str) -> None:
@@ -227,6 +275,9 @@ def _info(version: "ModelVersion", aliases: list[str]) -> VersionInfo:
         aliases=tuple(aliases),
         review=version.tags.get(REVIEW_TAG, PENDING),
         review_reason=version.tags.get(REASON_TAG, ""),
+        reviewed_by=version.tags.get(REVIEWER_TAG, ""),
+        reviewed_at=version.tags.get(REVIEWED_AT_TAG, ""),
+        review_run_id=version.tags.get(REVIEW_RUN_TAG, ""),
         created_at=datetime.fromtimestamp(version.creation_timestamp / 1000, UTC).isoformat(timespec="seconds"),
         description=version.description or "",
         selection=validate_as(json.loads(version.tags[SELECTION_TAG]), SelectionRecord, origin=uri),

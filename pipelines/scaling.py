@@ -46,13 +46,22 @@ class Scaling(Format):
 
 
 def scale(
-    knowledge: Knowledge, cluster: Cluster, rate: float, headroom: float, memory_mb: float | None, policy: str
+    knowledge: Knowledge,
+    cluster: Cluster,
+    rate: float,
+    headroom: float,
+    memory_mb: float | None,
+    policy: str,
+    settings: Mapping[str, object] | None = None,
 ) -> Scaling:
     """Decide parallelism and memory for a rate.
 
     With `bids2` the budget of the model is given out (StreamBed section 6, model usage). With a scaling policy the
     parallelism is what it decides at `headroom` x `rate`, but never fewer slots than the model asks for, since policies
     assume linear scaling; where the model asks for more, BIDS2 gives out its budget.
+
+    Args:
+        settings: of the scaling policy, what differs from its defaults.
 
     Raises:
         InvalidInput: no such policy, or it decides by a metric that a measurement at another rate cannot tell.
@@ -61,7 +70,7 @@ def scale(
     levels = knowledge.memory_levels_mb if memory_mb is None else [memory_mb]
     fitting = _fitting(levels, knowledge.slots_per_worker, cluster)
     choice = choose_budget(knowledge.surrogate, fitting, rate, headroom, len(knowledge.job.scaled_operators))
-    decided = _decide(knowledge, choice.budget, headroom * rate, policy)
+    decided = _decide(knowledge, choice.budget, headroom * rate, policy, settings)
     predicted = _predicted_mst(knowledge, decided.budget)
     parallelism = {**knowledge.source_tasks(headroom * rate), **decided.tasks}
     records_in = {name: ratio * rate for name, ratio in knowledge.records_in_per_source_record.items()}
@@ -98,11 +107,13 @@ class _Decided:
     reasons: tuple[str, ...]
 
 
-def _decide(knowledge: Knowledge, budget: Budget, rate: float, policy: str) -> _Decided:
+def _decide(
+    knowledge: Knowledge, budget: Budget, rate: float, policy: str, settings: Mapping[str, object] | None
+) -> _Decided:
     if policy == BIDS2:
         return _Decided(_bids2(knowledge, budget), budget, BIDS2, ())
     title = POLICIES[policy].title if policy in POLICIES else policy
-    wanted = make_policy(policy).decide(knowledge.policy_rates(rate)).parallelism
+    wanted = make_policy(policy, settings).decide(knowledge.policy_rates(rate)).parallelism
     tasks = {o.name: wanted[o.name] for o in knowledge.job.scaled_operators}
     slots = sum(tasks.values())
     if slots < budget.task_slots:

@@ -14,9 +14,19 @@ from pydantic import BaseModel
 
 from models.applied import Applied, Effect, VertexChange, VertexEffect
 from models.capacity.observation import Observation
-from models.cluster import Cluster, Worker
+from models.cluster import Cluster, FlinkAddress, Worker
 from models.dataflow import Edge
 from models.job import Cost, Job, Keys, Operator, State, Window
+from models.operations import (
+    Applying,
+    Drifting,
+    FlinkRates,
+    Operations,
+    PrometheusRates,
+    RateOrigin,
+    Replanning,
+    Reviewing,
+)
 from models.placement.graph import Graph, GraphOperator
 from models.plan import (
     CostVector,
@@ -28,22 +38,32 @@ from models.plan import (
     ParallelismChange,
     Plan,
 )
+from models.program import Program, RecordedTable
 from models.scaling.rates import Rates
+from pipelines.apply.rehearsal import Rehearsal
 from pipelines.apply.restart import RestartProgram
+from pipelines.calibration.request import Calibration, Comparison
 from pipelines.evaluation.choice import PolicyChoice, PolicyTotal, WorkloadWinner
 from pipelines.plan_store import StoredPlan
+from pipelines.rates.record import ToldChange
 from pipelines.run import PlanRequest
+from testbeds.simulator.settings import Physics
 
 FORMATS: dict[str, type[BaseModel]] = {
     "applied": Applied,
+    "calibration": Calibration,
     "cluster": Cluster,
     "dataflow": Graph,
     "job": Job,
+    "machine": Physics,
     "observation": Observation,
     "plan": Plan,
     "plan-request": PlanRequest,
     "policy-choice": PolicyChoice,
+    "program": Program,
+    "rate-change": ToldChange,
     "rates": Rates,
+    "rehearsal": Rehearsal,
     "restart-program": RestartProgram,
     "stored-plan": StoredPlan,
 }
@@ -72,13 +92,26 @@ TABLES: dict[str, type[BaseModel]] = {
         Window,
         Keys,
         State,
+        Operations,
+        Replanning,
+        RateOrigin,
+        PrometheusRates,
+        FlinkRates,
+        Applying,
+        Reviewing,
+        Drifting,
         Edge,
         GraphOperator,
         Cluster,
         Worker,
+        FlinkAddress,
+        Program,
+        RecordedTable,
         PolicyChoice,
         WorkloadWinner,
         PolicyTotal,
+        Calibration,
+        Comparison,
     )
 }
 """Models whose fields a page lists between `<!-- fields: NAME -->` and `<!-- end -->`."""

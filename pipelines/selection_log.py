@@ -22,7 +22,15 @@ from models.job import Job
 from pipelines.digests import digest
 from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.model_artifact import LoggedFile, log_model
-from pipelines.model_figures import error_figure, error_info, fit_figure, fit_info, residual_figure, residual_info
+from pipelines.model_figures import (
+    error_figure,
+    error_info,
+    fit_figure,
+    fit_info,
+    residual_figure,
+    residual_info,
+    save_figures,
+)
 from pipelines.registry import CHALLENGER, PENDING, REVIEW_TAG, SELECTION_TAG, register, selection_tag
 from pipelines.run import PipelineRun
 from pipelines.selection_record import Coefficients, SelectionRecord
@@ -145,8 +153,7 @@ class _Logger:
             "errors.png": error_figure(error_info(selection.loocv, selection.extrapolation, selection.model)),
         }
         with tempfile.TemporaryDirectory() as folder:
-            for name, figure in figures.items():
-                figure.savefig(Path(folder) / name)
+            save_figures(Path(folder), figures)
             (Path(folder) / EXPLORATION_FILE).write_bytes(to_json(self._subject.exploration))
             self._client.log_artifacts(parent, folder)
 
@@ -159,7 +166,13 @@ class _Logger:
             run_id=parent,
             model_id=model.model_id,
             description=f"{self._subject.selection.reason} Not reviewed yet.",
-            tags={RUN_TAG: self._subject.run.run_id, REVIEW_TAG: PENDING},
+            tags={
+                RUN_TAG: self._subject.run.run_id,
+                REVIEW_TAG: PENDING,
+                "sluice.job": job,
+                "sluice.topology": topology_digest(self._job),
+                "sluice.code_version": code_version(),
+            },
         )
         record = _record(self._subject, parent, int(version.version), model.digest)
         client.set_model_version_tag(job, version.version, SELECTION_TAG, selection_tag(record))

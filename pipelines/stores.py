@@ -25,6 +25,20 @@ TEMPORARY_PREFIX = ".tmp-"
 """Names of unfinished files; no key begins with a dot, so a killed writer's leftovers are never read."""
 
 
+class NoRoom(SluiceError, OSError):
+    """The disk or a quota is full; nothing was changed."""
+
+    def __init__(self, code: int, target: Path) -> None:
+        super().__init__(code, os.strerror(code))
+        self._target = target
+
+    def __str__(self) -> str:
+        return (
+            f"{self._target} could not be written, since no room is left ({self.strerror}); what was stored before is "
+            "whole. Free some space or move the workspace, then give the same command again: it goes on from there"
+        )
+
+
 class Store(Protocol):
     """Files by relative path. Paths are checked by the caller."""
 
@@ -63,15 +77,15 @@ class LocalStore:
         return f"file://{self.root / path}"
 
     def read(self, path: str) -> bytes:
-        return (self.root / path).read_bytes()
+        return self._at(path).read_bytes()
 
     def write(self, path: str, content: bytes) -> None:
-        target = self.root / path
+        target = self._at(path)
         with _finished_beside(target, content) as temporary:
             temporary.replace(target)
 
     def create(self, path: str, content: bytes) -> None:
-        target = self.root / path
+        target = self._at(path)
         with _finished_beside(target, content) as temporary:
             _link(temporary, target, self.uri(path))
 
@@ -86,23 +100,44 @@ class LocalStore:
         ]
 
     def delete(self, path: str) -> None:
-        (self.root / path).unlink(missing_ok=True)
+        self._at(path).unlink(missing_ok=True)
+
+    def _at(self, path: str) -> Path:
+        """Where a path lies, which must not be outside the folder, whatever links there are in it."""
+        target = self.root / path
+        if not target.resolve().is_relative_to(self.root):
+            raise SluiceError(
+                f"{target} leads to {target.resolve()}, outside the workspace; remove the link, or name the folder that "
+                "the files really lie in as the workspace"
+            )
+        return target
 
 
 @contextmanager
 def _finished_beside(target: Path, content: bytes) -> Iterator[Path]:
     """A temporary file in the target's folder, complete and on the disk; the folder's entry is flushed afterwards."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        with _room_needed(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
     _flush_folder(target.parent)
+
+
+@contextmanager
+def _room_needed(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise NoRoom(error.errno, target) from None
 
 
 def _link(temporary: Path, target: Path, uri: str) -> None:

@@ -10,9 +10,9 @@ from models.capacity.mst import MstSettings
 from models.cluster import Cluster, Worker
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.catalogue import load_cluster, load_sql
-from pipelines.estimate import mst_settings
-from pipelines.flink import open_flink
+from pipelines.catalogue import load_cluster
+from pipelines.estimate import SHORT, mst_settings
+from pipelines.flink import flink_address, open_flink
 from pipelines.measurements import read_measurements
 from pipelines.run import PipelineRun
 from testbeds.protocol import Testbed
@@ -20,10 +20,6 @@ from testbeds.recorded import Recorded
 from testbeds.simulator import Simulator
 
 TEST_CLUSTER: Final = "testbed"
-FLINK_MST: Final = MstSettings(
-    warmup_s=15.0, cooldown_s=5.0, ramp_s=5.0, observe_s=10.0, iterations=4, sensitivity=0.05, bracket=0.2
-)
-"""A search of 75 s: seconds are real on Flink, and buffers hold less than a second of what comes."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Measuring:
 def measuring(run: PipelineRun) -> Measuring:
     """How the run's job is measured on its testbed."""
     if run.request.testbed == "flink":
-        return Measuring(FLINK_MST, profile_s=10.0, isolated=False, as_file_says=False)
+        return Measuring(SHORT, profile_s=10.0, isolated=False, as_file_says=False)
     return Measuring(mst_settings(run.job), profile_s=60.0, isolated=True, as_file_says=True)
 
 
@@ -57,7 +53,8 @@ def opened_testbed(run: PipelineRun) -> Iterator[Testbed]:
         case "simulator":
             yield Simulator(load_cluster(TEST_CLUSTER))
         case "flink":
-            with open_flink(load_sql(run.request.job), run.progress) as testbed:
+            program = None if run.program is None else run.program.program
+            with open_flink(program, run.progress, flink_address(run.request.flink, run.cluster)) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

@@ -21,8 +21,9 @@ from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive
 from pipelines.knowledge import Knowledge, known
 from pipelines.plan_store import PlanStore
 from pipelines.progress import Progress, Quiet
+from pipelines.replan_policy import scaled
 from pipelines.run import PipelineRun
-from pipelines.scaling import Scaling, scale
+from pipelines.scaling import Scaling
 from pipelines.threshold_store import ThresholdRow, add_rows, read_rows, scaling_key, table_key
 from pipelines.workspace import Workspace
 
@@ -134,7 +135,7 @@ def _scalings(
     for factor in request.factors():
         wanted = factor * rate
         try:
-            scaling = scale(knowledge, run.cluster, wanted, run.request.headroom, run.request.memory_mb, "ds2")
+            scaling, _ = scaled(knowledge, run, wanted)
         except Infeasible as error:
             unreachable.append(Unreachable(rate=wanted, reason=str(error)))
             continue

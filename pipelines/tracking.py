@@ -48,6 +48,9 @@ _LOG_LEVELS: Final = {
 _migrating = threading.Lock()
 """Alembic keeps its migration in a global variable, so two threads cannot migrate at once."""
 
+ENVIRONMENT: Final = threading.RLock()
+"""Held while MLflow's evaluation has changed TRACKING_VARIABLE (`pipelines.review.ambient`)."""
+
 
 @dataclass(frozen=True)
 class Tracking:
@@ -99,7 +102,9 @@ def open_tracking(workspace: Workspace) -> Tracking:
     Raises:
         InvalidInput: the workspace is not local, and no server is named.
     """
-    if uri := os.environ.get(TRACKING_VARIABLE):
+    with ENVIRONMENT:
+        uri = os.environ.get(TRACKING_VARIABLE)
+    if uri:
         is_server = urlsplit(uri).scheme in {"http", "https"}
         return Tracking(uri, None if is_server else workspace.uri(FOLDER, ARTIFACTS))
     try:

@@ -35,16 +35,17 @@ def run_cell(cell: Cell) -> CellResult:
         Infeasible: the cluster has fewer slots than the job operators, or too little memory.
     """
     policy = make_policy(cell.policy, cell.settings)
-    start = _start(cell)
+    begin = start(cell)
     trace = (
-        replay(Simulator(cell.cluster), cell.job, cell.workload, policy, start)
+        replay(Simulator(cell.cluster), cell.job, cell.workload, policy, begin)
         if cell.placement == "evenly"
-        else replay(Simulator(cell.cluster), cell.job, cell.workload, policy, start, partial(_by_caps, cell))
+        else replay(Simulator(cell.cluster), cell.job, cell.workload, policy, begin, partial(_by_caps, cell))
     )
     return CellResult(outcome(trace, cell.workload), trace.rescales, table(trace))
 
 
-def _start(cell: Cell) -> Start:
+def start(cell: Cell) -> Start:
+    """What the job is deployed with first; raises Infeasible as `run_cell`."""
     workers = cell.cluster.workers
     memory_mb = min((w.memory_mb for w in workers if w.memory_mb is not None), default=DEFAULT_MEMORY_MB)
     share = managed_memory_per_slot_mb(memory_mb, max(w.slots for w in workers))

@@ -55,4 +55,7 @@ def run(arguments: list[str]) -> int:
     except (SluiceError, OSError) as error:
         stderr.print(f"failed: {error}")
         return EXIT_FAILED
+    except MemoryError:
+        stderr.print("failed: this takes more memory than there is; ask for less, or use a larger machine")
+        return EXIT_FAILED
     return 0

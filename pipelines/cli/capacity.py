@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 import typer
@@ -21,6 +21,8 @@ from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json, progress_console
 from pipelines.files import read_as
 from pipelines.measurements import Columns, read_measurements
+
+MOST_SLOTS: Final = 1_000_000
 
 
 class ModelChoice(StrEnum):
@@ -57,7 +59,7 @@ RowsOption = Annotated[int | None, typer.Option("--rows", metavar="N", help="Use
 @app.command()
 def configure(
     instance: Annotated[Path, typer.Option(metavar="FILE", help="The operators with their rates, YAML or JSON.")],
-    slots: Annotated[int, typer.Option(metavar="N", help="Task slots to give out, all of them.")],
+    slots: Annotated[int, typer.Option(metavar="N", max=MOST_SLOTS, help="Task slots to give out, all of them.")],
     as_json: JsonOption = False,
 ) -> None:
     """Give task slots to the operators so that the source rate is the highest (BIDS2, exact)."""

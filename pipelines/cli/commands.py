@@ -5,7 +5,9 @@ from importlib import import_module
 from typing import Final
 
 MODULES: Final = {
+    "calibrate": ("calibrate",),
     "capacity": ("configure", "fit", "size"),
+    "drift": ("drift",),
     "evaluate": ("evaluate",),
     "jobs": ("jobs", "clusters"),
     "models": ("models",),

@@ -8,7 +8,8 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.job import Job, records_in_per_source_record
-from pipelines.catalogue import cluster_names, job_names, load_cluster, load_job
+from models.program import Program
+from pipelines.catalogue import cluster_names, job_names, load_cluster, load_job_file
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json
 
@@ -23,10 +24,13 @@ def jobs(
 ) -> None:
     """List the jobs of the catalogue, or show one with its operators and figures. Checks a file of your own, too."""
     if name is not None:
-        job = load_job(name)
-        print_json(job) if json else _show_job(job)
+        shown = load_job_file(name)
+        if isinstance(shown, Program):
+            print_json(shown) if json else _show_program(shown)
+        else:
+            print_json(_as_file(shown)) if json else _show_job(shown)
         return
-    found = [load_job(known) for known in job_names()]
+    found = [load_job_file(known) for known in job_names()]
     if json:
         print_json([_job_summary(job) for job in found])
         return
@@ -35,7 +39,8 @@ def jobs(
         table.add_column(heading, justify="right" if heading in ("operators", "stateful") else "left")
     for job in found:
         summary = _job_summary(job)
-        table.add_row(job.name, str(summary["operators"]), str(summary["stateful"]), escape(job.description))
+        counts = ["" if summary[name] is None else str(summary[name]) for name in ("operators", "stateful")]
+        table.add_row(job.name, *counts, escape(job.description))
     console.print(table)
 
 
@@ -63,14 +68,22 @@ def clusters(
     console.print(table)
 
 
-def _job_summary(job: Job) -> dict[str, Any]:
-    return {
-        "name": job.name,
-        "description": job.description,
-        "operators": len(job.operators),
-        "stateful": sum(o.state is not None for o in job.operators),
-        "figures_from": job.figures_from,
-    }
+def _as_file(job: Job) -> dict[str, Any]:
+    """The job with all that its file says."""
+    operations = None if job.operations is None else job.operations.model_dump(mode="json")
+    return job.model_dump(mode="json", by_alias=True) | {"operations": operations}
+
+
+def _job_summary(job: Job | Program) -> dict[str, Any]:
+    """The operators of a program are not known before Flink has planned it."""
+    of_operators: dict[str, Any] = {"operators": None, "stateful": None, "figures_from": None}
+    if isinstance(job, Job):
+        of_operators = {
+            "operators": len(job.operators),
+            "stateful": sum(o.state is not None for o in job.operators),
+            "figures_from": job.figures_from,
+        }
+    return {"name": job.name, "description": job.description, **of_operators}
 
 
 def _cluster_summary(cluster: Cluster) -> dict[str, Any]:
@@ -106,6 +119,14 @@ def _show_job(job: Job) -> None:
     console.print("records in: per record that the sources emit; CPU and state: per record in; bytes: per record out.")
     for operator in job.operators:
         console.print(escape(f"{operator.name}: {operator.figures_from}"), soft_wrap=True)
+
+
+def _show_program(program: Program) -> None:
+    console.print(escape(f"{program.name}: {program.description}" if program.description else program.name))
+    what = program.sql or f"{program.entry_class} of {program.jar} {' '.join(program.arguments)}".rstrip()
+    console.print(escape(f"Runs {what} on Flink, which says what its operators are."))
+    for name, table in program.tables.items():
+        console.print(escape(f"{name}: replayed from {table.file}"))
 
 
 def _show_cluster(cluster: Cluster) -> None:

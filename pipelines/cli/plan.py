@@ -1,6 +1,5 @@
 """`sluice plan` and `sluice replan`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,10 @@ from pipelines.progress import TerminalProgress
 from pipelines.workspace import Workspace
 
 JobArgument = Annotated[
-    str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file or, on Flink, a SQL file.")
+    str,
+    typer.Argument(
+        metavar="JOB", help="Job of the catalogue, or path of a job file or, on Flink, of a program or SQL file."
+    ),
 ]
 RateOption = Annotated[float, typer.Option("--rate", help="Target rate at the sources together, records/s.")]
 
@@ -25,6 +27,13 @@ def plan(
     job: JobArgument,
     rate: RateOption,
     testbed: Annotated[str, typer.Option(help="Where to measure: simulator, flink, or recorded.")] = "simulator",
+    flink: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL|CLUSTER",
+            help="Flink to measure on: its REST URL, or a cluster (file) that has one; else one is started here.",
+        ),
+    ] = None,
     measurements: Annotated[str | None, typer.Option(metavar="CSV", help="File of the recorded testbed.")] = None,
     rows: Annotated[int | None, typer.Option(help="Use only the first rows of the measurements.")] = None,
     cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "production",
@@ -51,6 +60,7 @@ def plan(
         "rate": rate,
         "cluster": cluster,
         "testbed": testbed,
+        "flink": flink,
         "measurements": measurements,
         "measurement_rows": rows,
         "model": model,
@@ -73,20 +83,22 @@ def replan(
     job: JobArgument,
     rate: RateOption,
     policy: Annotated[
-        str, typer.Option(help="Scaling policy that says how many tasks each operator gets, as in `sluice scale`.")
-    ] = "ds2",
+        str | None,
+        typer.Option(
+            help="Scaling policy that says how many tasks each operator gets, as in `sluice scale`; if absent, the one "
+            "that an evaluation chose for the job, else ds2.",
+            show_default=False,
+        ),
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Plan again for another rate from what is known, in seconds; nothing is measured."""
-    from pipelines.catalogue import SQL_SUFFIX, load_job
-    from pipelines.flink import job_name
+    from pipelines.catalogue import job_name
     from pipelines.replan import replan as replan_job
 
     place = Workspace(workspace)
-    outcome = replan_job(
-        place, job_name(Path(job)) if job.endswith(SQL_SUFFIX) else load_job(job).name, rate, TerminalProgress(), policy
-    )
+    outcome = replan_job(place, job_name(job), rate, TerminalProgress(), policy)
     _show(outcome.plan, place, as_json)
 
 

@@ -32,7 +32,7 @@ def thresholds_command(
     A replan that comes down to one of these scalings takes its placement from the table. What is there already is kept.
     """
     # The stages take seconds to import; other commands should not wait for them.
-    from pipelines.catalogue import load_job
+    from pipelines.catalogue import job_name
     from pipelines.threshold_table import ThresholdRequest, make_table
 
     fields = {
@@ -44,7 +44,7 @@ def thresholds_command(
         "seed": seed,
     }
     request = validate_as(fields, ThresholdRequest, origin="the request")
-    made = make_table(Workspace(workspace), load_job(job).name, request, TerminalProgress())
+    made = make_table(Workspace(workspace), job_name(job), request, TerminalProgress())
     if as_json:
         print_json(made)
         return

@@ -177,11 +177,18 @@ def replace_by_another_version(path: Path) -> None:
     path.write_bytes(path.with_name("v000001.json").read_bytes())
 
 
+def spoil_the_text(path: Path) -> None:
+    """Half of a pair of surrogates, which JSON can escape and UTF-8 cannot hold."""
+    document = json.loads(path.read_text())
+    document["plan"]["reasons"] = ["\ud800"]
+    path.write_text(json.dumps(document))
+
+
 def write_a_list(path: Path) -> None:
     path.write_text("[1, 2]")
 
 
-DAMAGES = [truncate, change_a_figure, empty, replace_by_another_version, write_a_list]
+DAMAGES = [truncate, change_a_figure, empty, replace_by_another_version, spoil_the_text, write_a_list]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from models.capacity.mst import MstSettings
 from models.errors import InvalidInput
-from pipelines.flink import MEMORY_MB, job_name
+from pipelines.catalogue import job_name
+from pipelines.flink import MEMORY_MB
 from pipelines.run import PipelineRun, PlanRequest
 from pipelines.testbeds import measuring, opened_profiling_testbed, opened_testbed
 from pipelines.workspace import Workspace

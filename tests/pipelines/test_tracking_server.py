@@ -85,7 +85,7 @@ def test_a_server_serves_as_well_as_a_file(
         select(run)
         review(run)
     verdicts = [run.output("review.json", ReviewRecord).verdict for run in runs]
-    assert verdicts == ["promoted", "kept back"]
+    assert verdicts == ["approved by rule", "rejected"]
     assert load_champion(run.workspace, "nexmark-q5").uri == "models:/nexmark-q5/1"
     assert list((tmp_path / "kept").rglob("model.skops")) != [], "the artifacts are the server's"
     assert list(run.workspace.local_folder("mlflow").rglob("*.skops")) == []

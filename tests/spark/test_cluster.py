@@ -1,87 +1,33 @@
 """The same job on a stand-alone Spark cluster: a real master and worker on loopback, and spark-submit."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from spark.features import features
-from spark.java import find_java
+from spark_cluster import SPARK_HOME, SparkCluster, spark_environment
 
 pytestmark = pytest.mark.slow
-
-HOME = Path(pyspark.__file__).parent
-START_S = 90.0
-SMALL = {
-    "SPARK_DAEMON_MEMORY": "128m",
-    "SPARK_EXECUTOR_MEMORY": "512m",
-    "SPARK_DRIVER_MEMORY": "512m",
-    "SLUICE_SPARK_DRIVER_MEMORY": "512m",
-    "JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
-"""Four JVMs run beside that of the tests' own session, with next to no data."""
-
-
-@contextmanager
-def daemon(
-    name: str, arguments: list[str], log: Path, environment: dict[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A Spark daemon that ends with the test, whatever happens in it, with the processes it started."""
-    command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
-    try:
-        yield process
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(20)
-
-
-def said(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> re.Match[str]:
-    """Wait until the daemon has written a line that matches."""
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if found := re.search(pattern, log.read_text(errors="replace")):
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"{log.name} never said {pattern!r}:\n{log.read_text(errors='replace')[-2000:]}")
 
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    own = {"JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    return {**os.environ, **own, **SMALL, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    return spark_environment()
 
 
 @pytest.fixture
-def master_url(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
+def master_url(tmp_path: Path) -> Iterator[str]:
     """URL of a master with one worker of one core."""
-    with ExitStack() as daemons:
-        log = tmp_path / "master.log"
-        arguments = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-        master = daemons.enter_context(daemon("master.Master", arguments, log, environment))
-        url = said(log, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", master).group(1)
-        log = tmp_path / "worker.log"
-        arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g"]
-        arguments += ["--work-dir", str(tmp_path / "work"), url]
-        worker = daemons.enter_context(daemon("worker.Worker", arguments, log, environment))
-        said(log, "Successfully registered with master", worker)
-        yield url
+    with SparkCluster(tmp_path) as cluster:
+        cluster.add_worker()
+        yield cluster.url
 
 
 def test_a_cluster_gives_the_same_features_as_local_spark(
@@ -98,7 +44,7 @@ def test_a_cluster_gives_the_same_features_as_local_spark(
         (folder / "job=q" / f"run={run}").mkdir(parents=True)
         own = samples.filter(pa.compute.field("run") == run).drop_columns(["job", "run"])
         pq.write_table(own, folder / "job=q" / f"run={run}" / "samples.parquet")
-    command = [str(HOME / "bin" / "spark-submit"), "--master", master_url]
+    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master_url]
     command += [str(root / "spark" / "jobs" / "extract_features.py"), str(folder), str(tmp_path / "features")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

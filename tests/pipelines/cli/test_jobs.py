@@ -43,6 +43,18 @@ def test_a_job_as_json_is_a_job_file_again(capsys: pytest.CaptureFixture[str]) -
     assert Job.model_validate_json(capsys.readouterr().out) == load_job("nexmark-q5")
 
 
+def test_a_program_is_listed_and_shown_without_operators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "visits.yaml").write_text("name: visits\nsql: visits.sql\ntables: {clicks: {file: c.csv}}\n")
+    monkeypatch.setenv("SLUICE_CATALOGUE", str(tmp_path))
+    assert run(["jobs", "visits"]) == 0 and "clicks: replayed from c.csv" in capsys.readouterr().out
+    assert run(["jobs", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["name"] == "visits" and listed["operators"] is None
+
+
 def test_clusters_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["clusters"]) == 0
     printed = capsys.readouterr().out
