@@ -1,6 +1,7 @@
 """CPU quotas of processes by control groups, version 1 or 2, where this process may write them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,28 +14,48 @@ _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class CpuGroup:
-    """A control group made for one process."""
+    """A control group made for one process, whose threads can be let out of it one by one."""
 
     folder: Path
     version: int
 
+    @property
+    def held(self) -> Path:
+        """Where the quota is. In version 2 threads of one process stay below one group, so that it is one further down."""
+        return self.folder / "held" if self.version == 2 else self.folder
+
+    def make(self) -> None:
+        self.folder.mkdir()
+        if self.version == 2:
+            self.held.mkdir()
+            (self.held / "cgroup.type").write_text("threaded")
+
     def add(self, pid: int) -> None:
-        """Move a process with all its threads into the group."""
-        (self.folder / "cgroup.procs").write_text(str(pid))
+        """Hold a process with all its threads."""
+        for folder in dict.fromkeys([self.folder, self.held]):
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def let_out(self, thread: int) -> None:
+        """Let one thread, and those that it starts, use what there is; one that has ended is no error."""
+        threads = self.folder / "cgroup.threads" if self.version == 2 else self.folder.parent / "tasks"
+        with suppress(ProcessLookupError):
+            threads.write_text(str(thread))
 
     def limit(self, cores: float | None) -> None:
         """Let the group use `cores` of CPU time per second; None: all there is."""
         quota = None if cores is None else max(1000, round(cores * _PERIOD_US))
         if self.version == 2:
-            (self.folder / "cpu.max").write_text(f"{'max' if quota is None else quota} {_PERIOD_US}")
+            (self.folder / "cgroup.subtree_control").write_text("+cpu")
+            (self.held / "cpu.max").write_text(f"{'max' if quota is None else quota} {_PERIOD_US}")
         else:
-            (self.folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-            (self.folder / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
+            (self.held / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+            (self.held / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
 
     def remove(self) -> None:
         """Its processes must have ended; one that is gone already is no error."""
-        if self.folder.exists():
-            self.folder.rmdir()
+        for folder in dict.fromkeys([self.held, self.folder]):
+            if folder.exists():
+                folder.rmdir()
 
 
 def new_cpu_group(name: str) -> CpuGroup | None:
@@ -42,14 +63,11 @@ def new_cpu_group(name: str) -> CpuGroup | None:
     for parent, version in _parents():
         group = CpuGroup(parent / name, version)
         try:
-            group.folder.mkdir()
-        except OSError:
-            continue
-        try:
+            group.make()
             group.limit(None)
             return group
         except OSError:
-            group.folder.rmdir()
+            group.remove()
     return None
 
 
@@ -57,6 +75,16 @@ def cpu_groups(prefix: str) -> Iterator[CpuGroup]:
     """Groups whose name starts so, for removing those that a killed process left."""
     for parent, version in _parents():
         yield from (CpuGroup(path, version) for path in parent.glob(f"{prefix}*") if path.is_dir())
+
+
+def threads_named(pid: int, *beginnings: str) -> list[int]:
+    """Threads of a process whose names start so; none of one that has ended."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            if (thread / "comm").read_text(encoding="utf-8").startswith(beginnings):
+                found.append(int(thread.name))
+    return found
 
 
 def _parents() -> Iterator[tuple[Path, int]]:

@@ -14,7 +14,7 @@ import yaml
 
 from models.errors import SluiceError
 from testbeds.flink.cluster_folder import own_folder, remove_group
-from testbeds.flink.cpu import CpuGroup, new_cpu_group
+from testbeds.flink.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.distribution import Report, flink_home
 from testbeds.flink.jdk import find_jdk
 from testbeds.flink.kit import kit_jar
@@ -26,6 +26,8 @@ from testbeds.flink.rest import FlinkRest, wait_for
 START_S: Final = 300.0
 _STOP_S: Final = 5.0
 _JOB_MANAGER: Final = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_COMPILERS: Final = ("C1 Compiler", "C2 Compiler")
+"""Threads of HotSpot."""
 _TASK_MANAGER: Final = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 
 
@@ -167,10 +169,16 @@ class LocalCluster:
                 )
 
     def limit_cpu(self, limited: bool) -> None:
-        """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before."""
+        """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before.
+
+        Their compilers are not held: what is left for them to do took up to half of a small quota for minutes, which a
+        job that runs for days does not pay.
+        """
         for one in self._processes:
             if one.group is not None:
                 one.group.limit(one.cores if limited else None)
+                for thread in threads_named(one.popen.pid, *_COMPILERS) if limited else ():
+                    one.group.let_out(thread)
 
     def kill(self, name: str) -> None:
         """Kill a process, for trying out what a fault does."""
