@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -43,6 +44,7 @@ class FlinkRun:
         *,
         configuration: Configuration,
         arrange: Callable[[Configuration], Arrangement],
+        undisturbed: Callable[[Callable[[], Measured]], Measured] | None = None,
     ) -> None:
         """
         Args:
@@ -50,7 +52,10 @@ class FlinkRun:
             on_close: called once, when the run is closed.
             configuration: what was deployed.
             arrange: where another configuration would go, and what it takes; raises InvalidInput or Infeasible.
+            undisturbed: measures a window of `inject`, again where something else than the job was seen to slow it; None:
+                each window is measured once.
         """
+        self._undisturbed = undisturbed
         self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
         self._configuration, self._arrange = configuration, arrange
         self._control = submission.control
@@ -100,10 +105,8 @@ class FlinkRun:
         with disturbances():
             self._pass_downtime()
             self._offer(rate)
-            begin = time.monotonic()
-            boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
-            self._watch.read_until_covered(begin, boundaries[-1])
-            measured = self._measured(rate, boundaries)
+            window = partial(self._window, rate, intervals)
+            measured = window() if self._undisturbed is None else self._undisturbed(window)
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
         achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds
@@ -224,6 +227,13 @@ class FlinkRun:
         """In whole intervals, with nothing coming into the log."""
         self._elapsed_s += SAMPLE_INTERVAL_S * math.ceil(self._down_s / SAMPLE_INTERVAL_S)
         self._down_s = 0.0
+
+    def _window(self, rate: float, intervals: int) -> Measured:
+        """So many intervals from now on."""
+        begin = time.monotonic()
+        boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
+        self._watch.read_until_covered(begin, boundaries[-1])
+        return self._measured(rate, boundaries)
 
     def _measured(self, rate: float, boundaries: Sequence[float]) -> Measured:
         """What was read, between the boundaries of intervals (`time.monotonic`)."""

@@ -1,6 +1,6 @@
 """A Flink cluster on this machine as a testbed: jobs run as SQL, or as operators with stated costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -15,6 +15,8 @@ from testbeds.flink.profile import Profile, TaskManager
 from testbeds.flink.programs import Payment
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
+from testbeds.flink.samples import Measured
+from testbeds.flink.stolen import least_stolen
 from testbeds.flink.submission import Deployed, Submission
 from testbeds.flink.user_programs import UserProgram, planned_job
 from testbeds.flink.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
@@ -124,6 +126,7 @@ class FlinkTestbed:
             self._closed,
             configuration=configuration,
             arrange=partial(self._arranged, submission),
+            undisturbed=None if self._program is None else self._least_stolen,
         )
         return self._open
 
@@ -163,6 +166,9 @@ class FlinkTestbed:
                 self._hold_to_cores(submission.job, deployed, submission.control)
 
         return Arrangement(placed, live, prepare, settle)
+
+    def _least_stolen(self, measure: Callable[[], Measured]) -> Measured:
+        return least_stolen(measure, lambda what: self._report(what, 0.0))
 
     def _closed(self) -> None:
         self._open = None

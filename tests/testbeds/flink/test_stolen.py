@@ -1,0 +1,59 @@
+"""Windows of which a hypervisor took its part, on a clock of their own."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from testbeds.flink.stolen import StolenTime, least_stolen
+
+
+class Processors:
+    """Each window is told by how much CPU time it used and how much of it was stolen meanwhile."""
+
+    def __init__(self, *windows: tuple[float, float]) -> None:
+        self._windows: Iterator[tuple[float, float]] = iter(windows)
+        self._used = self._stolen = 100.0
+        self.measured = 0
+
+    def times(self) -> SimpleNamespace:
+        return SimpleNamespace(user=0.75 * self._used, system=0.25 * self._used, idle=7.0, steal=self._stolen)
+
+    def measure(self) -> int:
+        used, stolen = next(self._windows)
+        self._used, self._stolen = self._used + used, self._stolen + stolen
+        self.measured += 1
+        return self.measured
+
+
+def processors(monkeypatch: pytest.MonkeyPatch, *windows: tuple[float, float]) -> Processors:
+    made = Processors(*windows)
+    monkeypatch.setattr(psutil, "cpu_times", made.times)
+    return made
+
+
+def test_the_share_is_of_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = processors(monkeypatch, (3.0, 1.0))
+    stolen = StolenTime()
+    assert stolen.share() == 0
+    machine.measure()
+    assert stolen.share() == pytest.approx(0.25)
+    monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=1.0, system=1.0, idle=1.0))
+    elsewhere = StolenTime()
+    monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=5.0, system=1.0, idle=1.0))
+    assert elsewhere.share() == 0, "a machine that tells none"
+
+
+def test_a_window_is_measured_again_until_little_of_it_was_stolen(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    assert least_stolen(processors(monkeypatch, (19.0, 1.0)).measure, told.append) == 1
+    assert least_stolen(processors(monkeypatch, (9.0, 1.0), (6.0, 4.0), (9.8, 0.2)).measure, told.append) == 3
+    assert told == []
+
+
+def test_the_best_of_four_is_taken_and_what_it_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    machine = processors(monkeypatch, (5.0, 5.0), (9.0, 1.0), (6.0, 4.0), (7.0, 3.0))
+    assert least_stolen(machine.measure, told.append) == 2 and machine.measured == 4
+    assert len(told) == 1 and "gave 10% or more of the processor time to other machines in 4 windows" in told[0]
