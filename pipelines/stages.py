@@ -12,6 +12,7 @@ from pipelines.publish import publish
 from pipelines.review import review
 from pipelines.run import PipelineRun
 from pipelines.selection import select
+from pipelines.testbeds import kept_open
 from pipelines.tuning import tune
 
 Stage = Callable[[PipelineRun], str]
@@ -29,6 +30,8 @@ STAGES: Final[dict[str, Stage]] = {
     "plan": plan,
     "publish": publish,
 }
+MEASURE: Final = ("profile", "explore")
+"""The first ones: they need a testbed."""
 NEED_SAMPLES: Final = frozenset({"profile", "check", "features", "check_features"})
 """Published measurements come without samples: with the recorded testbed there is nothing for these to do."""
 
@@ -44,7 +47,11 @@ def run_stage(name: str, run: PipelineRun) -> str:
 def run_all(run: PipelineRun) -> str:
     """Run every stage in order; returns the URI of the plan."""
     run.start()
+    with kept_open():
+        for name in MEASURE:
+            run_stage(name, run)
     uri = ""
     for name in STAGES:
-        uri = run_stage(name, run)
+        if name not in MEASURE:
+            uri = run_stage(name, run)
     return uri

@@ -1,8 +1,9 @@
 """Which testbed a run measures on, and how."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,17 @@ from testbeds.recorded import Recorded
 from testbeds.simulator import Simulator
 
 TEST_CLUSTER: Final = "testbed"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Testbeds that stay open for now."""
+
+    opened: ExitStack
+    by_run: dict[str, Testbed] = field(default_factory=dict)
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("testbeds that stay open", default=None)
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,37 @@ def measuring(run: PipelineRun) -> Measuring:
 
 
 @contextmanager
-def opened_testbed(run: PipelineRun) -> Iterator[Testbed]:
-    """The testbed that the run's request names, for measurements of whole configurations; what it started is stopped.
+def kept_open() -> Iterator[None]:
+    """Within it a testbed that one stage has opened serves the next one, too: a cluster is started, and warmed up, once."""
+    with ExitStack() as opened:
+        token = _KEPT.set(_Kept(opened))
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
 
+
+@contextmanager
+def opened_testbed(run: PipelineRun) -> Iterator[Testbed]:
+    """The testbed that the run's request names, for measurements of whole configurations; what it started is stopped, within
+    `kept_open` at the end of that.
+
+    Raises:
+        InvalidInput: the testbed has no live runs: a recorded one only has its observations.
+    """
+    kept = _KEPT.get()
+    if kept is None:
+        with _opened(run) as testbed:
+            yield testbed
+        return
+    if run.run_id not in kept.by_run:
+        kept.by_run[run.run_id] = kept.opened.enter_context(_opened(run))
+    yield kept.by_run[run.run_id]
+
+
+@contextmanager
+def _opened(run: PipelineRun) -> Iterator[Testbed]:
+    """
     Raises:
         InvalidInput: the testbed has no live runs: a recorded one only has its observations.
     """

@@ -25,6 +25,10 @@ _CLOCKS_S = 1.0
 """By how much a task may have counted more time than has passed."""
 
 
+class NoNews(SluiceError):
+    """Flink reported nothing of a task for too long, so that what it did in a window is not known."""
+
+
 @dataclass(frozen=True)
 class Increments:
     """By how much the counters of one task grew; each array float64[intervals]."""
@@ -128,14 +132,14 @@ class Meter:
         """By vertex id and task: how much each counter grew from each time to the next.
 
         Raises:
-            SluiceError: there was no news of a task for too long in between.
+            NoNews: of a task, for too long in between.
         """
         found = {}
         most = longest_gap_s(self._readings)
         for task, counters in self._counters.items():
             gap = counters[COUNTERS[0]].longest_gap_s(boundaries[0], boundaries[-1])
             if gap > most:
-                raise SluiceError(
+                raise NoNews(
                     f"Flink reported nothing of task {task[1]} of vertex {task[0]} for {gap:.1f} s while it was measured "
                     f"({most:g} s at most); measure again, on a machine that is less busy"
                 )

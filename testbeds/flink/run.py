@@ -24,6 +24,8 @@ from testbeds.protocol import Configuration, Rescale, Served, Window, sample_int
 
 _AT_ONCE_S: Final = 5.0
 """Serving that goes on so soon has not stopped: its next window begins where the last one ended."""
+_ON_THE_WAY: Final = ("warmup", "cooldown", "ramp")
+"""Phases whose rates nobody relies on."""
 _BYTES_PER_MB: Final = 2.0**20
 
 
@@ -52,8 +54,8 @@ class FlinkRun:
             on_close: called once, when the run is closed.
             configuration: what was deployed.
             arrange: where another configuration would go, and what it takes; raises InvalidInput or Infeasible.
-            undisturbed: measures a window of `inject`, again where something else than the job was seen to slow it; None:
-                each window is measured once.
+            undisturbed: measures a window of `inject` that counts, again where something else than the job was seen to slow
+                it; None: each window is measured once.
         """
         self._undisturbed = undisturbed
         self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
@@ -106,7 +108,7 @@ class FlinkRun:
             self._pass_downtime()
             self._offer(rate)
             window = partial(self._window, rate, intervals)
-            measured = window() if self._undisturbed is None else self._undisturbed(window)
+            measured = window() if self._undisturbed is None or phase in _ON_THE_WAY else self._undisturbed(window)
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
         achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds

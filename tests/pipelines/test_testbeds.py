@@ -10,7 +10,7 @@ from models.errors import InvalidInput
 from pipelines.catalogue import job_name
 from pipelines.flink import MEMORY_MB
 from pipelines.run import PipelineRun, PlanRequest
-from pipelines.testbeds import measuring, opened_profiling_testbed, opened_testbed
+from pipelines.testbeds import kept_open, measuring, opened_profiling_testbed, opened_testbed
 from pipelines.workspace import Workspace
 
 
@@ -35,6 +35,17 @@ def test_flink_is_measured_in_little_time_on_the_workers_it_has(tmp_path: Path) 
     with opened_profiling_testbed(run) as testbed:
         assert (testbed.name, testbed.limits.max_task_slots) == ("flink", 16)
         assert testbed.limits.memory_levels_mb == MEMORY_MB
+
+
+def test_a_testbed_that_is_kept_open_serves_all_stages_of_its_run(tmp_path: Path) -> None:
+    run, other = run_on("flink", tmp_path), run_on("flink", tmp_path, job="nexmark-q1")
+    with kept_open():
+        with opened_profiling_testbed(run) as first:
+            pass
+        with opened_testbed(run) as second, opened_testbed(other) as of_other:
+            assert second is first and of_other is not first
+    with opened_testbed(run) as later:
+        assert later is not first
 
 
 def test_recorded_measurements_have_nothing_to_measure_on(tmp_path: Path) -> None:
