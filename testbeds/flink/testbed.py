@@ -126,7 +126,7 @@ class FlinkTestbed:
             self._closed,
             configuration=configuration,
             arrange=partial(self._arranged, submission),
-            undisturbed=None if self._program is None else self._least_stolen,
+            undisturbed=self._least_stolen,
         )
         return self._open
 
