@@ -50,8 +50,7 @@ env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 
 test: lint ## Every check: lint, types, import rules, tests.
 	@.ci/setup tests
-	@pytest -n 2 --dist loadscope --no-loadscope-reorder \
-	  tests/testbeds tests/dags tests/pipelines tests/deployment tests/spark tests
+	@pytest -n 2 --dist loadscope --no-loadscope-reorder tests
 
 fuzz: setup ## Wrong input to every entry point, 10,000 times; the tests have a share of it.
 	@SLUICE_FUZZ_CASES=10000 pytest -s tests/fuzz

@@ -12,6 +12,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
+LONGEST = ("dags", "testbeds/flink", "pipelines", "deployment", "spark", "models/placement", "faults")
+"""Folders by how long their tests take, the longest first."""
 
 # No deadline: this is shared hardware, and a slow example is not a wrong one. CI repeats the same examples each time, so
 # that a change that has nothing to do with a test cannot fail it; at a desk the search goes on.
@@ -44,6 +46,12 @@ class OneProcessAFolder(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0].rpartition("/")[0]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The folders that take minutes come first, so that no process works them off while the others have nothing to do."""
+    order = {ROOT / "tests" / folder: place for place, folder in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.parent, len(order)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,15 +2,20 @@
 
 // Airflow shows the pages in a frame that may neither open tabs nor leave itself. Pages of Airflow are opened by
 // Airflow's own router, which heeds its history; links to elsewhere say that they need a tab.
-function leaveFrame() {
-  if (window.parent === window) return;
-  for (const link of document.querySelectorAll("a[data-airflow]")) {
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      window.parent.history.pushState(null, "", link.href);
-      window.parent.dispatchEvent(new PopStateEvent("popstate"));
-    });
-  }
+const isFramed = window.parent !== window;
+
+// On the document, before there is any link on it: a link that is seen can be followed.
+if (isFramed) {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-airflow]");
+    if (link === null) return;
+    event.preventDefault();
+    window.parent.history.pushState(null, "", link.href);
+    window.parent.dispatchEvent(new PopStateEvent("popstate"));
+  });
+}
+
+function explainLinksToElsewhere() {
   for (const link of document.querySelectorAll("a[data-outside]")) {
     const note = document.createElement("span");
     note.className = "aside";
@@ -48,6 +53,10 @@ async function drawPictures(place) {
   }
 }
 
-leaveFrame();
-const place = document.querySelector("[data-pictures]");
-if (place !== null) window.addEventListener("load", () => drawPictures(place));
+document.addEventListener("DOMContentLoaded", () => {
+  if (isFramed) explainLinksToElsewhere();
+});
+window.addEventListener("load", () => {
+  const place = document.querySelector("[data-pictures]");
+  if (place !== null) drawPictures(place);
+});
