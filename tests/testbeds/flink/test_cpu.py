@@ -82,9 +82,18 @@ def test_a_new_group_takes_a_quota_and_is_found_by_its_name() -> None:
     if group is None:
         pytest.skip("no control groups with a quota can be written here")
     try:
-        group.limit(0.15)
-        quota = (group.held / ("cpu.max" if group.version == 2 else "cpu.cfs_quota_us")).read_text()
-        assert quota.split()[0] == "3000"
+        for cores in (0.3, 0.15):
+            group.limit(cores)
+        assert _amounts(group, "cpu.max", "cpu.cfs_quota_us")[0] == "15000"
+        if (group.held / ("cpu.max.burst" if group.version == 2 else "cpu.cfs_burst_us")).exists():
+            assert _amounts(group, "cpu.max.burst", "cpu.cfs_burst_us") == ["15000"]
+        group.limit(None)
+        assert _amounts(group, "cpu.max", "cpu.cfs_quota_us")[0] in ("max", "-1")
         assert [found.folder for found in cpu_groups(name)] == [group.folder]
     finally:
         group.remove()
+
+
+def _amounts(group: CpuGroup, second: str, first: str) -> list[str]:
+    """What stands in a file, by its names in versions 2 and 1."""
+    return (group.held / (second if group.version == 2 else first)).read_text().split()
