@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
 
 
@@ -48,6 +49,7 @@ class RunningAirflow:
         environment = os.environ | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # `standalone` calls `airflow` by its name
             "AIRFLOW_HOME": str(home),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow_database(home),
             "AIRFLOW__API__HOST": "127.0.0.1",
             "AIRFLOW__API__PORT": str(ports[0]),
             "AIRFLOW__API__WORKERS": "1",
@@ -80,8 +82,12 @@ class RunningAirflow:
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(request, data, timeout=30) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, data, timeout=90) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            error.add_note(f"{error.read().decode()}\n{self._log.read_text(errors='replace')[-3000:]}")
+            raise
 
     def unpause(self, *dags: str) -> None:
         """Let these DAGs run, as soon as Airflow knows them."""
@@ -191,6 +197,11 @@ class RunningAirflow:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+
+def airflow_database(home: Path) -> str:
+    """Where Airflow keeps its tables; who finds them locked waits a minute, since machines of tests stall for seconds."""
+    return f"sqlite:///{home / 'airflow.db'}?timeout=60"
 
 
 def _heed_interrupts() -> None:
