@@ -8,7 +8,7 @@ from typing import Final
 
 _PERIOD_US: Final = 100_000
 """What Kubernetes holds containers by. A process gets its share in slices of 5 ms on each processor, and loses what it leaves
-of them: a quarter of a share of 3 ms in 20 ms, little of 15 ms in 100 ms."""
+of them, which weighs little on a share of 15 ms in 100 ms, but much on one of 3 ms in 20 ms."""
 _MOUNTS: Final = Path("/proc/self/mounts")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 
