@@ -17,6 +17,8 @@ from testbeds.repeating import measured
 
 SOURCE_MARGIN = 2.0
 """Sources can emit this many times the rate expected of the job, so that they are never what limits it."""
+SOURCES_FULL = 0.9
+"""Share of what the tasks of a source can emit from which it is taken to be what limits the job."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Optimizer:
                 f"no rate was sustained by {dict(tasks)} with {memory_mb:g} MiB per TaskManager ({search.reason}); give the "
                 "TaskManagers more memory, or measure for longer"
             )
+        self._tell_of_sources(run, parallelism, search.mst)
         observed = [w.samples for w in windows if w.samples.num_rows and w.samples["phase"][0].as_py() == OBSERVE]
         observation = Observation(
             run=run,
@@ -117,6 +120,16 @@ class Optimizer:
             measured_s=elapsed,
         )
         return Measurement(observation, samples_of(windows))
+
+    def _tell_of_sources(self, run: str, parallelism: Mapping[str, int], mst: float) -> None:
+        """Where the testbed has room for few of their tasks, the MST may be their rate."""
+        for source in self.job.sources:
+            emits = parallelism[source.name] * self.source_rate_per_task[source.name]
+            if mst * source.rate_share > SOURCES_FULL * emits:
+                self.say(
+                    f"{run}: {mst:,.0f} records/s is all that {source.name!r} emits with its tasks "
+                    f"({parallelism[source.name]}); the job takes at least as much, and its plan may be larger than needed"
+                )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
         """Tasks that each source needs to emit its share of `rate` records/s, or as many as the testbed has room for."""

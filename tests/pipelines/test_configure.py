@@ -1,11 +1,14 @@
 """The Configuration Optimizer on the simulator: word count, whose best configurations follow from its limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from models.capacity.observation import Budget, OperatorRates
 from models.errors import Infeasible, InvalidInput
 from pipelines.catalogue import load_cluster, load_job
 from pipelines.configure import Optimizer
+from testbeds.protocol import Limits
 from testbeds.simulator import Simulator
 
 FLATMAP_RATE, COUNT_RATE = 100_000 / 60, 1_000_000 / 60
@@ -44,6 +47,27 @@ def test_a_budget_gets_its_best_configuration(optimizer: Optimizer) -> None:
 
 def test_sources_can_emit_twice_what_is_expected(optimizer: Optimizer) -> None:
     assert optimizer.source_tasks(350_000) == {"source": 4}
+
+
+class RoomForOneSource(Simulator):
+    @property
+    def limits(self) -> Limits:
+        return replace(super().limits, max_source_tasks=1)
+
+
+@pytest.mark.parametrize(("cpu_s", "is_told"), [(1e-3, True), (1e-5, False)])
+def test_it_is_told_where_sources_are_what_limits(cpu_s: float, is_told: bool) -> None:
+    job = load_job("wordcount")
+    source = job.sources[0]
+    slow = source.model_copy(update={"cost": source.cost.model_copy(update={"cpu_s": cpu_s})})
+    job = job.model_copy(update={"operators": (slow, *job.scaled_operators)})
+    told: list[str] = []
+    optimizer = Optimizer(job, RoomForOneSource(load_cluster("testbed")), {"source": 1 / cpu_s}, RATES, say=told.append)
+    observation = optimizer.measure(Budget(task_slots=6, memory_mb=65536), RATES, run="m", seed=1).observation
+    assert observation.parallelism == {"source": 1, "flatmap": 2, "count": 4}
+    # Two FlatMap tasks take 200 000 sentences a minute; a source that takes a millisecond for each emits 60 000.
+    assert observation.mst == pytest.approx(1000 if is_told else 2 * FLATMAP_RATE, rel=0.15)
+    assert [("all that 'source' emits with its tasks (1)" in line) for line in told] == [True] * is_told
 
 
 def test_the_job_says_which_memory_is_worth_measuring() -> None:
