@@ -106,10 +106,12 @@ def replayed(run: FlinkRun, table: Table, name: str, rate: float, share: float, 
     run.inject(0.5 * rate, 5.0, "cooldown")
     part_s = 60.0 if seconds > OVERLOAD_S else 15.0
     for i in range(round(seconds / part_s)):
+        stolen = StolenTime()
         window = run.inject(rate, part_s, "observe")
         cells = (f"{(i + 1) * part_s:.0f}", f"{rate:,.0f}", f"{window.achieved_rate:,.0f}")
         kept = window.achieved_rate / rate
-        table.add_row(name, f"{share:.0%}", *cells, f"{kept:.2%}", f"{window.pending_records:,.0f}")
+        backlog = f"{window.pending_records:,.0f}"
+        table.add_row(name, f"{share:.0%}", *cells, f"{kept:.2%}", backlog, f"{stolen.share():.0%}")
 
 
 def main() -> None:
@@ -124,7 +126,7 @@ def main() -> None:
         repeats = Table(
             "job", "estimate", "MST, records/s", "targets", "s", "stolen", title=f"MST of {name} with one task each"
         )
-        replays = Table("job", "of MST", "s", "offered/s", "achieved/s", "share", "backlog", title="Replayed")
+        replays = Table("job", "of MST", "s", "offered/s", "achieved/s", "share", "backlog", "stolen", title="Replayed")
         with running(subject) as run:
             if asked.mst is None:
                 found = estimates(run, repeats, name)
