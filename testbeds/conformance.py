@@ -69,24 +69,19 @@ def small_job() -> Job:
     )
 
 
-class _Conformance:
-    """What the parts of the suite have in common."""
+class Suite:
+    """What all suites of testbeds have in common."""
 
-    reports_samples: ClassVar[bool] = True
-    """False for testbeds that cannot: their tables must be empty, and tests of what is in them are left out."""
-    places_tasks: ClassVar[bool] = True
-    """False for testbeds that refuse a placement."""
     settle_s: ClassVar[float] = 120.0
     """After which a deployment is as fast as it gets."""
     window_s: ClassVar[float] = 30.0
-    mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-    """How an MST is searched for."""
     tolerance: ClassVar[float] = 1e-6
     """Share of the records that may be counted in one window or the next: 0 where one clock counts all."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Only what is subclassed elsewhere is run."""
         super().__init_subclass__(**kwargs)
-        cls.__test__ = cls.__module__ != __name__  # type: ignore[attr-defined]
+        cls.__test__ = not cls.__module__.startswith(f"{__package__}.")  # type: ignore[attr-defined]
 
     @pytest.fixture
     def job(self) -> Job:
@@ -97,6 +92,17 @@ class _Conformance:
         """One task for each operator, sources enough not to be what limits, the largest memory."""
         tasks = {o.name: 1 for o in job.operators} | {o.name: 2 for o in job.sources}
         return Configuration(parallelism=tasks, memory_mb=testbed.limits.memory_levels_mb[-1])
+
+
+class _Conformance(Suite):
+    """What the parts of this suite have in common."""
+
+    reports_samples: ClassVar[bool] = True
+    """False for testbeds that cannot: their tables must be empty, and tests of what is in them are left out."""
+    places_tasks: ClassVar[bool] = True
+    """False for testbeds that refuse a placement."""
+    mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
+    """How an MST is searched for."""
 
     @pytest.fixture
     def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:

@@ -11,7 +11,7 @@ time is dear. Such a testbed may take some parts of the suite often, and the oth
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import pytest
@@ -19,34 +19,15 @@ import pytest
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, TIME_SHARES_TOLERANCE
-from testbeds.conformance import OVERLOAD, small_job
+from testbeds.conformance import OVERLOAD, Suite
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
 
 
-class ElasticSuite:
-    """What the parts of the suite have in common."""
+class ElasticSuite(Suite):
+    """What the parts of this suite have in common."""
 
-    window_s: ClassVar[float] = 30.0
-    settle_s: ClassVar[float] = 120.0
-    """After which a deployment is as fast as it gets."""
     catch_up_s: ClassVar[float] = 600.0
     """Within which a job with four times the needed capacity has caught up after any of the rescales."""
-    tolerance: ClassVar[float] = 1e-6
-    """Share of the records that may be counted in one interval or the next: 0 where one clock counts all."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__test__ = cls.__module__ != __name__  # type: ignore[attr-defined]
-
-    @pytest.fixture
-    def job(self) -> Job:
-        return small_job()
-
-    @pytest.fixture
-    def configuration(self, testbed: Testbed, job: Job) -> Configuration:
-        """One task for each operator, sources enough not to be what limits, the largest memory."""
-        tasks = {o.name: 1 for o in job.operators} | {o.name: 2 for o in job.sources}
-        return Configuration(parallelism=tasks, memory_mb=testbed.limits.memory_levels_mb[-1])
 
     @pytest.fixture
     def more(self, job: Job, configuration: Configuration) -> Configuration:

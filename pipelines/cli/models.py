@@ -88,10 +88,7 @@ def approve(
 ) -> None:
     """Make a version the champion, which plans are made with, whatever its review said."""
     info = _decide(reference, True, by, reason, workspace)
-    if json:
-        print_json(info)
-    else:
-        console.print(Text(f"plans of {info.job} are made with {info.uri} from now on ({info.selection.model})"))
+    _tell(info, f"plans of {info.job} are made with {info.uri} from now on ({info.selection.model})", json)
 
 
 @models.command()
@@ -104,10 +101,7 @@ def reject(
 ) -> None:
     """Turn a version down; the champion stays."""
     info = _decide(reference, False, by, reason, workspace)
-    if json:
-        print_json(info)
-    else:
-        console.print(Text(f"{info.uri} is rejected; plans of {info.job} keep to the champion"))
+    _tell(info, f"{info.uri} is rejected; plans of {info.job} keep to the champion", json)
 
 
 def _decide(reference: str, approve: bool, by: str | None, reason: str, workspace: str | None) -> VersionInfo:
@@ -117,6 +111,13 @@ def _decide(reference: str, approve: bool, by: str | None, reason: str, workspac
     if version is None:
         raise InvalidInput(f"a decision must name a version, but got {reference!r}; write for example {job}@1")
     return decide(Workspace(workspace), job, version, approve, by or _account(), reason)
+
+
+def _tell(info: VersionInfo, sentence: str, json: bool) -> None:
+    if json:
+        print_json(info)
+    else:
+        console.print(Text(sentence))
 
 
 def _account() -> str:

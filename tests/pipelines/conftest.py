@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from models.capacity.observation import Observation
@@ -21,6 +22,21 @@ ExploredRun = Callable[..., PipelineRun]
 def no_tracking_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests keep to their own MLflow, whatever the environment says."""
     monkeypatch.delenv(TRACKING_VARIABLE, raising=False)
+
+
+@pytest.fixture(params=["local", "memory"])
+def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
+    """A folder that is not there yet, and a store that is no folder."""
+    if request.param == "local":
+        return Workspace(tmp_path / "a folder" / "workspace")
+    fsspec.filesystem("memory").store.clear()
+    return Workspace("memory://workspace")
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Workspace:
+    """Where what is wanted is a folder."""
+    return Workspace(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import threading
 import time
 from pathlib import Path
 
-import fsspec
 import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
@@ -16,19 +15,6 @@ from fsspec.implementations.local import LocalFileSystem
 from models.errors import SluiceError
 from pipelines.stores import FsspecStore
 from pipelines.workspace import Workspace
-
-
-@pytest.fixture(params=["local", "memory"])
-def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
-    if request.param == "local":
-        return Workspace(tmp_path / "a folder" / "workspace")
-    fsspec.filesystem("memory").store.clear()
-    return Workspace("memory://workspace")
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path)
 
 
 def test_create_refuses_what_exists_and_keeps_it(workspace: Workspace) -> None:

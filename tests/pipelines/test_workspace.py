@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-import fsspec
 import pyarrow as pa
 import pytest
 
@@ -15,19 +14,6 @@ from pipelines.digests import digest
 from pipelines.workspace import Damaged, Missing, Workspace
 
 BUDGET = Budget(task_slots=4, memory_mb=2048)
-
-
-@pytest.fixture(params=["local", "memory"])
-def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
-    if request.param == "local":
-        return Workspace(tmp_path / "a folder" / "workspace")
-    fsspec.filesystem("memory").store.clear()
-    return Workspace("memory://workspace")
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path)
 
 
 # Keys and places

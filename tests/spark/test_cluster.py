@@ -90,13 +90,9 @@ spark.stop()
 def test_executors_of_a_cluster_tune_thresholds_with_the_code_they_are_sent(
     master_url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", WHERE, master_url]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "TUNED [('3', 'optimal'), ('4', 'optimal')]" in done.stdout
-    code = next(line for line in done.stdout.splitlines() if line.startswith("CODE"))
-    assert re.search(r"sluice-[0-9a-f]{12}\.zip/models/placement/__init__\.py", code)
-    assert re.search(r"sluice-[0-9a-f]{12}\.zip/spark/threshold_table\.py", code)
+    said = _said(WHERE, master_url, environment, tmp_path)
+    assert "TUNED [('3', 'optimal'), ('4', 'optimal')]" in said
+    _sent(said, "models/placement/__init__.py", "spark/threshold_table.py")
 
 
 REPLAY = """
@@ -124,10 +120,20 @@ spark.stop()
 def test_executors_of_a_cluster_replay_with_the_code_they_are_sent(
     master_url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", REPLAY, master_url]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    said = _said(REPLAY, master_url, environment, tmp_path)
+    assert "SAME True" in said
+    _sent(said, "pipelines/arena/__init__.py", "testbeds/simulator/__init__.py")
+
+
+def _said(program: str, master_url: str, environment: dict[str, str], folder: Path) -> str:
+    command = [sys.executable, "-c", program, master_url]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "SAME True" in done.stdout
-    code = next(line for line in done.stdout.splitlines() if line.startswith("CODE"))
-    for package in ("pipelines/arena", "testbeds/simulator"):
-        assert re.search(rf"sluice-[0-9a-f]{{12}}\.zip/{package}/__init__\.py", code)
+    return done.stdout
+
+
+def _sent(said: str, *files: str) -> None:
+    """That the executors had these from the archive that was sent to them."""
+    code = next(line for line in said.splitlines() if line.startswith("CODE"))
+    for file in files:
+        assert re.search(rf"sluice-[0-9a-f]{{12}}\.zip/{re.escape(file)}", code)
