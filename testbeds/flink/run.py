@@ -1,10 +1,10 @@
 """A job that runs on Flink: rates are offered to its sources, or a log fills; its counters become samples."""
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -67,6 +67,8 @@ class FlinkRun:
         self._down_s = 0.0
         self._owed: dict[Task, float] = {}
         """Records that source tasks were behind where the last window of `inject` ended, at its rate."""
+        self._rate: float | None = None
+        self._end: float | None = None
         self._closed = False
         self._watch_anew()
 
@@ -106,8 +108,14 @@ class FlinkRun:
         intervals = sample_intervals(rate, seconds)
         with disturbances():
             self._pass_downtime()
-            self._offer(rate)
-            window = partial(self._window, rate, intervals)
+            attempts = itertools.count()
+
+            def window() -> Measured:
+                if next(attempts) > 0:
+                    self._rate = None  # what the sources fell behind by in a window that does not count is forgotten
+                self._offer(rate)
+                return self._window(rate, intervals)
+
             measured = window() if self._undisturbed is None or phase in _ON_THE_WAY else self._undisturbed(window)
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
@@ -186,8 +194,7 @@ class FlinkRun:
         ]
         stateful = {name: self._deployed.vertices[name] for name in keep}
         self._state = StateMeter(self._submission.cluster.rest, self._deployed.id, stateful)
-        self._rate: float | None = None
-        self._end: float | None = None
+        self._rate = self._end = None
 
     # --- orders
 

@@ -16,7 +16,7 @@ from testbeds.flink.programs import Payment
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.samples import Measured
-from testbeds.flink.stolen import least_stolen
+from testbeds.flink.stolen import Patience, least_stolen
 from testbeds.flink.submission import Deployed, Submission
 from testbeds.flink.user_programs import UserProgram, planned_job
 from testbeds.flink.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
@@ -27,6 +27,8 @@ INJECTOR_MB: Final = 960.0
 SLOT_STEP: Final = 8
 """Slots of an injector come in steps, since another number of them means to start the cluster anew."""
 READER_MB: Final = 900.0
+PATIENCE_S: Final = 300.0
+"""For all measurements together. Operators with stated costs wait for nothing: they take the time that they state."""
 
 
 class FlinkTestbed:
@@ -56,6 +58,7 @@ class FlinkTestbed:
         self._program, self._report = program, report
         self._local: LocalCluster | None = None
         self._open: FlinkRun | None = None
+        self._patience = Patience(PATIENCE_S if program is not None else 0.0)
         self._is_warm = False
         """Whether the JVMs that run have warmed up with the program."""
 
@@ -168,7 +171,7 @@ class FlinkTestbed:
         return Arrangement(placed, live, prepare, settle)
 
     def _least_stolen(self, measure: Callable[[], Measured]) -> Measured:
-        return least_stolen(measure, lambda what: self._report(what, 0.0))
+        return least_stolen(measure, self._patience, lambda what: self._report(what, 0.0))
 
     def _closed(self) -> None:
         self._open = None
