@@ -108,12 +108,14 @@ class FlinkRun:
         intervals = sample_intervals(rate, seconds)
         with disturbances():
             self._pass_downtime()
-            attempts = itertools.count()
+            self._offer(rate)
+            owed, attempts = self._owed, itertools.count()
 
             def window() -> Measured:
                 if next(attempts) > 0:
-                    self._rate = None  # what the sources fell behind by in a window that does not count is forgotten
-                self._offer(rate)
+                    self._rate = None
+                    self._offer(rate)
+                    self._owed = owed  # as if the window that does not count had not been
                 return self._window(rate, intervals)
 
             measured = window() if self._undisturbed is None or phase in _ON_THE_WAY else self._undisturbed(window)
