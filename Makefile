@@ -15,8 +15,6 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/plugins
 export SLUICE_WORKSPACE ?= $(CURDIR)/.sluice/workspace
 export AIRFLOW_HOME := $(CURDIR)/.sluice/airflow
-# A process that finds SQLite's database locked waits for it as long as a stalled machine may take, not for 5 seconds.
-export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN := sqlite:///$(AIRFLOW_HOME)/airflow.db?timeout=60
 export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
 export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
 export AIRFLOW__CORE__EXECUTION_API_SERVER_URL := http://127.0.0.1:8080/execution/

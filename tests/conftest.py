@@ -11,8 +11,6 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from running_airflow import airflow_database
-
 ROOT = Path(__file__).parents[1]
 LONGEST = ("dags", "testbeds/flink", "pipelines", "deployment", "spark", "models/placement", "faults")
 """Folders by how long their tests take, the longest first."""
@@ -29,7 +27,6 @@ def _airflow_settings(home: str) -> dict[str, str]:
     shared = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     return shared | {
         "AIRFLOW_HOME": home,
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow_database(Path(home)),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
     }
