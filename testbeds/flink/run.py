@@ -1,6 +1,5 @@
 """A job that runs on Flink: rates are offered to its sources, or a log fills; its counters become samples."""
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -109,14 +108,16 @@ class FlinkRun:
         with disturbances():
             self._pass_downtime()
             self._offer(rate)
-            owed, attempts = self._owed, itertools.count()
+            owed = self._owed
+            found: list[Measured] = []
 
             def window() -> Measured:
-                if next(attempts) > 0:
+                if found:
                     self._rate = None
                     self._offer(rate)
                     self._owed = owed  # as if the window that does not count had not been
-                return self._window(rate, intervals)
+                found.append(self._window(rate, intervals))
+                return found[-1]
 
             measured = window() if self._undisturbed is None or phase in _ON_THE_WAY else self._undisturbed(window)
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
