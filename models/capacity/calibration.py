@@ -17,7 +17,9 @@ one with little to do wakes up for fewer records at a time, so that each costs i
 asked for.
 
     minimise  sum over windows of (u / m)^2 ((R c - u) / u)^2  +  w^2 sum over operators of ((c - guess) / guess)^2
-    subject to  c >= 0, where m is the largest u                                      (2)
+    subject to  c >= LEAST_COST guess, where m is the largest u                       (2)
+
+The bound is for operators that hardly show beside another: without it what is left to them may be nothing at all.
 """
 
 import math
@@ -27,12 +29,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from models.errors import InvalidInput, SluiceError
 
 GUESS_WEIGHT: Final = 0.1
 """w: a guess that is off by 100 % weighs as much as a window that is off by 10 %."""
+LEAST_COST: Final = 0.1
+"""Of the guess, which is off by less than that: an operator that was busy for a record used some CPU time for it."""
 SHORT_OF_CORES: Final = 0.9
 """Tasks whose CPU time is a smaller share of their busy time wait for something, on a full worker for its cores."""
 
@@ -52,11 +56,14 @@ class WorkerWindow:
 def fit_unit_costs(
     windows: Sequence[WorkerWindow], guess: Mapping[str, float], weight: float = GUESS_WEIGHT
 ) -> dict[str, float]:
-    """CPU seconds per record of each operator, by non-negative least squares, (2).
+    """CPU seconds per record of each operator, by least squares with a lower bound, (2).
 
     Args:
         windows: of workers, at or near saturation.
         guess: CPU seconds per record of every operator, above 0.
+
+    Returns:
+        At least LEAST_COST of each guess.
 
     Raises:
         InvalidInput: a guess is missing or not above 0.
@@ -79,7 +86,7 @@ def fit_unit_costs(
     # Unknowns are c / guess, so that all are about 1. u cancels: (u / m) (R c - u) / u = (R c - u) / m.
     left = np.vstack([rates * scale / u.max(), np.eye(len(names)) * weight])
     right = np.concatenate([u / u.max(), np.full(len(names), weight)])
-    solution, _ = nnls(left, right)
+    solution = lsq_linear(left, right, bounds=(LEAST_COST, np.inf), method="bvls").x
     return {name: float(c) for name, c in zip(names, solution * scale, strict=True)}
 
 
@@ -103,6 +110,15 @@ def common_factor(predicted: Sequence[float], measured: Sequence[float]) -> floa
         measured: MST of the same configurations, records/s.
     """
     return math.exp(statistics.fmean(math.log(p / m) for p, m in zip(predicted, measured, strict=True)))
+
+
+def disagreement(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """What no common factor mends: standard deviation of log (predicted / measured), 0 where their ratio is always the same.
+
+    Args:
+        predicted, measured: MST of the same configurations, records/s.
+    """
+    return statistics.pstdev(math.log(p / m) for p, m in zip(predicted, measured, strict=True))
 
 
 def relative_error(predicted: float, measured: float) -> float:

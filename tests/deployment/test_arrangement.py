@@ -1,6 +1,7 @@
 """docker-compose.yml as processes of this machine: a plan and a replan through Airflow's REST API, by all the servers.
 
-The scheduler is killed while the plan is measured, with all that it runs, as the end of its container would.
+The scheduler is killed while the plan is measured, and again in the replan, with all that it runs, as the end of its
+container would.
 """
 
 import json
@@ -164,7 +165,9 @@ def test_the_model_is_in_mlflow_on_postgresql_and_its_file_with_the_server(arran
     assert list(arrangement.volume("mlflow").rglob("model.skops"))
 
 
-def test_an_event_through_the_rest_api_makes_the_next_version(api: Api, workspace: Workspace) -> None:
+def test_an_event_through_the_rest_api_makes_the_next_version_though_the_scheduler_is_killed_in_mid_task(
+    arrangement: Arrangement, api: Api, workspace: Workspace
+) -> None:
     wait_for(lambda: api.known("replan"), "Airflow does not know the DAG replan")
     api.call("PATCH", "/api/v2/dags/replan", {"is_paused": False})
     (asset,) = api.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
@@ -172,9 +175,16 @@ def test_an_event_through_the_rest_api_makes_the_next_version(api: Api, workspac
     api.call("POST", "/api/v2/assets/events", event)
 
     runs = "/api/v2/dags/replan/dagRuns"
-    (run,) = wait_for(lambda: api.call("GET", runs)["dag_runs"], "the event started no run")
-    assert run["run_type"] == "asset_triggered"
-    assert api.end(f"{runs}/{quote(run['dag_run_id'])}") == "success"
+    (asked,) = wait_for(lambda: api.call("GET", runs)["dag_runs"], "the event started no run")
+    assert asked["run_type"] == "asset_triggered"
+    run = f"{runs}/{quote(asked['dag_run_id'])}"
+    wait_for(lambda: "running" in {state for state, _ in api.tasks(run).values()}, "no task of the replan ever ran")
+    arrangement.kill("airflow-scheduler")
+    assert api.call("GET", run)["state"] == "running"
+    arrangement.start("airflow-scheduler")
+
+    assert api.end(run) == "success"
+    assert PlanStore(workspace).versions(JOB) == [1, 2]
     plan = PlanStore(workspace).current(JOB)
     assert (plan.version, plan.target_rate, plan.lineage.trigger) == (2, 2 * SMALL["rate"], "replan")
 

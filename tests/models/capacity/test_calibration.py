@@ -10,6 +10,7 @@ from models.capacity.calibration import (
     WorkerWindow,
     common_factor,
     cores_for_tasks,
+    disagreement,
     fit_unit_costs,
     hot_share,
     median_absolute,
@@ -48,6 +49,13 @@ def test_full_workers_count_more_than_those_with_little_to_do() -> None:
     assert fitted["map"] == pytest.approx(0.002 * 1.005 / 1.0025)
 
 
+def test_an_operator_that_hardly_shows_beside_another_keeps_a_tenth_of_its_guess() -> None:
+    # `count` runs beside `map` on the worker that used less: by the two windows alone a record would cost it -1 ms.
+    alone = WorkerWindow(cores=0.4, busy=0.4, rates={"map": 100.0})
+    beside = WorkerWindow(cores=0.3, busy=0.3, rates={"map": 100.0, "count": 100.0})
+    assert fit_unit_costs([alone, beside], {"map": 0.003, "count": 0.001})["count"] == pytest.approx(0.0001)
+
+
 @given(st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=5), st.floats(1.0, 1e4), st.floats(0.2, 5.0))
 def test_operators_alone_on_workers_are_found_whatever_was_guessed(
     costs: list[float], cores: float, wrong: float
@@ -82,6 +90,12 @@ def test_unit_costs_grow_by_what_was_predicted_too_high() -> None:
     assert common_factor([200.0, 50.0], [100.0, 100.0]) == pytest.approx(1.0)
     assert common_factor([200.0, 200.0], [100.0, 100.0]) == pytest.approx(2.0)
     assert common_factor([100.0], [400.0]) == pytest.approx(0.25)
+
+
+def test_predictions_disagree_as_far_as_no_common_factor_mends_them() -> None:
+    assert disagreement([200.0, 400.0], [100.0, 200.0]) == pytest.approx(0.0)
+    # Ratios 2 and 1/2: log 2 on either side of their mean.
+    assert disagreement([200.0, 50.0], [100.0, 100.0]) == pytest.approx(math.log(2))
 
 
 def test_errors_are_relative_to_what_was_measured() -> None:

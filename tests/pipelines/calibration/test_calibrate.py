@@ -45,13 +45,14 @@ class Real:
     """Deployments that fail."""
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Operator -> fields that it really has."""
+    machine: Physics = field(default_factory=lambda: Physics().ideal())
     deployed: list[dict[str, int]] = field(default_factory=list)
     name: str = "real"
     cluster: Cluster = BELIEVED
 
     def __post_init__(self) -> None:
         workers = tuple(w.model_copy(update={"cores": REAL_CORES}) for w in BELIEVED.workers)
-        self._simulator = Simulator(BELIEVED.model_copy(update={"workers": workers}), (MEMORY_MB,), Physics().ideal())
+        self._simulator = Simulator(BELIEVED.model_copy(update={"workers": workers}), (MEMORY_MB,), self.machine)
 
     @property
     def limits(self) -> Limits:
@@ -182,6 +183,23 @@ def test_skew_is_measured_where_nobody_knows_the_keys(
     assert keys is not None
     for name, value in found.items():
         assert getattr(keys, name) == pytest.approx(value, abs=0.05)
+
+
+@pytest.mark.parametrize("block_latency_s", [0.0, 1e-4])
+def test_whether_reads_wait_for_a_device_is_told_by_how_the_mst_grows(tmp_path: Path, block_latency_s: float) -> None:
+    # 10,000 keys of 100 kB: far more than one task caches, and less than four of them do.
+    operators = tuple(
+        o
+        if o.state is None
+        else o.model_copy(update={"state": o.state.model_copy(update={"bytes_per_key": 100_000.0})})
+        for o in small_job().operators
+    )
+    job, ideal = small_job().model_copy(update={"operators": operators}), Physics().ideal()
+    state = ideal.state.model_copy(update={"block_latency_s": block_latency_s})
+    real = Real(machine=ideal.model_copy(update={"state": state}))
+    request = SHORTER.model_copy(update={"configurations": 3})
+    found = calibrate(job, real, request, Workspace(tmp_path), Quiet())
+    assert found.machine.state.block_latency_s == block_latency_s
 
 
 def refused(change: dict[str, Any]) -> Callable[[Path], None]:
