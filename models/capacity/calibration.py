@@ -24,7 +24,7 @@ The bound is for operators that hardly show beside another: without it what is l
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,13 @@ LEAST_COST: Final = 0.1
 """Of the guess, which is off by less than that: an operator that was busy for a record used some CPU time for it."""
 SHORT_OF_CORES: Final = 0.9
 """Tasks whose CPU time is a smaller share of their busy time wait for something, on a full worker for its cores."""
+
+LEAST_FACTOR: Final = 0.5
+MOST_FACTOR: Final = 2.0
+"""On unit costs that were measured: where it takes more than that, something else limits the job."""
+_FACTOR_STEPS: Final = 8
+_LAST_STEP: Final = 0.005
+"""Logarithm of the step that is not worth taking."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +119,35 @@ def common_factor(predicted: Sequence[float], measured: Sequence[float]) -> floa
     return math.exp(statistics.fmean(math.log(p / m) for p, m in zip(predicted, measured, strict=True)))
 
 
-def disagreement(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """What no common factor mends: standard deviation of log (predicted / measured), 0 where their ratio is always the same.
+def fit_factor(predicted: Callable[[float], Sequence[float]], measured: Sequence[float]) -> tuple[float, float]:
+    """The factor on all unit costs by which predictions are right in the geometric mean, between LEAST_FACTOR and MOST_FACTOR.
+
+    It takes some steps, since what else limits a job does not change with the cost of its records.
+
+    Args:
+        predicted: MST of each configuration with unit costs changed by a factor, records/s.
+        measured: MST of the same configurations, records/s.
+
+    Returns:
+        The factor, and how far predictions then are off (`deviation`).
+    """
+    factor, found = 1.0, predicted(1.0)
+    for _ in range(_FACTOR_STEPS):
+        wanted = min(max(factor * common_factor(found, measured), LEAST_FACTOR), MOST_FACTOR)
+        if abs(math.log(wanted / factor)) < _LAST_STEP:
+            break
+        factor, found = wanted, predicted(wanted)
+    return factor, deviation(found, measured)
+
+
+def deviation(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """Root mean square of log (predicted / measured): log 2 where each prediction is twice, or half, what was measured.
 
     Args:
         predicted, measured: MST of the same configurations, records/s.
     """
-    return statistics.pstdev(math.log(p / m) for p, m in zip(predicted, measured, strict=True))
+    logs = [math.log(p / m) for p, m in zip(predicted, measured, strict=True)]
+    return math.sqrt(statistics.fmean(log**2 for log in logs))
 
 
 def relative_error(predicted: float, measured: float) -> float:

@@ -1,15 +1,16 @@
 """From measured configurations to what the simulator needs: the job's figures, the cluster's cores, the machine."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from models.capacity.calibration import (
     WorkerWindow,
-    common_factor,
     cores_for_tasks,
-    disagreement,
+    fit_factor,
     fit_unit_costs,
     hot_share,
 )
@@ -82,9 +83,9 @@ def fit(
     def with_costs(factor: float) -> Job:
         return _job_with(job, seen, {name: c * factor for name, c in costs.items()}, skewed, source)
 
-    def predicted(machine: Physics) -> list[float]:
+    def predicted(machine: Physics, factor: float) -> list[float]:
         found = [
-            predicted_mst(with_costs(1.0), fitted_cluster, machine, one.parallelism, one.memory_mb, request.mst)
+            predicted_mst(with_costs(factor), fitted_cluster, machine, one.parallelism, one.memory_mb, request.mst)
             for one in configurations
         ]
         if not all(found):
@@ -94,9 +95,9 @@ def fit(
             )
         return found
 
-    by_machine = [(machine, predicted(machine)) for machine in _machines(seen)]
-    machine, predictions = min(by_machine, key=lambda one: disagreement(one[1], msts))
-    factor = common_factor(predictions, msts)
+    fits = [(machine, *fit_factor(partial(predicted, machine), msts)) for machine in _machines(seen)]
+    # Unit costs were measured: what a common factor changes about them counts as an error, too.
+    machine, factor, _ = min(fits, key=lambda fit: math.hypot(math.log(fit[1]), fit[2]))
     return Fitted(with_costs(factor), fitted_cluster, machine, factor)
 
 

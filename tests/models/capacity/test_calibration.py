@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.capacity.calibration import (
+    LEAST_FACTOR,
     WorkerWindow,
     common_factor,
     cores_for_tasks,
-    disagreement,
+    deviation,
+    fit_factor,
     fit_unit_costs,
     hot_share,
     median_absolute,
@@ -92,10 +94,27 @@ def test_unit_costs_grow_by_what_was_predicted_too_high() -> None:
     assert common_factor([100.0], [400.0]) == pytest.approx(0.25)
 
 
-def test_predictions_disagree_as_far_as_no_common_factor_mends_them() -> None:
-    assert disagreement([200.0, 400.0], [100.0, 200.0]) == pytest.approx(0.0)
-    # Ratios 2 and 1/2: log 2 on either side of their mean.
-    assert disagreement([200.0, 50.0], [100.0, 100.0]) == pytest.approx(math.log(2))
+def test_a_factor_is_found_though_unit_costs_are_not_all_that_limits_a_job() -> None:
+    # Half of a record's 10 ms is something else than its unit costs: 5 ms + 5 ms f = 8 ms.
+    def predicted(factor: float) -> list[float]:
+        return [1 / (0.005 + 0.005 * factor)] * 2
+
+    factor, off = fit_factor(predicted, [125.0, 125.0])
+    assert factor == pytest.approx(0.6, rel=0.01)
+    assert off == pytest.approx(0.0, abs=0.01)
+    # 4 ms are less than what unit costs cannot change.
+    factor, off = fit_factor(predicted, [250.0, 250.0])
+    assert factor == LEAST_FACTOR
+    assert off == pytest.approx(math.log(7.5 / 4))
+    # Half of the costs, where all of the MST is theirs: one step.
+    assert fit_factor(lambda factor: [100.0 / factor], [125.0]) == pytest.approx((0.8, 0.0))
+
+
+def test_predictions_deviate_by_as_much_above_as_below() -> None:
+    assert deviation([200.0, 50.0], [100.0, 100.0]) == pytest.approx(math.log(2))
+    # log 3 and nothing: log 3 / sqrt 2.
+    assert deviation([300.0, 100.0], [100.0, 100.0]) == pytest.approx(math.log(3) / math.sqrt(2))
+    assert deviation([100.0], [100.0]) == 0.0
 
 
 def test_errors_are_relative_to_what_was_measured() -> None:
