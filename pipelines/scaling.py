@@ -69,7 +69,8 @@ def scale(
     """
     levels = knowledge.memory_levels_mb if memory_mb is None else [memory_mb]
     fitting = _fitting(levels, knowledge.slots_per_worker, cluster)
-    choice = choose_budget(knowledge.surrogate, fitting, rate, headroom, len(knowledge.job.scaled_operators))
+    fewest = len(knowledge.job.scaled_operators)
+    choice = choose_budget(knowledge.surrogate, knowledge.dataset, fitting, rate, headroom, fewest)
     decided = _decide(knowledge, choice.budget, headroom * rate, policy, settings)
     predicted = _predicted_mst(knowledge, decided.budget)
     parallelism = {**knowledge.source_tasks(headroom * rate), **decided.tasks}

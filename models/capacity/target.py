@@ -1,12 +1,18 @@
-"""From a target rate to a budget: which memory, and how many task slots (StreamBed section 6, model usage)."""
+"""From a target rate to a budget: which memory, and how many task slots (StreamBed section 6, model usage).
+
+Inside the range that was measured a model smooths what it was fitted to. Where that says that some number of slots does, and
+a measurement said that it does not, the measurement counts: more are taken.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from models.capacity.observation import Budget
 from models.capacity.sizing import task_slots_for
-from models.capacity.surrogates import Surrogate
+from models.capacity.surrogates import Dataset, Surrogate
 from models.errors import Infeasible, InvalidInput
 
 SLOTS_WORTH_MEMORY: Final = 0.01
@@ -24,11 +30,17 @@ class BudgetChoice:
 
 
 def choose_budget(
-    surrogate: Surrogate, memory_levels_mb: Sequence[float], rate: float, headroom: float, fewest_task_slots: int
+    surrogate: Surrogate,
+    measured: Dataset,
+    memory_levels_mb: Sequence[float],
+    rate: float,
+    headroom: float,
+    fewest_task_slots: int,
 ) -> BudgetChoice:
     """The least memory whose number of task slots is within 1 % of the fewest.
 
     Args:
+        measured: what the surrogate was fitted to, and what else is known.
         memory_levels_mb: TaskManager memory sizes that may be used, MiB.
         rate: target, records/s at the sources together.
         headroom: the model is asked for this many times the rate.
@@ -43,7 +55,8 @@ def choose_budget(
     refusals: list[str] = []
     for memory_mb in sorted(memory_levels_mb):
         try:
-            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, fewest_task_slots)
+            fewest = max(fewest_task_slots, 1 + most_that_fell_short(measured, memory_mb, headroom * rate))
+            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, fewest)
         except Infeasible as refusal:
             refusals.append(str(refusal))
     if not slots:
@@ -55,4 +68,21 @@ def choose_budget(
         f"the {surrogate.name} model needs {slots[memory_mb]} task slots with {memory_mb:,.0f} MiB per TaskManager for "
         f"{headroom:g} x {rate:,.0f} records/s" + (f" (else {others})" if others else "")
     )
+    short = most_that_fell_short(measured, memory_mb, headroom * rate)
+    if short >= fewest_task_slots and slots[memory_mb] == short + 1:
+        reason += f"; {short} were measured, and took less"
     return BudgetChoice(Budget(task_slots=slots[memory_mb], memory_mb=memory_mb), slots, reason)
+
+
+def most_that_fell_short(measured: Dataset, memory_mb: float, target: float) -> int:
+    """The most task slots whose MST was measured below the target with this memory, while as many or fewer never reached it;
+    0 if there are none.
+
+    Args:
+        target: records/s.
+    """
+    at = measured.memory_mb == memory_mb
+    reached = measured.task_slots[at & (measured.mst >= target)]
+    fewest_that_reached = np.min(reached, initial=np.inf)
+    short = measured.task_slots[at & (measured.mst < target)]
+    return int(np.max(short[short < fewest_that_reached], initial=0))
