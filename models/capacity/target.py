@@ -51,12 +51,13 @@ def choose_budget(
     """
     if not memory_levels_mb:
         raise InvalidInput("at least one TaskManager memory size must be given")
+    short = {m: most_that_fell_short(measured, m, headroom * rate) for m in memory_levels_mb}
     slots: dict[float, int] = {}
     refusals: list[str] = []
     for memory_mb in sorted(memory_levels_mb):
         try:
-            fewest = max(fewest_task_slots, 1 + most_that_fell_short(measured, memory_mb, headroom * rate))
-            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, fewest)
+            minimum = max(fewest_task_slots, 1 + short[memory_mb])
+            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, minimum)
         except Infeasible as refusal:
             refusals.append(str(refusal))
     if not slots:
@@ -68,9 +69,8 @@ def choose_budget(
         f"the {surrogate.name} model needs {slots[memory_mb]} task slots with {memory_mb:,.0f} MiB per TaskManager for "
         f"{headroom:g} x {rate:,.0f} records/s" + (f" (else {others})" if others else "")
     )
-    short = most_that_fell_short(measured, memory_mb, headroom * rate)
-    if short >= fewest_task_slots and slots[memory_mb] == short + 1:
-        reason += f"; {short} were measured, and took less"
+    if slots[memory_mb] == 1 + short[memory_mb] > fewest_task_slots:
+        reason += f"; {short[memory_mb]} were measured, and took less"
     return BudgetChoice(Budget(task_slots=slots[memory_mb], memory_mb=memory_mb), slots, reason)
 
 
