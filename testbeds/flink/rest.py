@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
@@ -234,8 +235,9 @@ class FlinkRest:
         if self.job(job).state not in ENDED:
             try:
                 self._request("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
-            except _Refused:
-                if self.job(job).state not in ENDED:  # it may have ended in between
+            except _Refused as refused:
+                # It has ended, though the state that Flink tells may be seconds old (web.refresh-interval).
+                if refused.status != HTTPStatus.CONFLICT:
                     raise
 
     @_typed
@@ -327,11 +329,15 @@ class FlinkRest:
             said = shortened("\n".join(answer.json()["errors"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             said = shortened(answer.text)
-        raise _Refused(f"{said} (Flink's answer {answer.status_code} to {method} {path})")
+        raise _Refused(answer.status_code, f"{said} (Flink's answer {answer.status_code} to {method} {path})")
 
 
 class _Refused(SluiceError):
     """Flink answered, and said no."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class TimedOut(SluiceError):
