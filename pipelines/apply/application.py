@@ -23,6 +23,8 @@ _BEFORE_S: Final = 15.0
 """How long the job is watched before the change, at most."""
 _SETTLE_S: Final = 15.0
 """At most, until it is watched after the change: its tasks have to warm up and catch up first."""
+_BACK_S: Final = 60.0
+"""At least, for what ran before to run again: giving up on it earlier helps nobody."""
 _LOOK_EVERY_S: Final = 0.3
 _logger = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ def apply(
     """Make Flink run what the plan says, or what ran before if that fails.
 
     Args:
-        timeout_s: for the plan to run, and again for what ran before if it does not.
+        timeout_s: for the plan to run; what ran before has as long if it does not, and a minute at least.
         observe_s: how long the job is watched afterwards, and up to 15 s before; 0: not at all. Without, it cannot be
             told whether the plan made it worse.
         say: is told what is being done.
@@ -134,8 +136,8 @@ class _Application:
     def _make(self, change: Change) -> None:
         self._say(f"{self._preparation.method}: job {self._job_id}")
         with flinks_answers(self._rest.url):
-            self._job_id = change.make(self._wait)
-        self._wait(self._job_id, self._preparation.wanted)
+            self._job_id = change.make(self._reached)
+        self._reached(self._job_id, self._preparation.wanted)
 
     def _roll_back(self, change: Change, why: str, effect: Effect | None) -> _End:
         self._say(f"going back to what ran before, since {why}")
@@ -143,7 +145,7 @@ class _Application:
         try:
             with flinks_answers(self._rest.url):
                 self._job_id = change.undo()
-            self._wait(self._job_id, before, placed=False)
+            self._wait(self._job_id, before, max(self._timeout_s, _BACK_S), placed=False)
         except (SluiceError, OSError) as error:
             return self._ended(
                 "failed",
@@ -164,13 +166,17 @@ class _Application:
             _logger.warning("what the job does was not observed: %s", error)
             return None
 
-    def _wait(self, job_id: str, wanted: Mapping[str, int], placed: bool | None = None) -> None:
+    def _reached(self, job_id: str, wanted: Mapping[str, int]) -> None:
+        """Wait for the plan, or for a step on the way to it."""
+        placed = self._preparation.move is not None and wanted == self._preparation.wanted
+        self._wait(job_id, wanted, self._timeout_s, placed)
+
+    def _wait(self, job_id: str, wanted: Mapping[str, int], seconds: float, placed: bool) -> None:
         self._job_id = job_id
-        moved = self._preparation.move is not None and wanted == self._preparation.wanted if placed is None else placed
-        until = time.monotonic() + self._timeout_s
-        while (missing := self._missing(wanted, moved)) is not None:
+        until = time.monotonic() + seconds
+        while (missing := self._missing(wanted, placed)) is not None:
             if time.monotonic() > until:
-                raise SluiceError(f"{missing} after {self._timeout_s:g} s")
+                raise SluiceError(f"{missing} after {seconds:g} s")
             time.sleep(_LOOK_EVERY_S)
 
     def _missing(self, wanted: Mapping[str, int], placed: bool = False) -> str | None:

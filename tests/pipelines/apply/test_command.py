@@ -1,6 +1,7 @@
 """`sluice plans apply` against a server that answers as Flink does, or late, or not at all."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,18 @@ def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, worksp
     assert code == 1 and "still has 1 tasks and not 3 after 1 s" in err and "rolled-back" in out
     assert flink.put_bodies[-1] == {v: {"parallelism": {"lowerBound": 1, "upperBound": 1}} for v in (SOURCE, CHAIN)}
     assert [one.outcome for one in recorded(workspace, "wordcount", 1)] == ["rolled-back"]
+
+
+def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> None:
+    def restarted() -> None:
+        flink.state = "RESTARTING"
+        if len(flink.put_bodies) == 2:
+            threading.Timer(1.0, lambda: setattr(flink, "state", "RUNNING")).start()
+
+    flink.after_put = restarted
+    code, out, err = sluice("--timeout", "0.2")
+    assert code == 1 and "is restarting" in err and "after 0.2 s" in err
+    assert "rolled-back" in out and "going back failed" not in err
 
 
 def test_a_job_that_fails_is_told_and_not_waited_for(sluice: Call, flink: Any) -> None:
