@@ -33,7 +33,7 @@ def water_level(wanted: np.ndarray, capacity: float) -> float:
 
 @compiled
 def in_reach(capacity: float, debt: float, step_s: float) -> float:
-    """Capacity for the next step, with what was overdrawn before taken off."""
+    """Capacity for the next step, with what was overdrawn before taken off, or what was left over added."""
     return capacity if capacity == np.inf else max(capacity - debt / step_s, LEAST_SHARE * capacity)
 
 
@@ -115,10 +115,13 @@ def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load:
 
 @compiled
 def settle(p: Plant, s: State) -> None:
-    """What was used beyond a worker's capacity is owed in the next step; what was not used is lost."""
+    """What was used beyond a worker's capacity is owed in the next step. What was not used is lost, but for cores that tasks
+    had to share: there it was kept from them only because shares hold for a step, and is theirs in the next one.
+    """
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]
-        state.core_debt = max(state.core_debt - worker.cores * p.step_s, 0.0)
+        capacity = worker.cores * p.step_s
+        state.core_debt = max(state.core_debt - capacity, -capacity if state.core_level < np.inf else 0.0)
         state.io_debt = max(state.io_debt - worker.io * p.step_s, 0.0)
         state.io_used += FORGET * (state.io_step / p.step_s - state.io_used)
         state.io_step = 0.0

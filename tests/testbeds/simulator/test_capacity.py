@@ -49,6 +49,29 @@ def test_a_cheap_task_keeps_its_share_beside_an_expensive_one(chain, inject, clu
     assert window.achieved_rate == pytest.approx(1e5 / 3, rel=0.02)
 
 
+def test_a_worker_that_is_asked_for_a_little_too_much_gives_all_it_has(chain, inject, cluster):
+    """At 10,000/s a source, a transform and two inferences want 0.15 + 0.85 + 2 x 0.55 = 2.1 of 2 cores: 95 % pass.
+
+    No other worker is asked for more than 2.
+    """
+    loads = {"source": 0.15, "transform": 0.85, "compress": 0.3, "inference": 0.55, "sink": 0.05}
+    tasks = {"source": 2, "transform": 4, "compress": 3, "inference": 3, "sink": 1}
+    costs = {name: load * tasks[name] / 10_000 for name, load in loads.items()}
+    middle = [
+        {"name": name, "cpu_s": costs[name], "bytes_out": 1000.0} for name in ("transform", "compress", "inference")
+    ]
+    job = chain(*middle, source={"cpu_s": costs["source"]})
+    placement = {
+        "tm-1": {"source": 1, "transform": 1, "inference": 2},
+        "tm-2": {"source": 1, "transform": 1, "sink": 1},
+        "tm-3": {"transform": 2, "compress": 1},
+        "tm-4": {"compress": 2, "inference": 1},
+    }
+    four = cluster(workers=4, slots=4, cores=2)
+    window = inject(job, four, rate=10_000, settle_s=120, parallelism=tasks, placement=placement)
+    assert window.achieved_rate == pytest.approx(10_000 * 2 / 2.1, rel=0.01)
+
+
 def test_network_bound(chain, inject, cluster):
     """1000 B a record over 1e8 B/s are 100,000/s where map and sink are on two workers; on one, nothing is sent."""
     job = chain({"name": "map", "cpu_s": 1e-6, "bytes_out": 1000.0})
