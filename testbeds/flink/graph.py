@@ -17,6 +17,9 @@ _NUMBER: Final = re.compile(r"\[(\d+)\]:")
 _TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
 _RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
 _SINK: Final = re.compile(r"^([^\[:]+)\[\d+\]: Writer")
+_TOLD: Final = re.compile(r"(?:\[\d+\]:)?\s*([A-Za-z][^(\[:]*)")
+"""What a vertex does, before its arguments; or the name that a jar's program gave it."""
+LONGEST_NAME: Final = 60
 _UNMEASURED: Final = "read from Flink's plan; what a record costs is not known before it is measured"
 
 
@@ -49,8 +52,8 @@ def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Jo
     """The logical dataflow of a plan without chaining, as a job.
 
     Sources are called as their table, sinks as the table they write, others by what they do (`calc`,
-    `group-window-aggregate`), numbered in the order of the plan where that occurs more than once. Costs are not known:
-    those in the job are placeholders, and its `figures_from` say so.
+    `group-window-aggregate`) or as a jar's program names them, numbered in the order of the plan where that occurs more than
+    once. Costs are not known: those in the job are placeholders, and its `figures_from` say so.
 
     Raises:
         InvalidInput: no vertex is a source or no vertex is a sink.
@@ -118,9 +121,9 @@ def _stem(description: str) -> str:
     """What a vertex is called, from its description in the plan."""
     if found := _TABLE.search(description) or _RATED.search(description) or _SINK.search(description):
         return _safe(found[1])
-    kind = re.search(r"(?:\[\d+\]:)?\s*([A-Za-z]+)", description)
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1] if kind else "operator")
-    return _safe(words.lower())
+    told = _TOLD.search(description)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", told[1] if told else "operator")
+    return _safe(words.lower()[:LONGEST_NAME])
 
 
 def _safe(text: str) -> str:

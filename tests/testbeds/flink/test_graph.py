@@ -86,5 +86,24 @@ def test_vertices_without_numbers_keep_their_order() -> None:
     vertices = [Vertex("a", "Source: words", 1, 0), Vertex("b", "Flat Map", 1, 0), Vertex("c", "Flat Map", 1, 0)]
     edges = [Edge("a", "b", "FORWARD"), Edge("b", "c", "BROADCAST")]
     job = read_job("words", vertices, edges)
-    assert job.order == ("source", "flat-1", "flat-2")
+    assert job.order == ("source", "flat-map-1", "flat-map-2")
     assert [e.partitioning for e in job.edges] == [Partitioning.REBALANCE, Partitioning.BROADCAST]
+
+
+def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:
+    names = [
+        "Source: sluice.Rated(words)",
+        "long-words",
+        "Keyed Aggregation",
+        "the 2 hottest (by hour)",
+        "nowhere: Writer",
+    ]
+    vertices = [Vertex(str(i), name, 1, 0) for i, name in enumerate(names)]
+    edges = [Edge(str(i), str(i + 1), "FORWARD") for i in range(4)]
+    assert read_job("words", vertices, edges).order == (
+        "words",
+        "long-words",
+        "keyed-aggregation",
+        "the-2-hottest",
+        "nowhere",
+    )

@@ -1,6 +1,7 @@
 """A cluster that runs already, named by its address: a user's SQL, a user's jar, REST and Prometheus to measure by."""
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -32,6 +33,7 @@ from testbeds.protocol import Configuration, Run, Window
 from testbeds.repeating import measured
 
 pytestmark = pytest.mark.slow
+GUIDE = Path(__file__).parents[3] / "docs" / "flink.md"
 RATE = 2000.0
 DATING = 0.15
 """Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
@@ -142,13 +144,17 @@ def clicks(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
 
 @pytest.fixture(scope="module")
 def jar(kit: Path, flink: Path, jdk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("jar")
-    (folder / "Remainders.java").write_text(JAR)
-    compile_java([folder / "Remainders.java"], folder / "classes", f"{kit}:{flink}/lib/*", jdk)
-    with zipfile.ZipFile(folder / "remainders.jar", "w") as made:
+    return _made(JAR, "Remainders", tmp_path_factory.mktemp("jar"), kit, flink, jdk)
+
+
+def _made(program: str, name: str, folder: Path, kit: Path, flink: Path, jdk: Path) -> Path:
+    """The jar of a Java program of one public class."""
+    (folder / f"{name}.java").write_text(program)
+    compile_java([folder / f"{name}.java"], folder / "classes", f"{kit}:{flink}/lib/*", jdk)
+    with zipfile.ZipFile(folder / f"{name}.jar", "w") as made:
         for path in (folder / "classes").rglob("*.class"):
             made.write(path, str(path.relative_to(folder / "classes")))
-    return folder / "remainders.jar"
+    return folder / f"{name}.jar"
 
 
 def _named(cluster: LocalCluster, program: UserProgram, prometheus: str | None = None) -> NamedFlinkTestbed:
@@ -236,6 +242,31 @@ def test_a_users_jar_is_measured(cluster: LocalCluster, jar: Path) -> None:
     assert _total(window, total, "records_in") == pytest.approx(5 * RATE / 4, rel=DATING)
     assert len(set(window.samples.filter(pc.field("operator") == total)["task"].to_pylist())) == 2
     assert _nothing_is_left(cluster.rest)
+
+
+def test_the_programs_of_the_guide_are_read(
+    cluster: LocalCluster, kit: Path, flink: Path, jdk: Path, tmp_path: Path
+) -> None:
+    guide = GUIDE.read_text()
+    (tmp_path / "clicks.jsonl").write_text('{"page": "/", "visitor": 1, "clicked": "2026-05-01T12:00:00.000"}\n')
+    script = SqlScript(_example("sql", guide), {"clicks": recording(tmp_path / "clicks.jsonl")}, keep_sinks=False)
+    jar = _made(_example("java", guide), "WordLengths", tmp_path, kit, flink, jdk)
+    for program, operators in [
+        (script, ["clicks", "calc-1", "local-window-aggregate", "global-window-aggregate", "calc-2", "page_counts"]),
+        (
+            UserJar(jar, "example.WordLengths", ("--shortest", "3")),
+            ["words", "long-words", "lengths", "counts", "nowhere"],
+        ),
+    ]:
+        with _named(cluster, program) as testbed:
+            assert list(testbed.dataflow("guide").order) == operators
+
+
+def _example(language: str, guide: str) -> str:
+    """The guide's first program in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found.group(1)
 
 
 def test_a_program_that_cannot_be_measured_is_refused_with_the_reason(
