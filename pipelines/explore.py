@@ -16,7 +16,7 @@ from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.profile import ProfileRecord
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import measuring, open_recorded, opened_testbed
+from pipelines.testbeds import measuring, measuring_inputs, open_recorded, opened_testbed
 from testbeds.protocol import Testbed
 
 
@@ -60,7 +60,7 @@ class _Explorer:
 
     def __init__(self, run: PipelineRun, profile: ProfileRecord, testbed: Testbed) -> None:
         self._run = run
-        self._inputs = {"job": digest(run.job), "profile": digest(profile)}
+        self._inputs = measuring_inputs(run) | {"profile": digest(profile)}
         self._single_tasks: dict[float, Observation] = {}
         how = measuring(run)
         job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
@@ -101,23 +101,30 @@ class _Explorer:
         """The observation of a step: the one that was kept, or a new measurement."""
         name, seed = f"m{index:03d}", self._run.request.seed * 1000 + index + 1
         if budget.task_slots == self._optimizer.fewest_task_slots:
-            observation = self._kept(name, lambda run: self._optimizer.measure_single_task(budget.memory_mb, run, seed))
+            observation = self._kept(
+                name, budget, lambda run: self._optimizer.measure_single_task(budget.memory_mb, run, seed)
+            )
             self._single_tasks.setdefault(budget.memory_mb, observation)
             return observation
         rates = self._single_task(budget.memory_mb).operators
-        return self._kept(name, lambda run: self._optimizer.measure(budget, rates, run, seed))
+        return self._kept(name, budget, lambda run: self._optimizer.measure(budget, rates, run, seed))
 
     def _single_task(self, memory_mb: float) -> Observation:
         """The single-task run of a memory level: measured once, and reused (StreamBed section 5)."""
         if memory_mb not in self._single_tasks:
             seed = self._run.request.seed * 1000
+            budget = Budget(task_slots=self._optimizer.fewest_task_slots, memory_mb=memory_mb)
             self._single_tasks[memory_mb] = self._kept(
-                f"single-{memory_mb:g}", lambda run: self._optimizer.measure_single_task(memory_mb, run, seed)
+                f"single-{memory_mb:g}", budget, lambda run: self._optimizer.measure_single_task(memory_mb, run, seed)
             )
         return self._single_tasks[memory_mb]
 
-    def _kept(self, name: str, measure: Callable[[str], Measurement]) -> Observation:
-        """Measure once; the samples are written before the observation that says they are there."""
+    def _kept(self, name: str, budget: Budget, measure: Callable[[str], Measurement]) -> Observation:
+        """Measure once; the samples are written before the observation that says they are there.
+
+        Args:
+            budget: of a step with this name; another one where a run of the same name explores differently.
+        """
 
         def make() -> Observation:
             measurement = measure(f"{self._run.run_id}-{name}")
@@ -125,4 +132,5 @@ class _Explorer:
             return measurement.observation
 
         key = self._run.key("observations", f"{name}.json")
-        return self._run.workspace.once(key, self._inputs, Observation, make)
+        inputs = self._inputs | {"budget": digest(budget)}
+        return self._run.workspace.once(key, inputs, Observation, make)

@@ -9,11 +9,10 @@ from models.capacity.observation import OperatorRates
 from models.job import Job
 from models.plan import Placement
 from models.schema import Format, NonNegative, Positive
-from pipelines.digests import digest
 from pipelines.estimate import operator_rates, samples_of, source_rates_per_task
 from pipelines.run import PipelineRun
 from pipelines.samples import write_samples
-from pipelines.testbeds import Measuring, measuring, opened_profiling_testbed
+from pipelines.testbeds import Measuring, measuring, measuring_inputs, opened_profiling_testbed
 from testbeds.protocol import Configuration, Run, Window
 from testbeds.repeating import measured
 
@@ -37,8 +36,7 @@ class ProfileRecord(Format):
 def profile(run: PipelineRun) -> str:
     """Profile the job, or find that it was done; returns the URI of `profile.json`."""
     key = run.key("profile.json")
-    inputs = {"job": digest(run.job), "seed": str(run.request.seed)}
-    record = run.workspace.once(key, inputs, ProfileRecord, lambda: _measure(run))
+    record = run.workspace.once(key, measuring_inputs(run), ProfileRecord, lambda: _measure(run))
     run.progress.say(f"profile: one task of each operator saturates at {record.saturated_rate:,.0f} records/s")
     return run.workspace.uri(key)
 

@@ -47,7 +47,11 @@ class PlanRequest(Format):
     max_task_slots: PositiveInt = Field(48, description="Most task slots that the exploration may use.")
     max_measurements: int = Field(20, ge=3, le=20, description="Most measurements after the four corners.")
     seed: int = Field(0, ge=0, lt=2**32, description="Of exploration and testbed; the same seed repeats the same run.")
-    run: Name | None = Field(None, description="Name of the run; made from the request if absent.")
+    run: Name | None = Field(
+        None,
+        description="Name of the run; made from the request if absent. With that of an earlier run, what it measured serves "
+        "another rate.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -12,6 +12,7 @@ from models.cluster import Cluster, Worker
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.catalogue import load_cluster
+from pipelines.digests import digest
 from pipelines.estimate import SHORT, mst_settings
 from pipelines.flink import flink_address, open_flink
 from pipelines.measurements import read_measurements
@@ -52,6 +53,16 @@ def measuring(run: PipelineRun) -> Measuring:
     if run.request.testbed == "flink":
         return Measuring(SHORT, profile_s=10.0, isolated=False, as_file_says=False)
     return Measuring(mst_settings(run.job), profile_s=60.0, isolated=True, as_file_says=True)
+
+
+def measuring_inputs(run: PipelineRun) -> dict[str, str]:
+    """Digests of what every measurement of the run depends on. The rate is not among them: what was measured serves a run
+    of the same name for any other rate.
+    """
+    on_flink = run.request.testbed == "flink"
+    address = flink_address(run.request.flink, run.cluster) if on_flink else None
+    program = run.program.digest if on_flink and run.program is not None else ""
+    return {"job": digest(run.job), "testbed": digest([run.request.testbed, address, program, run.request.seed])}
 
 
 @contextmanager

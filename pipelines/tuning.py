@@ -57,8 +57,16 @@ def _shown(tuning: Tuning) -> str:
 
 def _tune(run: PipelineRun) -> TunedScaling:
     knowledge, request = known(run), run.request
-    scaling = scale(knowledge, run.cluster, request.rate, request.headroom, request.memory_mb, "bids2")
-    return tuned_scaling(knowledge, scaling, run.cluster)
+    try:
+        scaling = scale(knowledge, run.cluster, request.rate, request.headroom, request.memory_mb, "bids2")
+        return tuned_scaling(knowledge, scaling, run.cluster)
+    except Infeasible as error:
+        if request.measurements is not None:
+            raise
+        raise Infeasible(
+            f"{error}; what was measured is kept: ask again with --run {run.run_id} and another rate, and nothing is "
+            "measured again"
+        ) from error
 
 
 def tuned_scaling(

@@ -43,7 +43,13 @@ def plan(
     max_slots: Annotated[int, typer.Option(help="Most task slots to measure with.")] = 48,
     max_measurements: Annotated[int, typer.Option(help="Most measurements after the corners.")] = 20,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    run: Annotated[str | None, typer.Option(help="Name of the run; the same request goes on if absent.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the run. An earlier one's name and another rate: planned by what that one measured. Absent: "
+            "made from the request, so that the same request goes on."
+        ),
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import Infeasible, SluiceError
+from models.job import Job
 from pipelines import explore as stage
 from pipelines.configure import Measurement, Optimizer
 from pipelines.exploration_record import ExplorationRecord
@@ -12,6 +13,9 @@ from pipelines.profile import ProfileRecord, profile
 from pipelines.run import PipelineRun, PlanRequest
 from pipelines.samples import runs_of
 from pipelines.workspace import Workspace
+from testbeds.protocol import Configuration
+from testbeds.simulator import Simulator
+from testbeds.simulator.run import SimulatedRun
 
 SEARCH_Q5 = Path(__file__).parents[1] / "data" / "streambed" / "search_q5.csv"
 
@@ -46,6 +50,31 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
     singles = [name for name in runs_of(run.workspace, "wordcount", run.run_id) if "single" in name]
     corners = {memory for slots, memory in budgets if slots == 2}
     assert len(singles) == len({memory for _, memory in budgets} - corners)
+
+
+def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[str] = []
+    deploy = Simulator.deploy
+
+    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
+        measured.append(run)
+        return deploy(self, job, configuration, run=run, seed=seed)
+
+    monkeypatch.setattr(Simulator, "deploy", noting)
+
+    def explored(**fields: object) -> tuple[list[int], list[str]]:
+        measured.clear()
+        run = run_in(tmp_path, run="r", memory_mb=8192, **fields)
+        profile(run)
+        stage.explore(run)
+        record = run.output("exploration.json", ExplorationRecord)
+        return [o.task_slots for o in record.observations[:2]], measured[:]
+
+    assert explored(max_task_slots=8)[1][:2] == ["r-profile", "r-m000"]
+    assert explored(max_task_slots=8, rate=20_000) == ([2, 8], [])
+    slots, again = explored(max_task_slots=12)
+    assert slots == [2, 12] and "r-m001" in again and "r-m000" not in again and "r-profile" not in again
+    assert "r-profile" in explored(max_task_slots=12, seed=1)[1]
 
 
 def test_an_interrupted_exploration_repeats_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """`sluice plan` and `sluice replan` as people and machines call them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,35 @@ def test_a_rate_beyond_the_cluster_is_infeasible(
     command = ["replan", "nexmark-q5", "--rate", "3000000", "--workspace", path_of(planned_workspace)]
     assert run(command) == 3
     assert "2048" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_was_measured_for_a_rate_out_of_reach_serves_another(
+    tracked_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [
+        "plan",
+        "wordcount",
+        "--max-slots",
+        "12",
+        "--max-measurements",
+        "3",
+        "--workspace",
+        path_of(tracked_workspace),
+    ]
+    assert run([*asked, "--rate", "1e8"]) == 3
+    named = re.search(r"what was measured is kept: ask again with --run (\w+) and", capsys.readouterr().err)
+    assert named is not None
+    written = _written(tracked_workspace)
+    assert run([*asked, "--rate", "30000", "--run", named.group(1)]) == 0
+    assert "for 30,000 records/s" in capsys.readouterr().out
+    assert len(written) >= 8 and _written(tracked_workspace) == written
+
+
+def _written(workspace: Workspace) -> dict[str, int]:
+    """When each measurement was kept, nanoseconds."""
+    run_of = Path(path_of(workspace)) / "runs" / "wordcount"
+    return {
+        path.name: path.stat().st_mtime_ns
+        for path in [*run_of.glob("*/observations/*"), *run_of.glob("*/profile.json")]
+    }
