@@ -194,10 +194,10 @@ def billion_laughs() -> str:
 )
 def test_hostile_yaml_is_refused_quickly(content: str, told: str, job_file: Path) -> None:
     job_file.write_text(content)
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InvalidInput, match=told):
         load_job(job_file)
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0
 
 
 def test_five_faults_are_shown_and_the_rest_counted(job_file: Path) -> None:
