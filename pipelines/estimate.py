@@ -13,10 +13,16 @@ from testbeds.protocol import Run, Window
 
 OBSERVE = "observe"
 SHORT: Final = MstSettings(
-    warmup_s=10.0, cooldown_s=5.0, ramp_s=5.0, observe_s=10.0, iterations=9, sensitivity=0.05, bracket=0.2
+    warmup_s=10.0,
+    cooldown_s=5.0,
+    cooldown_after_sustained=False,
+    ramp_s=5.0,
+    observe_s=10.0,
+    iterations=9,
+    sensitivity=0.05,
+    bracket=0.2,
 )
-"""A search of 90 s where the end of the warm-up is a good guess, and of 170 s at most: seconds are real here. What is observed
-begins 20 s after a warm-up, by when windows of 10 s are as full as the rate makes them."""
+"""A search of some 80 s where the end of the warm-up is a good guess, and of 170 s at most: seconds are real here."""
 
 
 def search_mst(run: Run, settings: MstSettings) -> tuple[MstSearch, list[Window]]:

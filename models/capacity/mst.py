@@ -19,7 +19,8 @@ Rulings where the paper is silent:
   that takes fewer iterations than doubling, and where seconds are real, iterations are dear.
 * The cool-down rate is at most half of the target rate: a fixed rate would not be low for a slow job.
 * The cool-down may be left out (0 s) where nothing is left over from the last target: the sources forget what they owe,
-  and what waits in buffers is worked off within the ramp-up.
+  and what waits in buffers is worked off within the ramp-up. So it may be after a target that was sustained, of which no
+  backlog is left: windows then hold what they hold at such rates, and where seconds are real, there are fewer of them.
 """
 
 import math
@@ -60,6 +61,9 @@ class MstSettings(Format):
         15.0, ge=0, allow_inf_nan=False, description="Cool-down before each target rate, seconds; 0: none."
     )
     cooldown_rate: Positive = Field(6400.0, description="Rate offered during the cool-down, records/s.")
+    cooldown_after_sustained: bool = Field(
+        True, description="Whether to cool down also after a target that was sustained, of which nothing waits."
+    )
     ramp_s: Duration = Field(30.0, description="Time at the target rate before it is observed, seconds.")
     observe_s: Duration = Field(30.0, description="Time at the target rate that is observed, seconds.")
     iterations: int = Field(8, ge=2, description="Most iterations; the warm-up is the first.")
@@ -85,7 +89,7 @@ class MstSettings(Format):
 
     @property
     def longest_s(self) -> float:
-        """Duration of a search that uses all its iterations, seconds."""
+        """Duration of a search that uses all its iterations and sustains no target, seconds."""
         return self.warmup_s + (self.iterations - 1) * (self.cooldown_s + self.ramp_s + self.observe_s)
 
 
@@ -214,7 +218,8 @@ class MstSearch:
 
     def _measure(self, target: float) -> Generator[Injection, float, float]:
         settings = self.settings
-        if settings.cooldown_s > 0:
+        clear = self._trials and self._trials[-1].sustained and not settings.cooldown_after_sustained
+        if settings.cooldown_s > 0 and not clear:
             low = min(settings.cooldown_rate, MOST_COOLDOWN_SHARE * target)
             yield Injection(low, settings.cooldown_s, Phase.COOLDOWN)
         yield Injection(target, settings.ramp_s, Phase.RAMP)

@@ -24,7 +24,7 @@ from testbeds.protocol import Configuration, Rescale, Served, Window, sample_int
 _AT_ONCE_S: Final = 5.0
 """Serving that goes on so soon has not stopped: its next window begins where the last one ended."""
 _ON_THE_WAY: Final = ("warmup", "cooldown", "ramp")
-"""Phases whose rates nobody relies on."""
+"""Phases whose rates nobody relies on to the last second."""
 _BYTES_PER_MB: Final = 2.0**20
 
 
@@ -107,19 +107,20 @@ class FlinkRun:
         intervals = sample_intervals(rate, seconds)
         with disturbances():
             self._pass_downtime()
-            self._offer(rate)
+            counts = phase not in _ON_THE_WAY
+            self._offer(rate, told=counts)
             owed = self._owed
             found: list[Measured] = []
 
             def window() -> Measured:
                 if found:
                     self._rate = None
-                    self._offer(rate)
+                    self._offer(rate, told=counts)
                     self._owed = owed  # as if the window that does not count had not been
                 found.append(self._window(rate, intervals))
                 return found[-1]
 
-            measured = window() if self._undisturbed is None or phase in _ON_THE_WAY else self._undisturbed(window)
+            measured = self._undisturbed(window) if counts and self._undisturbed is not None else window()
         table = samples(self._job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
         achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds
@@ -209,15 +210,17 @@ class FlinkRun:
         """By what each source is called where its rate is set."""
         return {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
 
-    def _offer(self, rate: float) -> None:
-        """Set the rate, and wait until every source task follows it and Flink has told of it."""
+    def _offer(self, rate: float, told: bool) -> None:
+        """Set the rate, and wait until every source task follows it, and, where what is told next must be of this rate
+        alone, until Flink has told of it.
+        """
         if rate != self._rate:
             if not self._log.stands:
                 self._hold()
             self._watch.sources.follow(self._control.offer(self._rates(rate)))
             self._rate = rate
             self._owed = {}
-        self._watch.wait_until_followed(told=True)
+        self._watch.wait_until_followed(told)
 
     def _hold(self) -> dict[str, float]:
         """Let the sources emit nothing, and the log stand. Returns how many events each source's tasks have taken."""

@@ -119,6 +119,18 @@ def test_the_cooldown_may_be_left_out():
     assert settings.longest_s == 120 + 7 * 60
 
 
+def test_the_cooldown_may_be_left_out_after_a_sustained_target():
+    settings = MstSettings(warmup_rate=100.0, iterations=6, cooldown_after_sustained=False)
+    done = drive(MstSearch(settings), capacity=330.0)
+    steps = [(i.rate, i.phase.value) for i in done if i.phase is not Phase.WARMUP]
+    assert steps == [
+        (50, "cooldown"),  # after the warm-up
+        *[(rate, phase) for rate in (100, 200, 400) for phase in ("ramp", "observe")],
+        (150, "cooldown"),  # 400 was not sustained
+        *[(rate, phase) for rate in (300, 350) for phase in ("ramp", "observe")],
+    ]
+
+
 def test_nothing_sustained_is_none_with_a_reason():
     search = MstSearch(MstSettings())
     while (injection := search.next()) is not None:
