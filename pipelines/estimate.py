@@ -20,7 +20,7 @@ SHORT: Final = MstSettings(
     observe_s=10.0,
     iterations=9,
     sensitivity=0.05,
-    bracket=0.2,
+    bracket=0.1,
 )
 """A search of some 80 s where the end of the warm-up is a good guess, and of 170 s at most: seconds are real here."""
 

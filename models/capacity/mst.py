@@ -14,9 +14,10 @@ Rulings where the paper is silent:
 * The search has converged when max_r - min_r <= sensitivity * max_r. The paper's example (the next target is within 1 %
   of the last) would stop one iteration earlier, with up to 2 % between the two.
 * The MST is the rate achieved at the highest sustained target (the "average actual rate"), not the target itself.
-* With a `bracket` the search gallops: from the warm-up's rate it goes up, or down, by that share, then by twice the
-  share, and so on, until it has a rate that is sustained and one that is not. Where the MST is near the warm-up's rate
-  that takes fewer iterations than doubling, and where seconds are real, iterations are dear.
+* With a `bracket` the search stays close to what it has seen, since iterations are dear where seconds are real. Up from the
+  warm-up's rate it goes by that share, then by twice the share, and so on, until a target is not sustained. The rate that
+  was achieved there tells what the job takes: it is the next target, or the target less the sensitivity, whichever is lower.
+  From there it goes up by the sensitivity, twice the sensitivity, and so on, but never beyond the middle.
 * The cool-down rate is at most half of the target rate: a fixed rate would not be low for a slow job.
 * The cool-down may be left out (0 s) where nothing is left over from the last target: the sources forget what they owe,
   and what waits in buffers is worked off within the ramp-up. So it may be after a target that was sustained, of which no
@@ -73,8 +74,8 @@ class MstSettings(Format):
         None,
         gt=0,
         lt=1,
-        description="First step away from the warm-up's rate, as a share of it; steps double until one rate is sustained and "
-        "another is not. Absent: the rate is doubled, or halved.",
+        description="First step up from the warm-up's rate, as a share of it; steps double until a rate is not sustained, and "
+        "what was achieved there comes next. Absent: the rate is doubled, or halved.",
     )
 
     @classmethod
@@ -194,18 +195,21 @@ class MstSearch:
         if target == 0:
             self._stop = Stop.NO_FLOW
             return
-        step, growth = (1.0, 1.0) if self.settings.bracket is None else (self.settings.bracket, 2.0)
+        step, least_step = self.settings.bracket, self.settings.sensitivity
         for _ in range(self.settings.iterations - 1):
             achieved = yield from self._measure(target)
-            self._conclude(target, achieved)
+            sustained = self._conclude(target, achieved)
             if self._max_r - self._min_r <= self.settings.sensitivity * self._max_r < math.inf:
                 self._stop = Stop.CONVERGED
                 return
-            if self._min_r > 0 and self._max_r < math.inf:
-                target = (self._min_r + self._max_r) / 2
+            middle = (self._min_r + self._max_r) / 2
+            if step is None:
+                target = min(middle, 2 * target)
+            elif sustained:
+                target, step = min(middle, (1 + step) * target), 2 * step
             else:
-                target = target * (1 + step) if self._max_r == math.inf else target / (1 + step)
-                step *= growth
+                below = min(achieved, (1 - least_step) * target)
+                target, step = below if below > self._min_r else middle, least_step
         self._stop = Stop.ITERATIONS
 
     def _warm_up(self) -> Generator[Injection, float, float]:
@@ -225,11 +229,12 @@ class MstSearch:
         yield Injection(target, settings.ramp_s, Phase.RAMP)
         return (yield Injection(target, settings.observe_s, Phase.OBSERVE))
 
-    def _conclude(self, target: float, achieved: float) -> None:
-        """The 99 % rule."""
+    def _conclude(self, target: float, achieved: float) -> bool:
+        """The 99 % rule: whether the target was sustained."""
         sustained = achieved >= self.settings.sustained_ratio * target
         self._trials.append(Trial(target_rate=target, achieved_rate=achieved, sustained=sustained))
         if sustained:
             self._min_r, self._mst = target, achieved
         else:
             self._max_r = target
+        return sustained

@@ -44,23 +44,49 @@ def observed(search: MstSearch, *achieved: float) -> list[float]:
     return [trial.target_rate for trial in search.history]
 
 
+@given(
+    capacity=st.floats(1.0, 1e9),
+    warmup_share=st.floats(0.01, 5.0),
+    bracket=st.floats(0.01, 0.5),
+    sensitivity=st.floats(0.01, 0.1),
+)
+def test_with_a_bracket_the_mst_is_found_as_exactly(capacity, warmup_share, bracket, sensitivity):
+    settings = MstSettings(bracket=bracket, sensitivity=sensitivity, iterations=100)
+    search = MstSearch(settings.model_copy(update={"warmup_rate": warmup_share * capacity}))
+    drive(search, capacity)
+    assert search.stop is Stop.CONVERGED
+    assert search.mst == pytest.approx(capacity, rel=sensitivity)
+
+
 def test_with_a_bracket_the_search_stays_around_the_rate_of_the_warm_up():
-    search = MstSearch(MstSettings(bracket=0.2, iterations=4))
+    search = MstSearch(MstSettings(bracket=0.2, sensitivity=0.05))
     targets = [i.rate for i in drive(search, 1000.0) if i.phase is Phase.OBSERVE]
-    # 1000 is sustained, 1200 is not; then in the middle.
-    assert targets == pytest.approx([1000.0, 1200.0, 1100.0])
+    # 1000 is sustained, 1200 is not and tells 1000 again; then in the middle.
+    assert targets == pytest.approx([1000.0, 1200.0, 1100.0, 1050.0])
     assert search.mst == 1000.0
-    assert search.reason == "stopped after 4 iterations: 1,000 records/s was sustained, 1,100 records/s was not"
+    assert search.reason == "converged within 5.0%: 1,000 records/s was sustained, 1,050 records/s was not"
 
 
-def test_where_the_warm_up_told_too_little_or_too_much_the_bracket_widens():
-    up = MstSearch(MstSettings(bracket=0.2, iterations=6))
-    # x 1.2, then x 1.4, then x 1.8, then in the middle of what was sustained and what was not.
-    assert observed(up, 100.0, 100.0, 120.0, 168.0, 200.0, 235.0) == pytest.approx([100.0, 120.0, 168.0, 302.4, 235.2])
-    down = MstSearch(MstSettings(bracket=0.2, iterations=5))
-    # / 1.2, then / 1.4.
-    assert observed(down, 168.0, 90.0, 90.0, 99.0, 90.0) == pytest.approx([168.0, 140.0, 100.0, 120.0])
-    assert (up.mst, down.mst) == (235.0, 99.0)
+def test_where_the_warm_up_told_too_little_steps_widen():
+    up = MstSearch(MstSettings(bracket=0.2, sensitivity=0.05))
+    # x 1.2, then x 1.4, then x 1.8; what that achieved; 5 % more.
+    assert observed(up, 100.0, 100.0, 120.0, 168.0, 235.0, 235.0, 235.0) == pytest.approx(
+        [100.0, 120.0, 168.0, 302.4, 235.0, 246.75]
+    )
+    assert up.mst == 235.0
+
+
+def test_where_the_warm_up_told_too_much_what_was_achieved_comes_next():
+    down = MstSearch(MstSettings(bracket=0.2, sensitivity=0.05))
+    # 90 at 168, and again at 90; then 5 % more, and 10 % more. What 103.95 achieved is below 94.5: the middle comes next.
+    assert observed(down, 168.0, 90.0, 90.0, 94.5, 94.0, 95.0) == pytest.approx([168.0, 90.0, 94.5, 103.95, 99.225])
+    assert down.mst == 94.5
+
+
+def test_a_target_that_is_missed_by_little_is_followed_by_one_that_is_lower_by_the_sensitivity():
+    search = MstSearch(MstSettings(bracket=0.2, sensitivity=0.05))
+    assert observed(search, 100.0, 98.0, 95.0) == pytest.approx([100.0, 95.0])
+    assert search.mst == 95.0 and search.stop is Stop.CONVERGED
 
 
 def test_a_measurement_cools_down_ramps_up_and_observes():
