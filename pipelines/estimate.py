@@ -18,11 +18,11 @@ SHORT: Final = MstSettings(
     cooldown_after_sustained=False,
     ramp_s=5.0,
     observe_s=10.0,
-    iterations=9,
+    iterations=7,
     sensitivity=0.05,
-    bracket=0.1,
+    bracket=0.2,
 )
-"""A search of some 80 s where the end of the warm-up is a good guess, and of 170 s at most: seconds are real here."""
+"""A search of some 80 s where the end of the warm-up is a good guess, and of 130 s at most: seconds are real here."""
 
 
 def search_mst(run: Run, settings: MstSettings) -> tuple[MstSearch, list[Window]]:

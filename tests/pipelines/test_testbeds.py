@@ -31,7 +31,7 @@ def test_the_simulator_is_measured_as_in_the_paper_on_workers_to_spare(tmp_path:
 def test_flink_is_measured_in_little_time_on_the_workers_it_has(tmp_path: Path) -> None:
     run = run_on("flink", tmp_path)
     how = measuring(run)
-    assert how.mst.longest_s <= 170 and not how.isolated and not how.as_file_says
+    assert how.mst.longest_s <= 130 and not how.isolated and not how.as_file_says
     with opened_profiling_testbed(run) as testbed:
         assert (testbed.name, testbed.limits.max_task_slots) == ("flink", 16)
         assert testbed.limits.memory_levels_mb == MEMORY_MB
