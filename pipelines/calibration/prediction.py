@@ -11,8 +11,9 @@ from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Noise, Physics
 
 WARMUP_RATE = 1e9
-EXACT = {"iterations": 20, "sensitivity": 0.005, "bracket": None, "warmup_rate": WARMUP_RATE}
-"""Seconds cost nothing on the simulator, so that the search may go on."""
+EXACT = {"iterations": 20, "sensitivity": 0.005, "warmup_rate": WARMUP_RATE}
+"""Seconds cost nothing on the simulator, so that the search may go on. Otherwise it goes the way of the real one: what
+buffers take in during short windows depends on the rates before."""
 
 
 def predicted_mst(
@@ -23,7 +24,7 @@ def predicted_mst(
     memory_mb: float,
     settings: MstSettings,
 ) -> float:
-    """MST on the simulator without noise, with the timings that the real one is measured by; 0 if no rate is sustained."""
+    """MST on the simulator without noise, found in the way that the real one is; 0 if no rate is sustained."""
     quiet = machine.model_copy(update={"noise": Noise(run=0.0, task=0.0)})
     testbed = Simulator(cluster, (memory_mb,), quiet)
     configuration = Configuration(dict(parallelism), memory_mb)
