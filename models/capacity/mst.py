@@ -11,7 +11,7 @@ Rulings where the paper is silent:
 * While max_r is infinite and the target is sustained, the next target is twice the last one.
 * `iterations` counts the warm-up as the first. So read, section 8.2 adds up: 8 iterations in 120 s + 7 * 75 s = 645 s
   for simple queries, 7 iterations in 450 s + 6 * 75 s = 900 s for complex ones.
-* The search has converged when max_r - min_r <= sensitivity * max_r. The paper's example (the next target is within 1 %
+* The search has converged when min_r >= (1 - sensitivity) * max_r. The paper's example (the next target is within 1 %
   of the last) would stop one iteration earlier, with up to 2 % between the two.
 * The MST is the rate achieved at the highest sustained target (the "average actual rate"), not the target itself.
 * With a `bracket` the search stays close to what it has seen, since iterations are dear where seconds are real. Up from the
@@ -199,7 +199,7 @@ class MstSearch:
         for _ in range(self.settings.iterations - 1):
             achieved = yield from self._measure(target)
             sustained = self._conclude(target, achieved)
-            if self._max_r - self._min_r <= self.settings.sensitivity * self._max_r < math.inf:
+            if self._min_r >= (1 - self.settings.sensitivity) * self._max_r:
                 self._stop = Stop.CONVERGED
                 return
             middle = (self._min_r + self._max_r) / 2

@@ -83,10 +83,12 @@ def test_where_the_warm_up_told_too_much_what_was_achieved_comes_next():
     assert down.mst == 94.5
 
 
-def test_a_target_that_is_missed_by_little_is_followed_by_one_that_is_lower_by_the_sensitivity():
-    search = MstSearch(MstSettings(bracket=0.2, sensitivity=0.05))
-    assert observed(search, 100.0, 98.0, 95.0) == pytest.approx([100.0, 95.0])
-    assert search.mst == 95.0 and search.stop is Stop.CONVERGED
+@given(first=st.floats(1.0, 1e9), sensitivity=st.floats(0.02, 0.2))
+def test_a_target_that_is_missed_by_little_is_followed_by_one_that_is_lower_by_the_sensitivity(first, sensitivity):
+    search = MstSearch(MstSettings(bracket=0.2, sensitivity=sensitivity))
+    lower = (1 - sensitivity) * first
+    assert observed(search, first, 0.985 * first, lower) == pytest.approx([first, lower])
+    assert search.mst == lower and search.stop is Stop.CONVERGED
 
 
 def test_a_measurement_cools_down_ramps_up_and_observes():
