@@ -13,6 +13,7 @@ from typing import Final, Self
 import yaml
 
 from models.errors import SluiceError
+from testbeds.flink.awake import Awake
 from testbeds.flink.cluster_folder import own_folder, remove_group
 from testbeds.flink.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.distribution import Report, flink_home
@@ -22,6 +23,7 @@ from testbeds.flink.machine import LOOPBACK, check_memory, checked_port, free_po
 from testbeds.flink.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
 from testbeds.flink.readings import Readings, RestReadings
 from testbeds.flink.rest import FlinkRest, wait_for
+from testbeds.flink.stolen import is_stolen_from
 
 START_S: Final = 300.0
 _STOP_S: Final = 5.0
@@ -61,6 +63,7 @@ class LocalCluster:
         self.kit = kit_jar(self._flink_home, self._jdk)
         self._folder, self._owner = own_folder()
         self._processes: list[_Process] = []
+        self._awake: Awake | None = None
         self._profile: Profile | None = None
         self._rest: FlinkRest | None = None
         self._jars: dict[Path, str] = {}
@@ -172,8 +175,11 @@ class LocalCluster:
         """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before.
 
         Their compilers are not held: what is left for them to do took up to half of a small quota for minutes, which a
-        job that runs for days does not pay.
+        job that runs for days does not pay. Processors that a hypervisor takes are kept from falling idle meanwhile.
         """
+        if self._awake is not None:
+            self._awake.close()
+        self._awake = Awake(self._jdk, self.kit) if limited and is_stolen_from() else None
         for one in self._processes:
             if one.group is not None:
                 one.group.limit(one.cores if limited else None)

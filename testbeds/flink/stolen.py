@@ -28,6 +28,11 @@ class StolenTime:
         return (stolen_s - self._stolen_s) / max(asked_s - self._asked_s, 1e-9)
 
 
+def is_stolen_from() -> bool:
+    """Whether a hypervisor has ever given processor time of this machine to others."""
+    return _so_far()[1] > 0
+
+
 class Patience:
     """How long may be waited, all in all, for a machine of which little is stolen."""
 
@@ -89,4 +94,4 @@ def _so_far() -> tuple[float, float]:
     """CPU seconds asked for and stolen since the machine started."""
     times = psutil.cpu_times()
     stolen: float = getattr(times, "steal", 0.0)
-    return times.user + times.system + stolen, stolen
+    return times.user + getattr(times, "nice", 0.0) + times.system + stolen, stolen

@@ -48,6 +48,11 @@ def test_the_share_is_of_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> 
     assert since.share() == 0
     machine.measure()
     assert since.share() == pytest.approx(0.25)
+    times = SimpleNamespace(user=1.0, nice=0.0, system=1.0, idle=1.0, steal=0.0)
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times)
+    since = StolenTime()
+    times.nice, times.steal = 6.0, 2.0
+    assert since.share() == pytest.approx(0.25), "what is nice asks for time, too"
     monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=1.0, system=1.0, idle=1.0))
     elsewhere = StolenTime()
     monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=5.0, system=1.0, idle=1.0))
