@@ -35,7 +35,7 @@ plan: setup ## Plan JOB (nexmark-q5) for RATE (2500000 records/s): measure, mode
 replan: setup ## A new plan of JOB for another RATE, from what is known already.
 	@python dags/replan.py job='$(JOB)' rate='$(RATE)'
 
-plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (13 to 25 minutes each).
+plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (11 to 14 minutes each).
 	@sluice plan nexmark-q1 --testbed flink --cluster flink-local --rate 200000 --max-slots 5 --max-measurements 3
 	@sluice plan nexmark-q5 --testbed flink --cluster flink-local --rate 8000 --max-slots 13 --max-measurements 3
 
