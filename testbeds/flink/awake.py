@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +31,9 @@ class Awake:
         assert self._popen.stdin is not None
         # The first thread comes first: those that it starts from then on inherit its priority.
         for thread in (self.pid, *threads_named(self.pid, "")):
-            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
-            os.setpriority(os.PRIO_PROCESS, thread, _LEAST_NICE)
+            with suppress(ProcessLookupError):  # it has ended
+                os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+                os.setpriority(os.PRIO_PROCESS, thread, _LEAST_NICE)
         self._popen.stdin.write(b"\n")
         self._popen.stdin.flush()
 
