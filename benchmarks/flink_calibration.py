@@ -4,7 +4,7 @@
 
 For each job of Nexmark a Flink of two TaskManagers, of 8 slots and 0.2 cores each, is started on this machine. The MST of
 one task of each operator, and of some more, calibrate the simulator; the two largest configurations are held out. A job
-takes 10 to 14 minutes; what is measured is kept, and `--table` prints what is there without measuring.
+takes 8 to 12 minutes; what is measured is kept, and `--table` prints what is there without measuring.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,8 @@ class Limits:
     slots_per_worker: int
     max_source_tasks: int | None = None
     """Tasks of all sources together; None: as many as may be asked for."""
+    source_burst_s: float | Literal["all"] = "all"
+    """While a rate is injected: time whose records a source that was held up emits on top of it later, seconds."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from models.capacity.calibration import median_absolute, relative_error
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.calibration.configurations import larger_ones, one_task_each
-from pipelines.calibration.fitting import Fitted, fit, unit_costs
+from pipelines.calibration.fitting import fit, unit_costs
 from pipelines.calibration.measuring import Measurer
-from pipelines.calibration.prediction import predicted_mst
+from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import (
     Calibration,
     CalibrationRequest,
@@ -55,9 +55,10 @@ def calibrate(
     kept = request.configurations - request.held_out
     where = f"{testbed.name} ({testbed.cluster.name}), runs {name}-00 to {name}-{kept - 1:02}"
     progress.say(f"calibrate: fitting to {kept} of {request.configurations} configurations")
-    fitted = fit(job, testbed.cluster, measured.configurations[:kept], measured.samples[:kept], request, where)
+    believed = Simulation(job, testbed.cluster, Physics(source_burst_s=testbed.limits.source_burst_s))
+    fitted, factor = fit(believed, measured.configurations[:kept], measured.samples[:kept], request, where)
     comparisons = tuple(
-        _compare(job, testbed, fitted, request, one, Role.CALIBRATION if i < kept else Role.HELD_OUT)
+        _compare(believed, fitted, request, one, Role.CALIBRATION if i < kept else Role.HELD_OUT)
         for i, one in enumerate(measured.configurations)
     )
     unseen = [c for c in comparisons if c.role is Role.HELD_OUT]
@@ -66,7 +67,7 @@ def calibrate(
         job=fitted.job,
         cluster=fitted.cluster,
         machine=fitted.machine,
-        common_factor=fitted.common_factor,
+        common_factor=factor,
         comparisons=comparisons,
         uncalibrated_error=median_absolute([c.uncalibrated_error for c in unseen]),
         calibrated_error=median_absolute([c.calibrated_error for c in unseen]),
@@ -120,15 +121,15 @@ def tasks_in_words(parallelism: dict[str, int]) -> str:
 
 
 def _compare(
-    job: Job,
-    testbed: Testbed,
-    fitted: Fitted,
+    uncalibrated: Simulation,
+    calibrated: Simulation,
     request: CalibrationRequest,
     one: MeasuredConfiguration,
     role: Role,
 ) -> Comparison:
-    before = predicted_mst(job, testbed.cluster, Physics(), one.parallelism, one.memory_mb, request.mst)
-    after = predicted_mst(fitted.job, fitted.cluster, fitted.machine, one.parallelism, one.memory_mb, request.mst)
+    before, after = (
+        predicted_mst(by, one.parallelism, one.memory_mb, request.mst) for by in (uncalibrated, calibrated)
+    )
     return Comparison(
         role=role,
         parallelism=one.parallelism,

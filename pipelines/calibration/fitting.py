@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from models.cluster import Cluster
 from models.errors import SluiceError
 from models.job import Job, Keys, Operator
 from pipelines.calibration.figures import Figures, figures, saturated_windows, settled_windows, task_shares
-from pipelines.calibration.prediction import predicted_mst
+from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import CalibrationRequest, MeasuredConfiguration
 from testbeds.simulator.settings import Physics
 
@@ -29,16 +28,6 @@ FOR_GOOD = 1e15
 """Records after which another key is hot, where one is hot all the time."""
 LEAST_SKEW = 0.05
 """Share of a hot key below which an uneven spread is taken for chance."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A simulator for the job."""
-
-    job: Job
-    cluster: Cluster
-    machine: Physics
-    common_factor: float
 
 
 def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
@@ -59,20 +48,23 @@ def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
 
 
 def fit(
-    job: Job,
-    cluster: Cluster,
+    believed: Simulation,
     configurations: Sequence[MeasuredConfiguration],
     measured: Sequence[pa.Table],
     request: CalibrationRequest,
     where: str,
-) -> Fitted:
+) -> tuple[Simulation, float]:
     """The job, cluster and machine with which the simulator gives the MSTs of these configurations, in the mean.
 
     Args:
-        cluster: as the testbed was asked to be.
+        believed: the job by its file, the cluster as the testbed was asked to be, and what is known of the machine.
         measured: samples of each configuration.
         where: what was measured, for `figures_from`.
+
+    Returns:
+        These, and the common factor that is in the unit costs.
     """
+    job, cluster = believed.job, believed.cluster
     seen, costs = figures(job, pa.concat_tables(measured)), unit_costs(job, measured)
     cores = cores_for_tasks(_saturated(cluster, measured))
     fitted_cluster = cluster if cores is None else _with_cores(cluster, cores)
@@ -80,12 +72,13 @@ def fit(
     source = f"measured on {where}"
     msts = [one.mst for one in configurations]
 
-    def with_costs(factor: float) -> Job:
-        return _job_with(job, seen, {name: c * factor for name, c in costs.items()}, skewed, source)
+    def simulated(machine: Physics, factor: float) -> Simulation:
+        with_costs = _job_with(job, seen, {name: c * factor for name, c in costs.items()}, skewed, source)
+        return Simulation(with_costs, fitted_cluster, machine)
 
     def predicted(machine: Physics, factor: float) -> list[float]:
         found = [
-            predicted_mst(with_costs(factor), fitted_cluster, machine, one.parallelism, one.memory_mb, request.mst)
+            predicted_mst(simulated(machine, factor), one.parallelism, one.memory_mb, request.mst)
             for one in configurations
         ]
         if not all(found):
@@ -95,10 +88,10 @@ def fit(
             )
         return found
 
-    fits = [(machine, *fit_factor(partial(predicted, machine), msts)) for machine in _machines(seen)]
+    fits = [(machine, *fit_factor(partial(predicted, machine), msts)) for machine in _machines(believed.machine, seen)]
     # Unit costs were measured: what a common factor changes about them counts as an error, too.
     machine, factor, _ = min(fits, key=lambda fit: math.hypot(math.log(fit[1]), fit[2]))
-    return Fitted(with_costs(factor), fitted_cluster, machine, factor)
+    return simulated(machine, factor), factor
 
 
 def _saturated(cluster: Cluster, measured: Sequence[pa.Table]) -> list[WorkerWindow]:
@@ -112,12 +105,11 @@ def _with_cores(cluster: Cluster, cores: float) -> Cluster:
     return cluster.model_copy(update={"workers": workers, "description": described})
 
 
-def _machines(seen: Figures) -> list[Physics]:
+def _machines(machine: Physics, seen: Figures) -> list[Physics]:
     """What the machine may be. Flushes and compilation are in the costs that were measured. State that is not in the cache of
     its task is on a device, or in the page cache of a machine with memory to spare; where next to all of it was in the cache,
     nothing waited.
     """
-    machine = Physics()
     state = machine.state.model_copy(update={"flush_s": 0.0})
     waiting = machine.model_copy(update={"cold_slowdown": 0.0, "state": state})
     without = waiting.model_copy(update={"state": state.model_copy(update={"block_latency_s": 0.0})})

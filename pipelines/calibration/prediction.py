@@ -1,6 +1,7 @@
 """What the simulator says of a configuration's MST."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from models.capacity.mst import MstSettings
 from models.cluster import Cluster
@@ -16,18 +17,22 @@ EXACT = {"iterations": 20, "sensitivity": 0.005, "warmup_rate": WARMUP_RATE}
 buffers take in during short windows depends on the rates before."""
 
 
+@dataclass(frozen=True)
+class Simulation:
+    """What the simulator is told."""
+
+    job: Job
+    cluster: Cluster
+    machine: Physics
+
+
 def predicted_mst(
-    job: Job,
-    cluster: Cluster,
-    machine: Physics,
-    parallelism: Mapping[str, int],
-    memory_mb: float,
-    settings: MstSettings,
+    simulation: Simulation, parallelism: Mapping[str, int], memory_mb: float, settings: MstSettings
 ) -> float:
     """MST on the simulator without noise, found in the way that the real one is; 0 if no rate is sustained."""
-    quiet = machine.model_copy(update={"noise": Noise(run=0.0, task=0.0)})
-    testbed = Simulator(cluster, (memory_mb,), quiet)
+    quiet = simulation.machine.model_copy(update={"noise": Noise(run=0.0, task=0.0)})
+    testbed = Simulator(simulation.cluster, (memory_mb,), quiet)
     configuration = Configuration(dict(parallelism), memory_mb)
-    with testbed.deploy(job, configuration, run="prediction", seed=0) as run:
+    with testbed.deploy(simulation.job, configuration, run="prediction", seed=0) as run:
         search, _ = search_mst(run, settings.model_copy(update=EXACT))
     return search.mst or 0.0

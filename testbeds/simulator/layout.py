@@ -1,5 +1,6 @@
 """From a job, a configuration and a cluster to the tables that the kernel runs on."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         cold_slowdown=physics.cold_slowdown,
         cold_decay_s=physics.cold_decay_s,
         full_load_slowdown=physics.full_load_slowdown,
-        source_burst_s=physics.source_burst_s,
+        source_burst_s=math.inf if physics.source_burst_s == "all" else physics.source_burst_s,
         stamped_on_arrival=physics.stamped == "arrival",
         access=_state_prices(physics.state),
         operators=_operators(job, parallelism, out_edges, in_edges, wiring, physics.step_s),

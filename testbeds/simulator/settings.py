@@ -91,8 +91,9 @@ class Physics(Format):
     full_load_slowdown: Ratio = Field(
         0.1, description="Share of its speed that a core loses when all cores of its worker are busy."
     )
-    source_burst_s: NonNegative = Field(
-        1.0, description="Time whose records a rate-limited source may catch up, seconds."
+    source_burst_s: NonNegative | Literal["all"] = Field(
+        1.0,
+        description="Time whose records a rate-limited source may catch up, seconds; `all`: since the rate was set.",
     )
     stamped: Literal["arrival", "reading"] = Field(
         "arrival",

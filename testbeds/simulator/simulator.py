@@ -69,6 +69,7 @@ class Simulator:
             max_task_slots=self._cluster.slots,
             memory_levels_mb=self._levels,
             slots_per_worker=max(w.slots for w in self._cluster.workers),
+            source_burst_s=self._physics.source_burst_s,
         )
 
     @property

@@ -202,6 +202,14 @@ def test_whether_reads_wait_for_a_device_is_told_by_how_the_mst_grows(tmp_path: 
     assert found.machine.state.block_latency_s == block_latency_s
 
 
+@pytest.mark.parametrize("source_burst_s", [2.0, "all"])
+def test_sources_catch_up_what_those_do_that_were_measured(tmp_path: Path, source_burst_s: float | str) -> None:
+    real = Real(machine=Physics().ideal().model_copy(update={"source_burst_s": source_burst_s}))
+    found = calibrate(small_job(), real, SHORTER, Workspace(tmp_path), Quiet())
+    *_, machine = write_files(found, tmp_path / "mine.yaml")
+    assert read_as(machine, Physics).source_burst_s == source_burst_s
+
+
 def refused(change: dict[str, Any]) -> Callable[[Path], None]:
     return lambda folder: calibrate(  # type: ignore[return-value]
         small_job(), Real(), REQUEST.model_copy(update=change), Workspace(folder), Quiet()

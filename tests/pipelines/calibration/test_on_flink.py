@@ -10,13 +10,14 @@ from models.job import Job
 from pipelines.calibration.configurations import one_task_each
 from pipelines.calibration.fitting import fit
 from pipelines.calibration.measuring import Measurer
-from pipelines.calibration.prediction import predicted_mst
+from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import CalibrationRequest
 from pipelines.progress import Quiet
 from pipelines.samples import read_samples
 from pipelines.workspace import Workspace
 from testbeds.conformance import small_job
 from testbeds.flink.testbed import FlinkTestbed
+from testbeds.simulator.settings import Physics
 
 CORES = 0.25
 CLUSTER = Cluster.model_validate({"name": "local", "count": 2, "slots": 2, "cores": CORES, "memory_mb": 1024})
@@ -46,13 +47,14 @@ def test_stated_costs_and_budgets_are_found_again(tmp_path: Path) -> None:
         measurer = Measurer(job, testbed, request, workspace, Quiet(), "calibration-test")
         measured = measurer.measure(0, one_task_each(job, testbed.limits, request), None)
     samples = read_samples(workspace, job.name, measured.run)
-    fitted = fit(job, CLUSTER, [measured], [samples], request, "a Flink of this machine")
+    believed = Simulation(job, CLUSTER, Physics(source_burst_s="all"))
+    fitted, factor = fit(believed, [measured], [samples], request, "a Flink of this machine")
     # A machine that is busy serves less than the budgets, never more.
     assert measured.mst <= 1.15 * MST
     assert fitted.cluster.workers[0].cores <= 1.1 * CORES  # type: ignore[operator]
     for name in ("map", "count"):
-        found = fitted.job.operator(name).cost.cpu_s / fitted.common_factor
+        found = fitted.job.operator(name).cost.cpu_s / factor
         assert found == pytest.approx(job.operator(name).cost.cpu_s, rel=0.1)
     assert fitted.job.operator("map").selectivity == pytest.approx(0.5, rel=0.05)
-    told = predicted_mst(fitted.job, fitted.cluster, fitted.machine, measured.parallelism, 1024.0, search)
+    told = predicted_mst(fitted, measured.parallelism, 1024.0, search)
     assert told == pytest.approx(measured.mst, rel=0.05)

@@ -60,6 +60,16 @@ def test_firing_costs_its_share(chain, inject):
     assert per_interval(measured, "count", "cpu_s").sum() / 100 == pytest.approx(0.4, rel=0.01)
 
 
+@pytest.mark.parametrize(("source_burst_s", "emitted"), [(1.0, 11 / 13), ("all", 1.0)])
+def test_sources_that_a_window_holds_up_catch_up_as_much_as_they_may(chain, inject, source_burst_s, emitted):
+    """Of x times the rate a window of 10 s is written for 3 x s, 1 s of which is caught up: 10 x = 10 - 3 x + 1."""
+    window = {"kind": "tumbling", "length_s": 10, "fire_share": 0.5}
+    job = chain(counting(window, cpu_s=1e-4), source={"bytes_out": 10_000.0})  # 10 ms of records in the buffers
+    physics = Physics().ideal().model_copy(update={"source_burst_s": source_burst_s})
+    measured = inject(job, rate=6000, seconds=100, settle_s=100, physics=physics)
+    assert measured.achieved_rate == pytest.approx(emitted * 6000, rel=0.01)
+
+
 def test_state_lives_as_long_as_its_window(chain, inject):
     """10 s x 10,000/s x 100 B = 10 MB live, for which twice as much cache is needed; there are 76 - 16 - 48 = 12 MiB."""
     state, window = {"bytes_per_record": 100}, {"kind": "sliding", "length_s": 10, "slide_s": 1}
