@@ -1,35 +1,27 @@
 """The stages in the order a plan is made. The command line and the DAGs run these same functions."""
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Final
 
-from pipelines.check import check, check_features
-from pipelines.explore import explore
-from pipelines.features import features
-from pipelines.planning import plan
-from pipelines.profile import profile
-from pipelines.publish import publish
-from pipelines.review import review
 from pipelines.run import PipelineRun
-from pipelines.selection import select
-from pipelines.testbeds import kept_open
-from pipelines.tuning import tune
 
 Stage = Callable[[PipelineRun], str]
 """Does one step of a run, or finds that it was done, and returns the URI of what it left."""
 
-STAGES: Final[dict[str, Stage]] = {
-    "profile": profile,
-    "explore": explore,
-    "check": check,
-    "features": features,
-    "check_features": check_features,
-    "select": select,
-    "review": review,
-    "tune": tune,
-    "plan": plan,
-    "publish": publish,
+STAGES: Final = {
+    "profile": "pipelines.profile:profile",
+    "explore": "pipelines.explore:explore",
+    "check": "pipelines.check:check",
+    "features": "pipelines.features:features",
+    "check_features": "pipelines.check:check_features",
+    "select": "pipelines.selection:select",
+    "review": "pipelines.review:review",
+    "tune": "pipelines.tuning:tune",
+    "plan": "pipelines.planning:plan",
+    "publish": "pipelines.publish:publish",
 }
+"""Where the function of each is. All together import for seconds, and a task of a DAG runs one."""
 MEASURE: Final = ("profile", "explore")
 """The first ones: they need a testbed."""
 NEED_SAMPLES: Final = frozenset({"profile", "check", "features", "check_features"})
@@ -41,11 +33,14 @@ def run_stage(name: str, run: PipelineRun) -> str:
     if run.request.testbed == "recorded" and name in NEED_SAMPLES:
         run.progress.say(f"{name}: nothing to do, since recorded measurements come without samples")
         return run.workspace.uri(run.key("request.json"))
-    return STAGES[name](run)
+    stage: Stage = resolve_name(STAGES[name])
+    return stage(run)
 
 
 def run_all(run: PipelineRun) -> str:
     """Run every stage in order; returns the URI of the plan."""
+    from pipelines.testbeds import kept_open
+
     run.start()
     with kept_open():
         for name in MEASURE:
