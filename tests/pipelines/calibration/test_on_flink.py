@@ -47,7 +47,7 @@ def test_stated_costs_and_budgets_are_found_again(tmp_path: Path) -> None:
         measurer = Measurer(job, testbed, request, workspace, Quiet(), "calibration-test")
         measured = measurer.measure(0, one_task_each(job, testbed.limits, request), None)
     samples = read_samples(workspace, job.name, measured.run)
-    believed = Simulation(job, CLUSTER, Physics(source_burst_s="all"))
+    believed = Simulation(job, CLUSTER, Physics(source_burst_s=testbed.limits.source_burst_s))
     fitted, factor = fit(believed, [measured], [samples], request, "a Flink of this machine")
     # A machine that is busy serves less than the budgets, never more.
     assert measured.mst <= 1.15 * MST
