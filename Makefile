@@ -1,4 +1,4 @@
-# Every target sets up what it needs first; nothing is done twice. `make help` lists them.
+# Every target sets up what it needs first, once. `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -18,42 +18,54 @@ export AIRFLOW_HOME := $(CURDIR)/.sluice/airflow
 export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
 export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
 export AIRFLOW__CORE__EXECUTION_API_SERVER_URL := http://127.0.0.1:8080/execution/
+export AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS := sluice_airflow.standing.sqlite.CONNECT_ARGS
+export AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC := sluice_airflow.standing.sqlite.CONNECT_ARGS_ASYNC
 export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
 export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 
-.PHONY: help setup plan replan plan-flink airflow flink env test fuzz audit lint format clean
+# One process for each folder of tests: they share its servers.
+PYTEST := pytest -n 2 --dist loadscope --no-loadscope-reorder
+
+.PHONY: help setup plan replan plan-flink airflow flink env check test test-all fuzz audit lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup: ## Set up uv, the locked environment, Java (the other targets do it by themselves).
+setup: ## Set up uv, the locked environment, Java (the other targets do it themselves).
 	@.ci/setup
 
 plan: setup ## Plan JOB (nexmark-q5) for RATE (2500000 records/s): measure, model, place, publish.
-	@python dags/capacity_plan.py job='$(JOB)' rate='$(RATE)' $(WITH)
+	@python -m sluice_airflow.embedded dags/capacity_plan.py job='$(JOB)' rate='$(RATE)' $(WITH)
 
-replan: setup ## A new plan of JOB for another RATE, from what is known already.
-	@python dags/replan.py job='$(JOB)' rate='$(RATE)'
+replan: setup ## Plan JOB for another RATE from its model and profile, without measuring.
+	@python -m sluice_airflow.embedded dags/replan.py job='$(JOB)' rate='$(RATE)' $(WITH)
 
 plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (11 to 14 minutes each).
 	@sluice plan nexmark-q1 --testbed flink --cluster flink-local --rate 200000 --max-slots 5 --max-measurements 3
 	@sluice plan nexmark-q5 --testbed flink --cluster flink-local --rate 8000 --max-slots 13 --max-measurements 3
 
 airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
-	@airflow standalone
+	@python -m sluice_airflow.standing
 
 flink: setup ## Fetch Flink for measurements on a real cluster (230 MB, kept in the user's cache), and check it.
-	@python -m testbeds.flink.distribution
+	@python -m testbeds.flink.local.distribution
 
 env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
 
-test: lint ## Every check: lint, types, import rules, tests.
-	@.ci/setup tests
-	@pytest -n 2 --dist loadscope --no-loadscope-reorder tests
+check: lint ## Lint, types and the tests that start no server: under two minutes on two cores.
+	@$(PYTEST) -m 'not slow and not long' tests
 
-fuzz: setup ## Wrong input to every entry point, 10,000 times; the tests have a share of it.
-	@SLUICE_FUZZ_CASES=10000 pytest -s tests/fuzz
+test: lint ## Lint, types and all tests but the long ones.
+	@.ci/setup tests
+	@$(PYTEST) tests
+
+test-all: test ## All of `make test`, then the tests that take minutes of real time.
+	@pytest -m long tests
+
+fuzz: setup ## 10,000 wrong inputs to every entry point, and new examples for the property tests.
+	@SLUICE_FUZZ_CASES=10000 SLUICE_FUZZ_FIRST=$${SLUICE_FUZZ_FIRST:-$$RANDOM} pytest -s tests/fuzz
+	@HYPOTHESIS_PROFILE=new $(PYTEST) -m 'not slow and not long' tests
 
 audit: setup ## Look the locked packages up in the OSV database of vulnerabilities (needs the network).
 	@.bootstrap/bin/uv audit --frozen --preview-features audit-command

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from models.metrics import SAMPLE_INTERVAL_S
-from pipelines.arena.cell import Convergence, Outcome, RescaleRecord
 from pipelines.arena.evaluation import EvaluationRequest, evaluate
-from pipelines.arena.workloads import Pattern
-from pipelines.catalogue import load_cluster
-from pipelines.workspace import Workspace
+from pipelines.arena.replays.cell import Convergence, ReplayOutcome, RescaleRecord
+from pipelines.arena.replays.workloads import Pattern
+from pipelines.inputs.catalogue import load_cluster
+from pipelines.store.workspace import Workspace
 
 JOBS: Final = {
     "Map": "nexmark-q1",
@@ -43,7 +43,7 @@ class Replay:
     workload: str
     policy: str
     slots: int
-    outcome: Outcome
+    outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]
     trace: pa.Table
 

@@ -25,10 +25,11 @@ from models.capacity.observation import Observation
 from models.capacity.selection import select
 from models.capacity.surrogates import SURROGATES, Dataset
 from models.job import Job
-from pipelines.explore import ExplorationRecord, explore
-from pipelines.profile import ProfileRecord, profile
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.stages.explore import ExplorationRecord, explore
+from pipelines.stages.profile import ProfileRecord, profile
+from pipelines.store.workspace import Workspace
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator, streambed_cluster
 

@@ -18,11 +18,11 @@ from models.capacity.calibration import median_absolute
 from models.cluster import Cluster
 from pipelines.calibration.calibrate import calibrate, calibration_id, tasks_in_words
 from pipelines.calibration.request import Calibration, CalibrationRequest, Role
-from pipelines.catalogue import load_job, load_sql
+from pipelines.inputs.catalogue import load_job, load_sql
 from pipelines.progress import TerminalProgress
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
+from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.flink.user_programs import SqlScript
 
 CLUSTER = Cluster.model_validate(
     {

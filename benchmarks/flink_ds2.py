@@ -19,11 +19,11 @@ from rich.table import Table
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import Activity
-from models.scaling.ds2 import ds2
+from models.scaling.ds2.model import ds2
 from models.scaling.meter import Meter
 from models.scaling.policy import Decision
-from pipelines.catalogue import load_job
-from testbeds.flink.programs import Payment
+from pipelines.inputs.catalogue import load_job
+from testbeds.flink.programs.stated_costs import Payment
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Served
 

@@ -21,13 +21,13 @@ from rich.table import Table
 from models.capacity.mst import MstSearch, MstSettings
 from models.cluster import Cluster
 from models.job import Job
-from pipelines.catalogue import load_cluster, load_job, load_sql
-from pipelines.estimate import search_mst
+from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from pipelines.measuring.estimate import search_mst
 from testbeds.conformance import small_job
+from testbeds.flink.lab.stolen import StolenTime
+from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.run import FlinkRun
-from testbeds.flink.stolen import StolenTime
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.flink.user_programs import SqlScript
 from testbeds.protocol import Configuration
 
 SETTINGS: Final = MstSettings(

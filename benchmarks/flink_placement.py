@@ -28,11 +28,11 @@ from models.job import Job
 from models.placement import Policy
 from models.plan import Placement
 from models.schema import Format, NonNegative, PositiveInt, Ratio
-from pipelines.digests import digest
 from pipelines.progress import TerminalProgress
-from pipelines.workspace import Workspace
+from pipelines.store.digests import digest
+from pipelines.store.workspace import Workspace
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.protocol import Configuration, Run, Testbed, Window
+from testbeds.protocol import Configuration, MeasuredWindow, Run, Testbed
 from testbeds.repeating import measured as repeated
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
@@ -94,7 +94,7 @@ class Example:
     def run_on(self, testbed: Testbed, placement: Placement, run: str) -> tuple[float, float]:
         """Throughput over the target, and the share of time that sources waited."""
 
-        def observe(deployed: Run) -> Window:
+        def observe(deployed: Run) -> MeasuredWindow:
             deployed.inject(RATE, WARMUP_S, "warmup")
             return deployed.inject(RATE, OBSERVE_S, "observe")
 

@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 from models.capacity.mst import VERY_HIGH_RATE
-from pipelines.catalogue import load_cluster, load_job, load_sql
-from testbeds.flink.stolen import StolenTime
+from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from testbeds.flink.lab.stolen import StolenTime
+from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.flink.user_programs import SqlScript
 from testbeds.protocol import Configuration
 
 MEMORY_MB: Final = 1024.0

@@ -13,7 +13,7 @@ import pyarrow as pa
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
-from testbeds.protocol import Configuration, ElasticRun, Limits, Rescale, Served, Window
+from testbeds.protocol import Configuration, ElasticRun, Limits, MeasuredWindow, Rescale, Served
 from testbeds.simulator import Simulator
 
 
@@ -54,7 +54,7 @@ class LimitedRun:
     def configuration(self) -> Configuration:
         return self._run.configuration
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         return self._run.inject(rate, seconds, phase)
 
     def rescale(self, configuration: Configuration) -> Rescale:

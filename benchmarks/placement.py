@@ -12,29 +12,25 @@ A gap is that of lambda*, 1 - bound / lambda*; "open" says how far each minimum 
 """
 
 import argparse
-import json
 import resource
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
+from placement_instances import q2_scaled
 from rich.console import Console
 from rich.table import Table
 
-from models.cluster import Cluster
-from models.dataflow import Dataflow
 from models.placement import count_plans, tune
-from models.placement.budget import Budget
 from models.placement.cost import load_limits
 from models.placement.feasible import first_feasible
 from models.placement.front import pareto_front
 from models.placement.problem import DIMENSIONS, Problem
-from models.placement.search import NO_THRESHOLDS, Verdict, count_within, search_first
+from models.placement.search.tree import Feasibility, search_first
+from models.placement.time_limit import TimeLimit
 
-INSTANCE = json.loads((Path(__file__).parents[1] / "tests" / "data" / "capsys" / "q2_scaled.json").read_text())
 SIZES: Final = ((4, 4, 16), (4, 16, 64), (8, 8, 64), (16, 16, 256), (16, 64, 1024), (70, 16, 1100), (1000, 10, 10_000))
 """Workers, slots of each, tasks."""
 MOST_SECONDS: Final = {64: 0.5, 256: 2.0, 1024: 5.0, 1100: None, 10_000: 1.0}
@@ -51,16 +47,6 @@ KNOWN_FRONT: Final = ((0.099102, 0.2, 0.533718), (0.099176, 0.2, 0.308327), (0.2
 """Of 4 x 4."""
 
 
-def q2_scaled(workers: int, slots: int, tasks: int) -> tuple[Dataflow, Cluster]:
-    """Q2-join with its parallelism scaled to the tasks, as the data's own note says."""
-    operators = [dict(o) for o in INSTANCE["operators"]]
-    for o in operators:
-        o["parallelism"] = max(1, int(o.pop("base") / 21 * tasks))
-    operators[-1]["parallelism"] = tasks - sum(o["parallelism"] for o in operators[:-1])
-    dataflow = Dataflow.model_validate({"operators": operators, "edges": INSTANCE["edges"]})
-    return dataflow, Cluster.model_validate({"count": workers, "slots": slots})
-
-
 def first_plan_seconds(problem: Problem) -> tuple[float | None, int]:
     """The slowest of the paper's thresholds that a plan meets, and how many of the three do."""
     seconds = []
@@ -68,9 +54,9 @@ def first_plan_seconds(problem: Problem) -> tuple[float | None, int]:
         times = []
         for seed in range(RUNS):
             started = time.perf_counter()
-            found = first_feasible(problem, np.array(thresholds), Budget(), seed)
+            found = first_feasible(problem, np.array(thresholds), TimeLimit(), seed)
             times.append(time.perf_counter() - started)
-        if found.verdict is Verdict.FEASIBLE:
+        if found.verdict is Feasibility.FEASIBLE:
             seconds.append(statistics.median(times))
     return max(seconds, default=None), len(seconds)
 
@@ -78,7 +64,9 @@ def first_plan_seconds(problem: Problem) -> tuple[float | None, int]:
 def tree_seconds(problem: Problem) -> str:
     """The tree search alone, for the loosest of the paper's thresholds."""
     started = time.perf_counter()
-    found = search_first(problem, load_limits(problem, np.array(PAPER_THRESHOLDS[-1])), Budget(time.perf_counter, 10.0))
+    found = search_first(
+        problem, load_limits(problem, np.array(PAPER_THRESHOLDS[-1])), TimeLimit(time.perf_counter, 10.0)
+    )
     return f"{1000 * (time.perf_counter() - started):.2f} ms" if found.counts is not None else "> 10 s"
 
 
@@ -159,28 +147,16 @@ def tunings(sizes: Sequence[tuple[int, int, int]]) -> Table:
     return table
 
 
-def counting_speed() -> str:
-    """Nodes a second while counting all plans of 64 tasks on 8 workers for five seconds."""
-    problem = Problem.of(*q2_scaled(8, 8, 64))
-    budget = Budget(time.perf_counter, 5.0)
-    plans, _ = count_within(problem, NO_THRESHOLDS, budget)
-    seconds = budget.seconds or 5.0
-    return f"{budget.nodes / seconds / 1e6:.1f} M nodes/s, {plans / seconds / 1e6:.1f} M plans/s"
-
-
-def counting_by_threads() -> str:
-    """Counting all 61 M plans of 42 tasks on 7 workers to the end, by one thread and by two."""
-    dataflow, cluster = q2_scaled(7, 6, 42)
-    seconds, plans = [], []
-    for threads in (1, 2):
-        started = time.perf_counter()
-        plans.append(count_plans(dataflow, cluster, threads=threads))
-        seconds.append(time.perf_counter() - started)
-    same = "the same" if plans[0] == plans[1] else "NOT THE SAME"
-    return (
-        f"{plans[0]:,} plans by one thread in {seconds[0]:.1f} s, {same} by two in {seconds[1]:.1f} s: "
-        f"{seconds[0] / seconds[1]:.2f} times as fast"
-    )
+def counting() -> Table:
+    """Times to count all plans."""
+    table = Table(title="Distinct plans")
+    for column in ("tasks", "workers x slots", "plans", "CPU time"):
+        table.add_column(column, justify="right")
+    for workers, slots, tasks in ((4, 4, 16), (7, 6, 42), (16, 4, 64), (8, 8, 64)):
+        started = time.process_time()
+        plans = count_plans(*q2_scaled(workers, slots, tasks))
+        table.add_row(str(tasks), f"{workers} x {slots}", f"{plans:,}", f"{time.process_time() - started:.2f} s")
+    return table
 
 
 def main() -> None:
@@ -199,8 +175,7 @@ def main() -> None:
     console.print(tunings(SIZES))
     if every:
         console.print(tunings([(w, s, w * s) for s in range(4, 65, 12) for w in range(8, 17, 2)]))
-    console.print(f"counting: {counting_speed()}")
-    console.print(counting_by_threads())
+    console.print(counting())
 
 
 if __name__ == "__main__":

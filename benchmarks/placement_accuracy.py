@@ -28,8 +28,8 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.job import Job
-from models.scaling.ds2 import ds2
-from pipelines.catalogue import load_job
+from models.scaling.ds2.model import ds2
+from pipelines.inputs.catalogue import load_job
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator
 

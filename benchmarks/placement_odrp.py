@@ -20,9 +20,9 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.job import Job
-from models.placement.odrp import WEIGHTS, odrp
-from models.placement.odrp_instance import OdrpInstance
-from pipelines.catalogue import load_cluster, load_job
+from models.placement.baselines.odrp import WEIGHTS, odrp
+from models.placement.baselines.odrp_instance import OdrpInstance
+from pipelines.inputs.catalogue import load_cluster, load_job
 
 PAPER = {
     "caps": ("0.5 %", "4236", "27", "0.2 s"),

@@ -15,16 +15,16 @@ import pyarrow.compute as pc
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.expansion import catalogue_unit_costs, expand
 from models.job import Job, records_in_per_source_record
 from models.placement import Policy, place, tune
-from models.placement.baselines import fill, spread
+from models.placement.baselines.flink import fill, spread
 from models.placement.problem import Problem
 from models.plan import Placement
-from models.scaling.ds2 import ds2
+from models.planning.expansion import catalogue_unit_costs, expand
+from models.scaling.ds2.model import ds2
 from models.scaling.rates import OperatorMetrics, Rates
-from pipelines.estimate import operator_rates, source_rates_per_task
-from testbeds.protocol import Configuration, Window
+from pipelines.measuring.estimate import operator_rates, source_rates_per_task
+from testbeds.protocol import Configuration, MeasuredWindow
 from testbeds.simulator import Simulator
 
 Rule = Policy | Literal["caps, paper's rule"]
@@ -56,7 +56,7 @@ class Measured:
     backpressure: float
     by_source: Mapping[str, tuple[float, float]]
     """Source -> records/s emitted, share of time backpressured."""
-    window: Window
+    window: MeasuredWindow
 
 
 def on_cores(cluster: Cluster, cores: float) -> Cluster:
@@ -153,7 +153,7 @@ def run_plan(job: Job, deployment: Deployment, rate: float, cluster: Cluster, se
     return measured(job, window)
 
 
-def measured(job: Job, window: Window) -> Measured:
+def measured(job: Job, window: MeasuredWindow) -> Measured:
     """Throughput and backpressure of the sources in a window."""
     by_source = {s.name: _source(window.samples, s.name, window.seconds) for s in job.sources}
     tasks = [_own(window.samples, name).num_rows for name in by_source]

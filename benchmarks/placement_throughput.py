@@ -44,7 +44,7 @@ from rich.table import Table
 from models.cluster import Cluster
 from models.job import Job, Kind
 from models.plan import Placement
-from pipelines.catalogue import load_cluster, load_job
+from pipelines.inputs.catalogue import load_cluster, load_job
 
 QUERIES = {
     "Q1-sliding": "nexmark-q5",

@@ -28,12 +28,13 @@ import yaml
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from pipelines.plan_store import PlanStore  # noqa: E402
+from pipelines.inputs.plan_request import PlanRequest  # noqa: E402
 from pipelines.progress import TerminalProgress  # noqa: E402
-from pipelines.rates.record import last_told  # noqa: E402
-from pipelines.run import PipelineRun, PlanRequest  # noqa: E402
+from pipelines.rates.record import last_event  # noqa: E402
+from pipelines.run import PipelineRun  # noqa: E402
 from pipelines.stages import run_all  # noqa: E402
-from pipelines.workspace import Workspace  # noqa: E402
+from pipelines.store.plans import PlanStore  # noqa: E402
+from pipelines.store.workspace import Workspace  # noqa: E402
 from prometheus_server import PrometheusServer  # noqa: E402
 from running_airflow import RunningAirflow  # noqa: E402
 
@@ -119,7 +120,7 @@ def _measured(number: int, workspace: Workspace, prometheus: PrometheusServer, t
     changed_at = time.time()
     prometheus.rates[job] = rate
     _wait(file)
-    told = last_told(workspace, job)
+    told = last_event(workspace, job)
     assert told is not None and told.change.new_rate == rate and told.plan_version == version - 1, told
     told_at = Path(workspace.uri(told.key).removeprefix("file://")).stat().st_mtime
     row = {

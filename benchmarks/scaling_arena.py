@@ -27,12 +27,12 @@ from rich.console import Console
 from rich.table import Table
 from scaling_oracle import UNBOUNDED, Schedule, fewest, measured
 
-from pipelines.arena.cell import Cell
 from pipelines.arena.evaluation import EvaluationRequest, evaluate
 from pipelines.arena.grid import Finished
-from pipelines.arena.workloads import Pattern
+from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.workloads import Pattern
 from pipelines.progress import TerminalProgress
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 
 JOBS: Final = ("nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q11")
 OTHERS: Final = ("ds2", "flink", "justin", "dhalion", "hpa-cpu", "hpa-varga")
@@ -47,7 +47,7 @@ CONSOLE = Console(width=None if sys.stdout.isatty() else 190)
 
 
 @dataclass(frozen=True)
-class Served:
+class PolicyService:
     """What a policy did in a cell, mean over the seeds."""
 
     policy: str
@@ -56,7 +56,7 @@ class Served:
     rescales: float
 
     @classmethod
-    def of(cls, policy: str, runs: Iterable[Finished]) -> "Served":
+    def of(cls, policy: str, runs: Iterable[Finished]) -> "PolicyService":
         outcomes = [run.outcome for run in runs if run.cell.policy == policy]
         return cls(
             policy,
@@ -65,7 +65,7 @@ class Served:
             fmean(o.rescales for o in outcomes),
         )
 
-    def beats(self, other: "Served") -> bool:
+    def beats(self, other: "PolicyService") -> bool:
         """No worse in latency and tasks, and better in one."""
         no_worse = self.p95_s <= other.p95_s and self.task_minutes <= other.task_minutes
         return no_worse and (self.p95_s < other.p95_s or self.task_minutes < other.task_minutes)
@@ -77,8 +77,8 @@ class CellFound:
 
     job: str
     workload: str
-    ours: Served
-    others: tuple[Served, ...]
+    ours: PolicyService
+    others: tuple[PolicyService, ...]
     cells: tuple[Cell, ...]
     """Ours, by seed."""
 
@@ -88,11 +88,11 @@ class CellFound:
         return (1 + MORE_TASKS) * next(o.task_minutes for o in self.others if o.policy == "ds2")
 
     @property
-    def fastest(self) -> Served:
+    def fastest(self) -> PolicyService:
         return min(self.others, key=lambda o: o.p95_s)
 
     @property
-    def fastest_allowed(self) -> Served:
+    def fastest_allowed(self) -> PolicyService:
         """Of those that use no more tasks than allowed; DS2 is one."""
         return min((o for o in self.others if o.task_minutes <= self.allowed), key=lambda o: o.p95_s)
 
@@ -123,9 +123,9 @@ def found(finished: Iterable[Finished]) -> list[CellFound]:
     for job in JOBS:
         for kind in Pattern:
             own = [r for r in runs if r.cell.job.name == job and r.cell.workload.name == kind.value]
-            others = tuple(Served.of(policy, own) for policy in OTHERS)
+            others = tuple(PolicyService.of(policy, own) for policy in OTHERS)
             ours = tuple(r.cell for r in own if r.cell.policy == OURS)
-            cells.append(CellFound(job, kind.value, Served.of(OURS, own), others, ours))
+            cells.append(CellFound(job, kind.value, PolicyService.of(OURS, own), others, ours))
     return cells
 
 

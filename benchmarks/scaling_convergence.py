@@ -17,10 +17,10 @@ from rich.table import Table
 from models.job import Job, records_in_per_source_record
 from models.memory import managed_memory_per_slot_mb
 from models.scaling.policies import make_policy
-from pipelines.arena.cell import RescaleRecord
-from pipelines.arena.replay import Start, replay
-from pipelines.arena.workloads import Workload
-from pipelines.catalogue import load_job
+from pipelines.arena.replays.cell import RescaleRecord
+from pipelines.arena.replays.replay import Start, replay
+from pipelines.arena.replays.workloads import Workload
+from pipelines.inputs.catalogue import load_job
 from testbeds.simulator import Simulator, streambed_cluster
 from testbeds.simulator.settings import Physics
 
@@ -49,7 +49,7 @@ SEED: Final = 1
 
 
 @dataclass(frozen=True)
-class Query:
+class ConvergenceQuery:
     """A row of Table 4 (a column there): the main operator, its tasks in the end, and the paper's steps by start."""
 
     job: str
@@ -59,13 +59,13 @@ class Query:
 
 
 QUERIES: Final = (
-    Query("nexmark-q1", "calc", 16, (2, 1, 1, 1, 1, 1)),
-    Query("nexmark-q2", "calc", 14, (3, 1, 2, 2, 1, 1)),
-    Query("nexmark-q3", "join", 20, (2, 2, 1, 1, 1, 1)),
-    Query("nexmark-q5", "count-window", 16, (3, 1, 1, 2, 2, 2)),
-    Query("nexmark-q8", "auction-window", 10, (1, 1, 2, 2, 2, 2)),
-    Query("justin-q8", "window-join", 10, (1, 1, 2, 2, 2, 2)),
-    Query("nexmark-q11", "session-window", 28, (3, 2, 2, 1, 1, 1)),
+    ConvergenceQuery("nexmark-q1", "calc", 16, (2, 1, 1, 1, 1, 1)),
+    ConvergenceQuery("nexmark-q2", "calc", 14, (3, 1, 2, 2, 1, 1)),
+    ConvergenceQuery("nexmark-q3", "join", 20, (2, 2, 1, 1, 1, 1)),
+    ConvergenceQuery("nexmark-q5", "count-window", 16, (3, 1, 1, 2, 2, 2)),
+    ConvergenceQuery("nexmark-q8", "auction-window", 10, (1, 1, 2, 2, 2, 2)),
+    ConvergenceQuery("justin-q8", "window-join", 10, (1, 1, 2, 2, 2, 2)),
+    ConvergenceQuery("nexmark-q11", "session-window", 28, (3, 2, 2, 1, 1, 1)),
 )
 """q8 twice: as StreamBed ran it, two windows and a join one after the other, and as a single join, as DS2 did."""
 
@@ -108,7 +108,7 @@ class Converged:
     """Rescales after that."""
 
 
-def converge(query: Query, tasks: int) -> Converged:
+def converge(query: ConvergenceQuery, tasks: int) -> Converged:
     job = load_job(query.job)
     ratio = records_in_per_source_record(job)
     cost = {o.name: o.cost.cpu_s for o in job.operators}

@@ -23,9 +23,9 @@ from models.job import Job, records_in_per_source_record
 from models.memory import MANAGED_MB, deployed_memory_mb, managed_memory_per_slot_mb
 from models.metrics import SAMPLE_INTERVAL_S
 from models.scaling.policies import make_policy
-from pipelines.arena.replay import Start, Trace, replay
-from pipelines.arena.workloads import Workload
-from pipelines.catalogue import load_job
+from pipelines.arena.replays.replay import Start, Trace, replay
+from pipelines.arena.replays.workloads import Workload
+from pipelines.inputs.catalogue import load_job
 from testbeds.simulator import Simulator, streambed_cluster
 
 MOST_TASKS: Final = 24
@@ -45,7 +45,7 @@ LAST: Final = round(300 / SAMPLE_INTERVAL_S)
 
 
 @dataclass(frozen=True)
-class Query:
+class JustinQuery:
     """What the paper reports of a query."""
 
     job: str
@@ -59,14 +59,14 @@ class Query:
 
 
 QUERIES: Final = (
-    Query("nexmark-q1", "calc", 7, "2 steps each; same tasks; memory -40 %"),
-    Query("nexmark-q2", "calc", 7, "as q1"),
-    Query("nexmark-q3", "join", 12, "same steps, (12; 158) each; memory -10 %"),
-    Query("nexmark-q5", "count-window", 24, "(24; 158) each; no penalty", large_slots=True),
-    Query(
+    JustinQuery("nexmark-q1", "calc", 7, "2 steps each; same tasks; memory -40 %"),
+    JustinQuery("nexmark-q2", "calc", 7, "as q1"),
+    JustinQuery("nexmark-q3", "join", 12, "same steps, (12; 158) each; memory -10 %"),
+    JustinQuery("nexmark-q5", "count-window", 24, "(24; 158) each; no penalty", large_slots=True),
+    JustinQuery(
         "justin-q11", "session-window", 12, "same steps; (6; 316) against (12; 158): CPU -48 %, memory -28 %", 115_000.0
     ),
-    Query(
+    JustinQuery(
         "justin-q8",
         "window-join",
         24,
@@ -85,14 +85,14 @@ def limited(job: Job) -> Job:
     return Job.model_validate(job.model_copy(update={"operators": operators}).model_dump(by_alias=True))
 
 
-def rate_of(query: Query, job: Job) -> float:
+def rate_of(query: JustinQuery, job: Job) -> float:
     if query.rate is not None:
         return query.rate
     cost = next(o.cost.cpu_s for o in job.operators if o.name == query.main)
     return 0.5 * (query.tasks - 0.5) / (cost * records_in_per_source_record(job)[query.main])
 
 
-def run(query: Query, policy: str, log: bool) -> tuple[Job, float, Trace]:
+def run(query: JustinQuery, policy: str, log: bool) -> tuple[Job, float, Trace]:
     job = limited(load_job(query.job))
     rate = rate_of(query, job)
     small = Cluster.model_validate({"name": "justin", "count": 80, "slots": 4, "cores": 4, "memory_mb": 2048})
@@ -120,7 +120,7 @@ class Ended:
     keeps_up: bool
 
 
-def ended(query: Query, policy: str, log: bool) -> Ended:
+def ended(query: JustinQuery, policy: str, log: bool) -> Ended:
     job, rate, trace = run(query, policy, log)
     sources = {o.name for o in job.sources}
     done = [r for r in trace.rescales if not r.refused]

@@ -29,8 +29,8 @@ from models.compiled import compiled
 from models.job import records_in_per_source_record
 from models.scaling.limits import most_tasks
 from models.scaling.provision import sustainable_rate
-from pipelines.arena.arena import start
-from pipelines.arena.cell import Cell
+from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.compute import start
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics

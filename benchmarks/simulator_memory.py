@@ -13,7 +13,7 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.job import Job
-from pipelines.catalogue import load_job
+from pipelines.inputs.catalogue import load_job
 from testbeds.protocol import Configuration
 from testbeds.simulator import Noise, Physics, Simulator
 
@@ -26,7 +26,7 @@ KEPT_UP = 0.99
 
 
 @dataclass(frozen=True)
-class Workload:
+class AccessPattern:
     """One of Figure 4."""
 
     name: str
@@ -69,16 +69,18 @@ class Workload:
 
 
 FIGURE_4 = (
-    Workload("read", 7.5e-5, True, False, 50e3, "reached from (4; 1024) or (8; 512), (8; 256) slightly below"),
-    Workload(
+    AccessPattern("read", 7.5e-5, True, False, 50e3, "reached from (4; 1024) or (8; 512), (8; 256) slightly below"),
+    AccessPattern(
         "write", 8.0e-5, False, True, 50e3, "all memories alike, (1; 128) slightly below; 4 tasks very close, 8 reach"
     ),
-    Workload("update", 1.55e-4, True, True, 30e3, "8 tasks only, with more than 128 MB; 4 and 8 tasks with a plateau"),
+    AccessPattern(
+        "update", 1.55e-4, True, True, 30e3, "8 tasks only, with more than 128 MB; 4 and 8 tasks with a plateau"
+    ),
 )
 
 
 @dataclass(frozen=True)
-class Query:
+class MemoryQuery:
     """One of Figure 5: its main operator, and its final tasks with 158 and 316 MB (section 5.1)."""
 
     job: str
@@ -88,10 +90,10 @@ class Query:
 
 
 FIGURE_5 = (
-    Query("justin-q11", "session-window", 115e3, (12, 6)),
-    Query("justin-q8", "window-join", 240e3, (24, 12)),
-    Query("nexmark-q5", "count-window", 2e5, (24, None)),
-    Query("nexmark-q3", "join", 4e6, (12, None)),
+    MemoryQuery("justin-q11", "session-window", 115e3, (12, 6)),
+    MemoryQuery("justin-q8", "window-join", 240e3, (24, 12)),
+    MemoryQuery("nexmark-q5", "count-window", 2e5, (24, None)),
+    MemoryQuery("nexmark-q3", "join", 4e6, (12, None)),
 )
 """Justin's target rates stand in its figures only. Ours of q8 and q11 are those at which its final tasks keep up; at those
 of q5 and q3 fewer do, which changes nothing as to what memory is worth."""
@@ -105,7 +107,7 @@ def workers(count: int, memory_mb: float) -> Cluster:
     )
 
 
-def achieved(workload: Workload, tasks: int, managed_mb: float) -> float:
+def achieved(workload: AccessPattern, tasks: int, managed_mb: float) -> float:
     """Records/s that are read at the workload's target rate."""
     asked = Configuration({"source": 8, "state": tasks, "sink": 1}, 32768.0, managed_memory_mb={"state": managed_mb})
     testbed = Simulator(workers(3, 32768.0), (32768.0,), QUIET)
@@ -142,7 +144,7 @@ class Looked:
     latency_s: float
 
 
-def look(query: Query, tasks: int, managed_mb: float) -> Looked:
+def look(query: MemoryQuery, tasks: int, managed_mb: float) -> Looked:
     """The query at its target rate, its main operator with so many tasks, all others with enough."""
     job = load_job(query.job)
     others = {o.name: SOURCE_TASKS if o in job.sources else OTHER_TASKS for o in job.operators}
@@ -165,7 +167,7 @@ def look(query: Query, tasks: int, managed_mb: float) -> Looked:
     )
 
 
-def fewest(query: Query, managed_mb: float) -> Looked:
+def fewest(query: MemoryQuery, managed_mb: float) -> Looked:
     """The fewest tasks that keep up, by bisection."""
     too_few, enough = 0, look(query, MOST_TASKS, managed_mb)
     while enough.tasks - too_few > 1:

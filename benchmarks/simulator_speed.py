@@ -17,7 +17,7 @@ from rich.table import Table
 from models.capacity.bids2 import bids2
 from models.capacity.observation import OperatorRates
 from models.job import Job, records_in_per_source_record
-from pipelines.catalogue import load_job
+from pipelines.inputs.catalogue import load_job
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator, streambed_cluster
 

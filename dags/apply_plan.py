@@ -1,7 +1,7 @@
-"""The applying DAG: a new plan is rehearsed on the running job, approved, applied, watched, and taken back if it harms.
+"""The applying DAG: a new plan is rehearsed on the running job, approved, applied, watched, and reverted if it harms.
 
-Run it by hand, in an embedded Airflow: `python dags/apply_plan.py job=nexmark-q5` (a person is asked in the web pages
-only, so there it serves jobs whose file says `mode: alone`).
+Run it by hand, in an embedded Airflow: `python dags/apply_plan.py job=nexmark-q5` (approvals need the web pages, so
+this works for jobs whose file says `mode: alone`).
 """
 
 from datetime import timedelta
@@ -10,7 +10,7 @@ from typing import Any
 from airflow.sdk import Param, dag, task, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
-from sluice_airflow.approval import PlanApproval
+from sluice_airflow.approvals.plan import PlanApproval
 from sluice_airflow.assets import PLAN
 from sluice_airflow.retries import RETRYING
 
@@ -28,41 +28,41 @@ PARAMS = {
     tags=["sluice", "capacity", "applying"],
     default_args=RETRYING,
     doc_md="""
-### A plan becomes what runs
+### From a plan to the running job
 
-Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Plans of jobs whose file does
-not allow it (`operations.apply`) are left alone, and so are plans whose place a newer one has taken.
+Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Only jobs whose file allows it
+(`operations.apply`) are changed, and only to their newest plan.
 
-The steps are worked out first, and change nothing. A person then approves or rejects them, unless the job's file allows
-its plans to be applied alone; who does not answer in time has rejected. What is done is what was approved: if something
-else runs by then, the task says so and does nothing. The job is watched before and after. If the plan does not run, or
-made the job worse, what ran before is brought back, and the task fails with the reason. What became of the plan lies
-beside it in the workspace (`SLUICE_WORKSPACE`).
+The steps are worked out first, without any change. A person then approves or rejects them, unless the job's file allows
+its plans to be applied alone; no answer in time is a rejection. Only the approved steps are taken: if the job has changed
+in the meantime, the task reports that and does nothing. The job is watched before and after. If the plan does not
+run, or makes the job worse, the previous state is restored, and the task fails with the reason. The record of it is kept
+beside the plan in the workspace (`SLUICE_WORKSPACE`).
 """,
 )
 def apply_plan() -> None:
     @task(execution_timeout=timedelta(minutes=5), doc_md="Reads which new plans may be applied.")
     def plans(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
-        from sluice_airflow.applying import plans_to_apply
+        from sluice_airflow.tasks.applying import plans_to_apply
 
         return plans_to_apply(params, [event.extra for event in triggering_asset_events[PLAN]])
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Works out the steps; changes nothing.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Works out the steps without changing anything.")
     def rehearse(plan_uri: str) -> str:
-        from sluice_airflow.applying import rehearse as work_out
+        from sluice_airflow.tasks.applying import rehearse as work_out
 
         uri = work_out(plan_uri)
         if uri is None:
-            raise AirflowSkipException("Flink runs already what the plan says")
+            raise AirflowSkipException("Flink runs this plan already")
         return uri
 
     @task(
         execution_timeout=timedelta(hours=4),
         max_active_tis_per_dag=1,
-        doc_md="Makes Flink run what the plan says, watches the effect, and goes back if it harms.",
+        doc_md="Applies the plan to Flink, watches the effect, and reverts it if it harms.",
     )
     def apply(rehearsal_uri: str, approved_by: str) -> str:
-        from sluice_airflow.applying import apply_rehearsed
+        from sluice_airflow.tasks.applying import apply_rehearsed
 
         uri = apply_rehearsed(rehearsal_uri, approved_by)
         if uri is None:
@@ -87,6 +87,6 @@ def apply_plan() -> None:
 applying = apply_plan()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(applying, PARAMS)

@@ -8,41 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Asset, AssetOrTimeSchedule, CronDataIntervalTimetable, Param, dag, task
+from airflow.sdk import Asset, AssetOrTimeSchedule, CronDataIntervalTimetable, dag, task
+from airflow.sdk.exceptions import AirflowSkipException
 
+from pipelines.inputs.plan_request import PlanRequest
+from sluice_airflow.approvals.model import ModelApproval
 from sluice_airflow.assets import FEATURES, MODEL, PLAN, REPROFILE, SAMPLES
 from sluice_airflow.measuring import POOL
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
-from sluice_airflow.review import ModelApproval
 from sluice_airflow.turns import JobTurn
 
-PARAMS = {
-    "job": Param("nexmark-q5", type="string", minLength=1, description="Job of the catalogue, or path of a job file."),
-    "rate": Param(2_500_000, type="number", exclusiveMinimum=0, description="Target rate at the sources, records/s."),
-    "cluster": Param("production", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
-    "testbed": Param("simulator", enum=["simulator", "flink", "recorded"], description="Where the job is measured."),
-    "flink": Param(
-        None,
-        type=["null", "string"],
-        description="URL or cluster to measure on with the testbed 'flink'; else a local one.",
-    ),
-    "measurements": Param(None, type=["null", "string"], description="CSV file, for the testbed 'recorded' only."),
-    "measurement_rows": Param(None, type=["null", "integer"], minimum=1, description="Use only its first rows."),
-    "model": Param("auto", enum=["auto", "linear", "log", "sqrt"], description="Surrogate; 'auto' selects it."),
-    "headroom": Param(1.1, type="number", minimum=1, description="Factor on the rate that is planned for."),
-    "memory_mb": Param(None, type=["null", "number"], exclusiveMinimum=0, description="TaskManager memory, MiB."),
-    "max_task_slots": Param(48, type="integer", minimum=1, description="Most task slots to measure with."),
-    "max_measurements": Param(20, type="integer", minimum=3, maximum=20, description="Most after the four corners."),
-    "seed": Param(0, type="integer", minimum=0, description="Of everything random."),
-    "run": Param(
-        None,
-        type=["null", "string"],
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        maxLength=120,
-        description="Name of the run. If absent, a scheduled run gets its own and measures anew; "
-        "any other goes on with the run of the same request.",
-    ),
-}
+PARAMS = params_of(PlanRequest, job="nexmark-q5", rate=2_500_000)
 
 
 @dataclass(frozen=True)
@@ -68,8 +45,9 @@ BEFORE_APPROVAL = (
     Stage("review", "Compares it with the champion; the rule promotes it, or a person is asked.", timedelta(hours=1)),
 )
 AFTER_APPROVAL = (
-    Stage("tune", "Finds the placement thresholds for the scalings that may come.", timedelta(hours=2)),
-    Stage("plan", "Slots, memory, parallelism and placement.", timedelta(hours=1)),
+    Stage("size", "Task slots and memory for the target rate; binds the model's version.", timedelta(hours=1)),
+    Stage("scale", "Tasks of each operator.", timedelta(hours=1)),
+    Stage("place", "Tunes the placement thresholds, and finds a worker for each task.", timedelta(hours=2)),
     Stage("publish", "Stores the plan's version and its report.", timedelta(hours=1), (PLAN,)),
 )
 
@@ -89,49 +67,61 @@ Measures the job's capacity on a testbed, fits and reviews a capacity model, and
 parallelism and memory of each operator, and a worker for each task.
 
 Each task is one stage, and hands on only the URI of what it left in the workspace (`SLUICE_WORKSPACE`). A stage that
-finds its output there does not repeat the work, so a retry, or the same request again, goes on where it stopped.
-Scheduled runs have a name of their own and measure anew. Errors that state what to mend are not retried.
+finds its output there does not repeat the work, so a retry, or the same request again, resumes where it stopped.
+Errors that a person must fix are not retried.
 
-An event of the asset `sluice-reprofile` starts a run as well: it repeats the job's last request with new measurements.
-Events of several jobs that came together make one run for the first, and events again for the others.
+The scheduled run repeats the last request of every job that has a plan, at the plan's target rate, with new measurements;
+jobs that a rollback has pinned are left out, and without any plan the run is skipped. An event of the asset
+`sluice-reprofile` does the same for its job. Of several jobs the run takes the first, and sends an event for each other.
 
-Where the job's file wants a person to review models, `approve` waits for one in Airflow's required actions; whatever is
-decided, the plan is made by it. Otherwise the rule has decided, and nobody is asked.
+Where the job's file asks for a person to review models, `approve` waits for one in Airflow's required actions; the plan
+follows that decision. Otherwise the rule decides.
 
-Runs for one job take turns: `turn` waits for the end of those that began before. Runs for other jobs go on meanwhile.
-Measurements are made one at a time, in the pool `sluice-measuring`.
+Runs for one job take turns: `turn` waits for earlier ones to end. Runs for other jobs are independent. Measurements are
+made one at a time, in the pool `sluice-measuring`.
 
 Assets: `sluice-samples`, `sluice-features`, `sluice-model`, `sluice-plan`.
 """,
 )
 def capacity_plan() -> None:
+    @task(
+        execution_timeout=timedelta(minutes=5),
+        doc_md="Lists the jobs to measure again: of a scheduled run all with a plan, else those that asked for it.",
+    )
+    def jobs(dag_run: Any = None, triggering_asset_events: Any = None) -> list[dict[str, Any]]:
+        from sluice_airflow.tasks.drift import newest_of_each_job, planned_jobs
+
+        return (
+            planned_jobs() if dag_run.run_type == "scheduled" else newest_of_each_job(_extras(triggering_asset_events))
+        )
+
     @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
-    def request(params: Any = None, dag_run: Any = None, triggering_asset_events: Any = None) -> str:
-        from sluice_airflow.drift import keep_reprofile_request, newest_of_each_job
-        from sluice_airflow.tasks import keep_request, run_name
+    def request(asked: list[dict[str, Any]], params: Any = None, dag_run: Any = None) -> str:
+        from sluice_airflow.tasks.drift import keep_reprofile_request
+        from sluice_airflow.tasks.planning import keep_request, run_name
 
-        name = run_name(dag_run.run_id)
-        if asked := newest_of_each_job(_requests(triggering_asset_events)):
-            return keep_reprofile_request(asked[0], name)
-        return keep_request(params, name if dag_run.run_type == "scheduled" else None)
+        if asked:
+            return keep_reprofile_request(asked[0], run_name(dag_run.run_id))
+        if dag_run.run_type == "scheduled":
+            raise AirflowSkipException("no job has a plan that may be replaced")
+        return keep_request(params)
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the other jobs that are to be measured anew.")
-    def others(triggering_asset_events: Any = None) -> list[dict[str, Any]]:
-        from sluice_airflow.drift import newest_of_each_job
-
-        return newest_of_each_job(_requests(triggering_asset_events))[1:]
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists all but the first of the jobs to measure again.")
+    def others(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return asked[1:]
 
     @task(
         execution_timeout=timedelta(minutes=5),
         outlets=[REPROFILE],
-        doc_md="Asks for another run of this DAG, for one of the other jobs.",
+        doc_md="Sends the event that starts another run of this DAG, for one of the other jobs.",
     )
     def ask_again(asked: dict[str, Any], outlet_events: Any = None) -> str:
         outlet_events[REPROFILE].extra = asked
         return str(asked["job"])
 
-    request_uri = request()
-    ask_again.expand(asked=others())
+    asked_for: Any = jobs()
+    request_uri = request(asked_for)
+    ask_again.expand(asked=others(asked_for))
     uri: Any = JobTurn(
         task_id="turn",
         request_uri=request_uri,
@@ -152,8 +142,8 @@ def capacity_plan() -> None:
         uri = _stage_task(stage)(request_uri, uri)
 
 
-def _requests(events: Any) -> list[dict[str, Any]]:
-    """What the events that started the run carry, in the order they came; nothing where the clock or a person did."""
+def _extras(events: Any) -> list[dict[str, Any]]:
+    """The content of the events that started the run, in the order of their times; none in other runs."""
     return [event.extra for event in sorted(events.get(REPROFILE, []), key=lambda event: event.timestamp)]
 
 
@@ -166,7 +156,7 @@ def _stage_task(stage: Stage) -> Callable[[Any, Any], Any]:
         doc_md=stage.does,
     )
     def run(request_uri: str, previous_uri: str, outlet_events: Any = None) -> str:
-        from sluice_airflow.tasks import run_stage
+        from sluice_airflow.tasks.planning import run_stage
 
         uri = run_stage(stage.name, request_uri)
         for asset in stage.outlets:
@@ -179,6 +169,6 @@ def _stage_task(stage: Stage) -> Callable[[Any, Any], Any]:
 planning = capacity_plan()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(planning, PARAMS)

@@ -1,4 +1,4 @@
-"""The DAG that compares scaling policies: workloads of hours are replayed, and each job gets the policy that serves best.
+"""The DAG that compares scaling policies: replays workloads of hours, and chooses the best policy of each job.
 
 Run it by hand, in an embedded Airflow: `python dags/evaluate_policies.py jobs=nexmark-q11 workloads=cosine minutes=60`.
 """
@@ -30,24 +30,26 @@ PARAMS = {
     ),
     "settings": Param({}, type="object", description="Settings by policy that differ from its defaults."),
     "cluster": Param("arena", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
-    "seed": Param(1066, type="integer", minimum=0, description="The first; 1066 has the published workloads."),
-    "seeds": Param(1, type="integer", minimum=1, description="How many, one after the other."),
+    "seed": Param(1066, type="integer", minimum=0, description="First seed; 1066 gives the published workloads."),
+    "seeds": Param(1, type="integer", minimum=1, description="Number of consecutive seeds."),
     "minutes": Param(None, type=["null", "integer"], minimum=1, description="Length; 140 for patterns, all of a file."),
     "peak_rate": Param(
         None,
         type=["null", "number"],
         exclusiveMinimum=0,
-        description="Peak rate, records/s; if absent, what suits job and cluster, or the file's.",
+        maximum=1e12,
+        description="Peak rate, records/s; if absent, one that suits job and cluster, or the file's.",
     ),
     "placement": Param(None, enum=[None, "evenly", "caps"], description="What places tasks; if absent, see the docs."),
     "managed_memory_mb": Param(
         None,
         type=["null", "number"],
         exclusiveMinimum=0,
+        maximum=1e9,
         description="Managed memory of one task at the start, MiB; a slot's share if absent.",
     ),
     "latency_bound_s": Param(
-        60.0, type="number", exclusiveMinimum=0, description="p95 latency that is good enough, seconds."
+        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Highest p95 latency, seconds."
     ),
     "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
 }
@@ -64,46 +66,45 @@ PARAMS = {
     doc_md="""
 ### Which scaling policy serves each job best
 
-Replays workloads of hours under every policy on the simulator, and leaves in the workspace (`SLUICE_WORKSPACE`) a table
-of results, a page of plots, and for each job the policy that it should have, as a versioned document. Each evaluation is
-a run in MLflow.
+Replays workloads of hours under every policy on the simulator, and writes to the workspace (`SLUICE_WORKSPACE`) a table of
+results, a page of plots, and the chosen policy of each job as a versioned document. Each evaluation is a run in MLflow.
 
-Replays are kept one by one, so a retry goes on with those that are missing; with the same code and parameters nothing is
-replayed again, and no second version or run is made. Asset: `sluice-policies`, one event a job.
+Each finished replay is kept, so a retry replays the missing ones; with the same code and parameters nothing is replayed
+again, and no second version or run is made. Asset: `sluice-policies`, one event per job.
 """,
 )
 def evaluate_policies() -> None:
     @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
     def request(params: Any = None) -> str:
-        from sluice_airflow.evaluation import keep_request
+        from sluice_airflow.tasks.evaluation import keep_request
 
         return keep_request(params)
 
     @task(execution_timeout=timedelta(hours=12), doc_md="Replays every job, workload, policy and seed.")
     def replay(request_uri: str, params: Any = None) -> str:
-        from sluice_airflow.evaluation import replay as replay_all
+        from sluice_airflow.tasks.evaluation import replay as replay_all
 
         return replay_all(request_uri, params["spark"])
 
     @task(execution_timeout=timedelta(hours=1), doc_md="Writes the page of plots, and logs to MLflow.")
     def report(request_uri: str, results_uri: str) -> str:
-        from sluice_airflow.evaluation import report as write_and_log
+        from sluice_airflow.tasks.evaluation import report as write_and_log
 
         return write_and_log(request_uri)
 
     @task(execution_timeout=timedelta(minutes=5), doc_md="The jobs to choose a policy for.")
     def jobs(request_uri: str, report_uri: str) -> list[str]:
-        from sluice_airflow.evaluation import jobs as jobs_of
+        from sluice_airflow.tasks.evaluation import jobs as jobs_of
 
         return jobs_of(request_uri)
 
     @task(
         execution_timeout=timedelta(hours=1),
         outlets=[POLICIES],
-        doc_md="Keeps the policy that one job should have.",
+        doc_md="Keeps the policy of one job.",
     )
     def choose(job: str, request_uri: str, outlet_events: Any = None) -> str:
-        from sluice_airflow.evaluation import choose as choose_policy
+        from sluice_airflow.tasks.evaluation import choose as choose_policy
 
         chosen = choose_policy(request_uri, job)
         outlet_events[POLICIES].extra = chosen
@@ -118,6 +119,6 @@ def evaluate_policies() -> None:
 evaluating = evaluate_policies()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(evaluating, PARAMS)

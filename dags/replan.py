@@ -1,4 +1,4 @@
-"""The replanning DAG: a rate has changed, so the job gets a new version of its plan from what is known, in seconds.
+"""The replanning DAG: after a rate change, a new version of the job's plan without new measurements, in seconds.
 
 Run it by hand, in an embedded Airflow: `python dags/replan.py job=nexmark-q5 rate=3000000` (or `make replan`).
 """
@@ -6,18 +6,15 @@ Run it by hand, in an embedded Airflow: `python dags/replan.py job=nexmark-q5 ra
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from pipelines.inputs.plan_request import PlanRequest
 from sluice_airflow.assets import PLAN, RATE_CHANGE
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
-PARAMS = {
-    "job": Param(None, type=["null", "string"], minLength=1, description="Job to plan for, when run by hand."),
-    "rate": Param(
-        None, type=["null", "number"], exclusiveMinimum=0, description="Its new rate, records/s, when run by hand."
-    ),
-}
+PARAMS = params_of(PlanRequest, "job", "rate")
 
 
 @dag(
@@ -32,15 +29,15 @@ PARAMS = {
 
 Triggered by an event of the asset `sluice-rate-change`: from the trigger that follows the source rates of the jobs whose
 file asks for it, or with an `extra` of `{"job": "nexmark-q5", "rate": 3000000}`; or by hand with the parameters `job`
-and `rate`. Several events that came together give one plan a job, for its latest
-rate. The plan is made from the champion model, the profile and the threshold table: nothing is measured. Where the
-plan in force serves that rate already, the task is skipped. Asset: `sluice-plan`.
+and `rate`. Of several events at once, the latest of each job counts. The plan is made from the champion model, the profile
+and the threshold table, without measurements. The task is skipped where the current plan serves the rate.
+Asset: `sluice-plan`.
 """,
 )
 def replan() -> None:
     @task(execution_timeout=timedelta(minutes=1), doc_md="Reads what changed from the asset events or the parameters.")
-    def changes(params: Any = None, triggering_asset_events: Any = None, dag_run: Any = None) -> list[str]:
-        from sluice_airflow.tasks import rate_changes
+    def changes(params: Any = None, triggering_asset_events: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
+        from sluice_airflow.tasks.replanning import rate_changes
 
         events = sorted(triggering_asset_events[RATE_CHANGE], key=lambda event: event.timestamp)
         return rate_changes(params, [event.extra for event in events], dag_run.run_id)
@@ -50,21 +47,25 @@ def replan() -> None:
         outlets=[PLAN],
         doc_md="Makes the next version of one job's plan.",
     )
-    def plan_again(change_uri: str, outlet_events: Any = None) -> str:
-        from sluice_airflow.tasks import replan as make_plan
+    def plan_again(change: dict[str, Any], outlet_events: Any = None) -> str:
+        from pipelines.store.pins import PinnedJob
+        from sluice_airflow.tasks.replanning import replan as make_plan
 
-        uri = make_plan(change_uri)
+        try:
+            uri = make_plan(change)
+        except PinnedJob as pinned:
+            raise AirflowSkipException(str(pinned)) from None
         if uri is None:
-            raise AirflowSkipException("the plan in force serves that rate already")
-        outlet_events[PLAN].extra = {"change": change_uri, "uri": uri}
+            raise AirflowSkipException("the current plan serves that rate")
+        outlet_events[PLAN].extra = {"change": change, "uri": uri}
         return uri
 
-    plan_again.expand(change_uri=changes())
+    plan_again.expand(change=changes())
 
 
 replanning = replan()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(replanning, PARAMS)

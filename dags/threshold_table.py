@@ -1,4 +1,4 @@
-"""The DAG of threshold tables: each new plan gets placement thresholds for the scalings that may come, ahead of time.
+"""The DAG of threshold tables: placement thresholds for the scalings around each new plan, tuned ahead of time.
 
 Run it by hand, in an embedded Airflow: `python dags/threshold_table.py job=nexmark-q5 step=0.05`.
 """
@@ -17,13 +17,16 @@ PARAMS = {
         None,
         type=["null", "number"],
         exclusiveMinimum=0,
-        description="Rate to look around, records/s; the target of the job's plan if absent.",
+        maximum=1e12,
+        description="Rate in the middle, records/s; the target of the job's plan if absent.",
     ),
     "lowest": Param(0.5, type="number", exclusiveMinimum=0, maximum=1, description="Lowest rate, as a factor."),
-    "highest": Param(2.0, type="number", minimum=1, description="Highest rate, as a factor."),
-    "step": Param(0.1, type="number", exclusiveMinimum=0, description="Step between rates, as a factor."),
-    "time_limit_s": Param(60.0, type="number", exclusiveMinimum=0, description="Seconds for each scaling."),
-    "seed": Param(0, type="integer", minimum=0, description="Of ties in the search."),
+    "highest": Param(2.0, type="number", minimum=1, maximum=1e3, description="Highest rate, as a factor."),
+    "step": Param(0.1, type="number", exclusiveMinimum=0, maximum=1e3, description="Step between rates, as a factor."),
+    "time_limit_s": Param(
+        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Seconds for each scaling."
+    ),
+    "seed": Param(0, type="integer", minimum=0, description="Breaks ties in the search."),
 }
 
 
@@ -37,16 +40,16 @@ PARAMS = {
     doc_md="""
 ### Placement thresholds ahead of time
 
-Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. The rates around the plan's
-target are scaled as a replan would scale them, and the placement thresholds of each scaling are tuned on Spark, in
-parallel. The table lies in the workspace (`SLUICE_WORKSPACE`); a replan that comes down to one of its rows tunes
-nothing. Rows that are there already are kept, so a retry goes on where it stopped. Asset: `sluice-thresholds`.
+Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Rates around the plan's target
+are scaled as a replan would scale them, and the placement thresholds of each scaling are tuned on Spark, in parallel. The
+table is in the workspace (`SLUICE_WORKSPACE`); a replan whose scaling is in the table tunes nothing. Finished rows are
+kept, so a retry adds the missing ones. Asset: `sluice-thresholds`.
 """,
 )
 def threshold_table() -> None:
     @task(execution_timeout=timedelta(minutes=1), doc_md="Reads which jobs have new plans.")
     def jobs(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
-        from sluice_airflow.tasks import jobs_with_new_plans
+        from sluice_airflow.tasks.thresholds import jobs_with_new_plans
 
         return jobs_with_new_plans(params, [event.extra for event in triggering_asset_events[PLAN]])
 
@@ -56,7 +59,7 @@ def threshold_table() -> None:
         doc_md="Tunes the thresholds of one job's scalings, on Spark.",
     )
     def tune_all(job: str, params: Any = None, outlet_events: Any = None) -> str:
-        from sluice_airflow.tasks import threshold_table as make_table
+        from sluice_airflow.tasks.thresholds import threshold_table as make_table
 
         uri = make_table(job, params)
         outlet_events[THRESHOLDS].extra = {"job": job, "uri": uri}
@@ -68,6 +71,6 @@ def threshold_table() -> None:
 tables = threshold_table()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(tables, PARAMS)

@@ -1,4 +1,4 @@
-"""The drift DAG: production samples beside what a job was measured to cost; where they differ, it is measured anew.
+"""The drift DAG: compares production samples with a job's measurements, and requests new ones where they differ.
 
 Run it by hand, in an embedded Airflow: `python dags/watch_drift.py job=nexmark-q5`.
 """
@@ -13,7 +13,7 @@ from sluice_airflow.assets import REPROFILE
 from sluice_airflow.retries import RETRYING
 
 PARAMS = {
-    "job": Param(None, type=["null", "string"], minLength=1, description="Job to look at; all with samples if absent."),
+    "job": Param(None, type=["null", "string"], minLength=1, description="Job to check; all with samples if absent."),
     "samples": Param(
         None,
         type=["null", "string"],
@@ -36,30 +36,30 @@ PARAMS = {
 ### Does production still cost what was measured?
 
 The samples below `production/JOB/` in the workspace (`SLUICE_WORKSPACE`) become features on Spark, as those of the
-measurements did. Where the unit costs of an operator, its busyness, or the predicted MST leave the interval of what the
-current plan was made from, an event of the asset `sluice-reprofile` asks `capacity_plan` to measure and plan the job
-anew, with the reason: once for each plan's measurements, and not again within the cool-down of the job's file. Where
-nothing drifted, or it was asked for before, the task is skipped.
+measurements did. Where the unit costs of an operator, its busyness, or the predicted MST leave the interval behind the
+current plan, an event of the asset `sluice-reprofile` requests a new run of `capacity_plan`, with the reason: once for
+each plan's measurements, and not within the cool-down in the job's file. The task is skipped where nothing drifted, or
+where the request was made before.
 """,
 )
 def watch_drift() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to look at.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to check.")
     def jobs(params: Any = None) -> list[str]:
-        from sluice_airflow.drift import jobs_to_watch
+        from sluice_airflow.tasks.drift import jobs_to_watch
 
         return jobs_to_watch(params)
 
     @task(
         execution_timeout=timedelta(hours=1),
         outlets=[REPROFILE],
-        doc_md="Compares one job's production with its measurements, and asks for new ones where they differ.",
+        doc_md="Compares one job's production with its measurements, and requests new ones where they differ.",
     )
     def watch(job: str, params: Any = None, outlet_events: Any = None) -> str:
-        from sluice_airflow.drift import watch as look
+        from sluice_airflow.tasks.drift import watch as look
 
         asked = look(job, params["samples"])
         if asked is None:
-            raise AirflowSkipException("nothing is asked for")
+            raise AirflowSkipException("no new measurements are needed")
         outlet_events[REPROFILE].extra = asked
         return str(asked["drift"])
 
@@ -69,6 +69,6 @@ def watch_drift() -> None:
 watching = watch_drift()
 
 if __name__ == "__main__":
-    from sluice_airflow.embedded import main
+    from sluice_airflow.embedded.run import main
 
     main(watching, PARAMS)

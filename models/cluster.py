@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from models.operations import Url
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 
 MOST_WORKERS: Final = 100_000
@@ -22,34 +21,15 @@ class Worker(Format):
     net: Positive | None = Field(None, description="Outbound network bandwidth, bytes/s.")
 
 
-class FlinkAddress(Format):
-    """A Flink cluster that runs already, to be measured on."""
-
-    rest_url: Url = Field(description="REST address of its JobManager, for example http://jobmanager:8081.")
-    prometheus_url: Url | None = Field(
-        None, description="Prometheus that scrapes its TaskManagers, where metrics are to be read from there."
-    )
-    control_host: str | None = Field(
-        None,
-        min_length=1,
-        max_length=253,
-        description="Address of this machine that the TaskManagers reach it at; the one that reaches Flink if absent.",
-    )
-
-
 class Cluster(Format):
     """Where tasks run: `{"workers": [...]}`, or `{"count": 4, "slots": 4, ...}` for equal workers tm-1, tm-2, ..."""
 
     SHORTHAND: ClassVar = ("count", "slots", "cores", "memory_mb", "io", "net")
-    """Fields that may stand in place of `workers`."""
+    """Fields that may replace `workers`."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     name: Name = Field("cluster", description="In the catalogue also the name of the file, without its ending.")
     description: str = Field("", description="What it is, and where its figures come from.")
-    # Left out where there is none, so that digests of clusters without are what they were.
-    flink: FlinkAddress | None = Field(
-        None, exclude_if=lambda address: address is None, description="If it runs already, and is to be measured on."
-    )
     workers: Annotated[tuple[Worker, ...], Field(min_length=1, description="At least one.")]
 
     @model_validator(mode="before")
@@ -74,7 +54,7 @@ class Cluster(Format):
     def _check(self) -> "Cluster":
         for name, count in Counter(w.name for w in self.workers).items():
             if count > 1:
-                raise ValueError(f"worker names must be unique, but {name!r} stands {count} times")
+                raise ValueError(f"worker names must be unique, but {name!r} appears {count} times")
         return self
 
     @property

@@ -7,9 +7,10 @@ loads its worker with U_cpu(t), U_io(t) and U_net(t).
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from typing import Annotated, Final, Literal
 
-import networkx as nx
 from pydantic import Field, model_validator
 
 from models.errors import InvalidInput
@@ -83,32 +84,40 @@ def topological_order(operators: Sequence[str], edges: Iterable[Edge]) -> list[s
     """Operators so that every edge points forward; ties keep the given order.
 
     Raises:
-        InvalidInput: a name stands twice, an edge names an unknown operator, or the edges form a cycle.
+        InvalidInput: a name is repeated, an edge names an unknown operator, or the edges form a cycle.
     """
-    twice = [name for name, count in Counter(operators).items() if count > 1]
-    if twice:
-        raise _Unordered(f"operator names must be unique, but {twice[0]!r} stands {Counter(operators)[twice[0]]} times")
+    counts = Counter(operators)
+    repeated = next((name for name, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise _Unordered(f"operator names must be unique, but {repeated!r} appears {counts[repeated]} times")
     rank = {name: i for i, name in enumerate(operators)}
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(operators)
+    upstream: dict[str, list[str]] = {name: [] for name in operators}
     for edge in edges:
         for end in (edge.upstream, edge.downstream):
             if end not in rank:
                 raise _Unordered(
-                    f"the edge {edge.upstream!r} -> {edge.downstream!r} names the operator {end!r}, "
-                    f"which does not exist; "
-                    f"known operators: {', '.join(operators)}"
+                    f"the edge {edge.upstream!r} -> {edge.downstream!r} names the operator {end!r}, which does not "
+                    f"exist; known operators: {', '.join(operators)}"
                 )
-        if graph.has_edge(edge.upstream, edge.downstream):
-            raise _Unordered(f"the edge {edge.upstream!r} -> {edge.downstream!r} stands twice; keep one of them")
-        graph.add_edge(edge.upstream, edge.downstream)
+        if edge.upstream in upstream[edge.downstream]:
+            raise _Unordered(f"the edge {edge.upstream!r} -> {edge.downstream!r} appears twice; keep one of them")
+        upstream[edge.downstream].append(edge.upstream)
+    sorter = TopologicalSorter(upstream)
     try:
-        return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
-    except nx.NetworkXUnfeasible:
-        cycle = [a for a, _ in nx.find_cycle(graph)]
+        sorter.prepare()
+    except CycleError as error:
         raise _Unordered(
-            f"a dataflow must not have a cycle, but {' -> '.join([*cycle, cycle[0]])} is one; remove one of its edges"
+            f"a dataflow must not have a cycle, but {' -> '.join(error.args[1])} is one; remove one of its edges"
         ) from None
+    ordered: list[str] = []
+    ready: list[int] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, rank[name])
+        first = operators[heappop(ready)]
+        ordered.append(first)
+        sorter.done(first)
+    return ordered
 
 
 class _Unordered(InvalidInput, ValueError):

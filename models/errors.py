@@ -6,7 +6,7 @@ class SluiceError(Exception):
 
 
 class InvalidInput(SluiceError):
-    """Unusable arguments or input: what must hold, what came, how to mend it (exit code 2)."""
+    """Unusable arguments or input: what must hold, what came, how to fix it (exit code 2)."""
 
 
 class Infeasible(SluiceError):

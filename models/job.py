@@ -13,12 +13,11 @@ from pydantic import Field, model_validator
 
 from models.dataflow import Edge, topological_order
 from models.errors import InvalidInput
-from models.operations import Operations
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
 
 class Kind(StrEnum):
-    """Where an operator stands: sources have no input, sinks no output."""
+    """Position in the dataflow: sources have no input, sinks no output."""
 
     SOURCE = "source"
     OPERATOR = "operator"
@@ -117,9 +116,7 @@ class Operator(Format):
     keys: Keys | None = Field(None, description="How its input's keys are distributed, if that is hash-partitioned.")
     state: State | None = Field(None, description="If it keeps keyed state.")
     max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this (for example partitions).")
-    figures_from: str = Field(
-        min_length=1, description="Where the figures come from; 'assumed: ...' where they are ours."
-    )
+    figures_from: str = Field(min_length=1, description="Source of the figures; 'assumed: ...' for assumptions.")
 
 
 class Job(Format):
@@ -142,12 +139,6 @@ class Job(Format):
     )
     operators: tuple[Operator, ...] = Field(min_length=2, description="A source and a sink at least.")
     edges: tuple[Edge, ...] = Field(min_length=1, description="How they are joined.")
-    # Left out where a job is written, and so out of every digest: what is known of a job does not depend on it.
-    operations: Operations | None = Field(
-        None,
-        exclude=True,
-        description="When it is planned or measured again, and who may approve models and apply plans.",
-    )
 
     @model_validator(mode="after")
     def _check(self) -> "Job":
@@ -157,10 +148,10 @@ class Job(Format):
         for o in self.operators:
             if (o.kind is Kind.SOURCE) == (o.name in has_input):
                 rule = "a source must have no incoming edge" if o.kind is Kind.SOURCE else "needs an incoming edge"
-                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; mend its kind or the edges")
+                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; fix its kind or the edges")
             if (o.kind is Kind.SINK) == (o.name in has_output):
                 rule = "a sink must have no outgoing edge" if o.kind is Kind.SINK else "needs an outgoing edge"
-                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; mend its kind or the edges")
+                raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; fix its kind or the edges")
         total = sum(o.rate_share for o in self.sources)
         if abs(total - 1.0) > 1e-6:
             raise ValueError(f"the rate_share of the sources must sum to 1, but they sum to {total:g}")

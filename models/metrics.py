@@ -8,9 +8,10 @@ Notation (DS2 Table 2): over a window of W seconds, R_prc records in, R_psd reco
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 SAMPLE_INTERVAL_S: Final = 5.0
 """Reporting interval of a sample, seconds (StreamBed section 7)."""
@@ -34,6 +35,8 @@ class Column:
     maximum: float | None = None
     nullable: bool = False
     values: tuple[str, ...] = ()
+    above_minimum: bool = False
+    """Whether the minimum itself is out of bounds."""
 
 
 def _text(name: str, description: str) -> Column:
@@ -184,6 +187,49 @@ FEATURE_COLUMNS: Final = (
 FEATURE_EVIDENCE: Final = (_NOT_FINITE,)
 """What is derived from a row of features to be checked with it."""
 
+OBSERVATION_KEY: Final = ("run",)
+"""No two observations share this."""
+
+MOST_REPEAT_RATIO: Final = 2.0
+"""How far an MST may be from the median of its budget, as a factor. Published repeats of a budget differ by less than 2;
+a run that was disturbed reaches a sixth of its repeats."""
+
+OBSERVATION_COLUMNS: Final = (
+    _text("run", "Measurement run."),
+    Column("task_slots", ColumnType.LONG, "slots", "Task slots of all operators but the sources.", 1),
+    Column(
+        "memory_mb",
+        ColumnType.DOUBLE,
+        "MiB",
+        "Memory of one TaskManager. A value outside of the bounds is most likely in another unit.",
+        64.0,
+        2.0**24,
+    ),
+    Column(
+        "mst",
+        ColumnType.DOUBLE,
+        "records/s",
+        "Maximal sustainable throughput at the sources.",
+        0.0,
+        above_minimum=True,
+    ),
+    _amount("measured_s", "s", "Time the measurement took on the testbed."),
+)
+"""One row for each measured budget, published ones too."""
+
+OBSERVATION_EVIDENCE: Final = (
+    Column(
+        "repeat_ratio",
+        ColumnType.DOUBLE,
+        "ratio",
+        "MST over the median MST of all observations with the same task slots and memory.",
+        1.0 / MOST_REPEAT_RATIO,
+        MOST_REPEAT_RATIO,
+    ),
+    _NOT_FINITE,
+)
+"""What is derived from an observation and its repeats, to be checked with it."""
+
 
 @dataclass(frozen=True)
 class Activity:
@@ -210,31 +256,14 @@ class Activity:
     keeps_state: bool
 
 
-@dataclass(frozen=True)
-class WindowTotals:
-    """What one task did in a window of `window_s` seconds (W), `busy_s` of them useful (W_u)."""
+Amount = TypeVar("Amount", float, NDArray[np.float64])
 
-    window_s: float
-    busy_s: float
-    records_in: float
-    records_out: float
 
-    @property
-    def observed_processing_rate(self) -> float:
-        """Records in per second of elapsed time (DS2 Eq. 3)."""
-        return self.records_in / self.window_s
+def observed_rate(records: Amount, elapsed_s: Amount) -> Amount:
+    """Records per second of elapsed time (DS2 Eq. 3, 4), of numbers or arrays of tasks."""
+    return records / elapsed_s
 
-    @property
-    def observed_output_rate(self) -> float:
-        """Records out per second of elapsed time (DS2 Eq. 4)."""
-        return self.records_out / self.window_s
 
-    @property
-    def true_processing_rate(self) -> float | None:
-        """Records in per useful second (DS2 Eq. 1); undefined, hence None, where W_u = 0."""
-        return self.records_in / self.busy_s if self.busy_s > 0 else None
-
-    @property
-    def true_output_rate(self) -> float | None:
-        """Records out per useful second (DS2 Eq. 2); undefined, hence None, where W_u = 0."""
-        return self.records_out / self.busy_s if self.busy_s > 0 else None
+def true_rate(records: Amount, useful_s: Amount) -> Amount:
+    """Records per useful (busy) second (DS2 Eq. 1, 2), of numbers or arrays of tasks; undefined where `useful_s` is 0."""
+    return records / useful_s

@@ -94,7 +94,7 @@ class Difference(Format):
 
 
 class PlanContent(Format):
-    """All that a plan says but its place in the history of plans."""
+    """A plan without its place in the history of plans."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Job that the plan is for.")
@@ -105,6 +105,12 @@ class PlanContent(Format):
     total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
     slots_per_worker: PositiveInt | None = Field(None, description="Slots of every worker; null where workers differ.")
+    # Left out where there are none, so that digests of plans without are what they were.
+    cores_per_worker: Positive | None = Field(
+        None,
+        exclude_if=lambda cores: cores is None,
+        description="CPU cores of every worker; absent where workers differ, or the cluster states none.",
+    )
     operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="What each operator gets.")
     placement: Placement = Field(
         description="Worker -> operator -> number of its tasks there; workers without tasks are left out."
@@ -122,7 +128,7 @@ class PlanContent(Format):
         wanted = {o.name: o.parallelism for o in self.operators}
         if len(wanted) != len(self.operators):
             twice, count = Counter(o.name for o in self.operators).most_common(1)[0]
-            raise ValueError(f"operator names must be unique, but {twice!r} stands {count} times")
+            raise ValueError(f"operator names must be unique, but {twice!r} appears {count} times")
         placed: Counter[str] = Counter()
         for tasks in self.placement.values():
             placed.update(tasks)
@@ -186,7 +192,7 @@ def same_deployment(one: PlanContent, other: PlanContent) -> bool:
 
 def _deployed(plan: PlanContent) -> tuple[object, ...]:
     operators = {o.name: (o.parallelism, o.managed_memory_mb) for o in plan.operators}
-    return plan.job, operators, plan.memory_mb, plan.slots_per_worker, plan.placement
+    return plan.job, operators, plan.memory_mb, plan.slots_per_worker, plan.cores_per_worker, plan.placement
 
 
 def placement_changes(before: PlanContent, after: PlanContent) -> tuple[PlacementChange, ...]:

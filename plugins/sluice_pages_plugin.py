@@ -1,4 +1,4 @@
-"""Tells Airflow of the plan pages. Every component of Airflow loads this file, so it imports nothing heavy."""
+"""Registers the plan pages with Airflow. Every component of Airflow loads this file, so it imports nothing heavy."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -12,14 +12,14 @@ _Message = MutableMapping[str, Any]
 async def plan_pages(
     scope: _Message, receive: Callable[[], Awaitable[_Message]], send: Callable[[_Message], Awaitable[None]]
 ) -> None:
-    """The pages as an ASGI application. It is made for the first request, which only an API server gets."""
+    """The pages as an ASGI application, made at the first request; only API servers get requests."""
     from sluice_pages.app import app
 
     await app()(scope, receive, send)
 
 
 class SluicePages(AirflowPlugin):
-    """The plan pages, in the navigation of Airflow: in its frame, and in a tab of their own."""
+    """The plan pages in Airflow's navigation: in its frame, and in a tab of their own."""
 
     name = "sluice_pages"
     fastapi_apps = [{"app": plan_pages, "url_prefix": PREFIX, "name": "Sluice plans"}]  # noqa: RUF012  (declared so in the base class)

@@ -41,14 +41,14 @@ def map_each(
         try:
             results = context.parallelize(part, len(part)).map(partial(_attempt, function)).collect()
         except PySparkException as error:
-            raise SluiceError(f"Spark could not do it: {told(error)}") from None
+            raise SluiceError(f"Spark job failed: {reason_of(error)}") from None
         for result in results:
             if isinstance(result, SluiceError):
                 raise result
             yield result
 
 
-def told(error: PySparkException) -> str:
+def reason_of(error: PySparkException) -> str:
     """The first and the last line of what Spark says, which is often very long."""
     said = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{said[0][:300]} {said[-1][:300]}"

@@ -47,7 +47,7 @@ def conform(frame: DataFrame, schema: StructType) -> DataFrame:
         if have[field.name] != field.dataType:
             raise InvalidInput(
                 f"column {field.name!r} must be {field.dataType.simpleString()}, but is "
-                f"{have[field.name].simpleString()}; mend whatever wrote it"
+                f"{have[field.name].simpleString()}; fix the program that wrote it"
             )
     return frame.select([_conforming(f) for f in schema.fields])
 

@@ -2,7 +2,7 @@
 
 A row is one scaling of a job: its dataflow as JSON. Each becomes a partition of its own, since a tuning takes from
 milliseconds to a minute, and an executor tunes it with `models.placement.tune`. So executors run Python with numpy,
-numba, networkx, ortools, pydantic, pyarrow and scipy; Sluice's own code is sent to them.
+numba, networkx, pydantic, pyarrow and scipy; Sluice's own code is sent to them.
 """
 
 import time
@@ -22,7 +22,7 @@ from models.dataflow import Dataflow
 from models.errors import Infeasible, SluiceError
 from models.placement import tune
 from spark.code import ship_code
-from spark.mapping import told
+from spark.mapping import reason_of
 
 PACKAGES: Final = (models, spark)
 """What an executor may import; `pipelines` and `testbeds` stay with the driver."""
@@ -67,7 +67,7 @@ def tune_scalings(
         distributed = spark.sparkContext.parallelize(rows, max(1, len(rows)))
         return thresholds(spark.createDataFrame(distributed, SCALINGS), cluster, seed, time_limit_s).toArrow()
     except PySparkException as error:
-        raise SluiceError(f"Spark could not tune the scalings: {told(error)}") from None
+        raise SluiceError(f"Spark job failed while tuning the scalings: {reason_of(error)}") from None
 
 
 def thresholds(scalings: DataFrame, cluster: Cluster, seed: int, time_limit_s: float) -> DataFrame:
@@ -94,8 +94,8 @@ def _tune_row(row: Mapping[str, str], cluster: Cluster, seed: int, time_limit_s:
     except SluiceError as error:
         status = INFEASIBLE if isinstance(error, Infeasible) else FAILED
         nothing = dict.fromkeys(("cpu", "io", "net", "tuning"))
-        told = {"status": status, "message": str(error), "seconds": time.monotonic() - began}
-        return {"key": row["key"], **nothing, **told}
+        failure = {"status": status, "message": str(error), "seconds": time.monotonic() - began}
+        return {"key": row["key"], **nothing, **failure}
     return {
         "key": row["key"],
         "status": tuning.status,

@@ -6,7 +6,7 @@
             return Mine(...)
 
 Override `job` and `configuration` where the small job below cannot run there. A testbed whose seconds are real takes the
-parts of the suite that it has the time for, with shorter windows, and tells what its clocks allow.
+parts of the suite that it has the time for, with shorter windows, and states what its clocks allow.
 """
 
 import math
@@ -23,7 +23,7 @@ from models.dataflow import Partitioning
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, SAMPLE_KEY, TIME_SHARES_TOLERANCE, ColumnType
-from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Run, Testbed, Window
+from testbeds.protocol import SAMPLE_SCHEMA, Configuration, MeasuredWindow, Run, Testbed
 
 OVERLOAD = 1e8
 """Records/s that no testbed takes; it emits what it can."""
@@ -171,18 +171,18 @@ class SampleConformance(_Conformance):
     """What it reports."""
 
     @pytest.fixture
-    def windows(self, run: Run) -> list[Window]:
+    def windows(self, run: Run) -> list[MeasuredWindow]:
         return windows_of(run, self.window_s, self.settle_s)
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_time_goes_forward_in_samples(self, windows: list[Window]) -> None:
+    def test_time_goes_forward_in_samples(self, windows: list[MeasuredWindow]) -> None:
         times = sorted(time for window in windows for time in pc.unique(window.samples["time_s"]).to_pylist())
         intervals = int(sum(window.seconds for window in windows) / SAMPLE_INTERVAL_S)
         assert times == pytest.approx([times[0] + SAMPLE_INTERVAL_S * i for i in range(intervals)])
         latest = [max(window.samples["time_s"].to_pylist()) for window in windows]
         assert latest == sorted(latest)
 
-    def test_samples_have_the_schema(self, windows: list[Window]) -> None:
+    def test_samples_have_the_schema(self, windows: list[MeasuredWindow]) -> None:
         for window in windows:
             assert window.samples.schema.equals(SAMPLE_SCHEMA)
             assert (window.samples.num_rows > 0) == self.reports_samples
@@ -191,7 +191,7 @@ class SampleConformance(_Conformance):
 
     @pytest.mark.usefixtures("needs_samples")
     def test_every_task_reports_once_in_every_interval(
-        self, windows: list[Window], job: Job, configuration: Configuration
+        self, windows: list[MeasuredWindow], job: Job, configuration: Configuration
     ) -> None:
         tasks = {(name, i) for name, count in configuration.parallelism.items() for i in range(count)}
         asked = {"run": "conformance-1", "job": job.name, "phase": "observe", "interval_s": SAMPLE_INTERVAL_S}
@@ -204,14 +204,14 @@ class SampleConformance(_Conformance):
                 assert pc.unique(samples[column]).to_pylist() == [value]
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_shares_of_time_sum_to_the_interval(self, windows: list[Window]) -> None:
+    def test_shares_of_time_sum_to_the_interval(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             total = pc.add(pc.add(samples["busy_s"], samples["backpressured_s"]), samples["idle_s"])
             off = pc.max(pc.abs(pc.subtract(total, samples["interval_s"]))).as_py()
             assert off <= TIME_SHARES_TOLERANCE * SAMPLE_INTERVAL_S
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_values_are_within_their_bounds(self, windows: list[Window]) -> None:
+    def test_values_are_within_their_bounds(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             for column in SAMPLE_COLUMNS:
                 values = samples[column.name]
@@ -223,20 +223,20 @@ class SampleConformance(_Conformance):
                 assert column.maximum is None or most <= column.maximum, column.name
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_lag_is_told_at_sources_only(self, windows: list[Window], job: Job) -> None:
+    def test_lag_is_reported_at_sources_only(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         sources = {o.name for o in job.sources}
         for operator, lag in zip(samples["operator"].to_pylist(), samples["lag_records"].to_pylist(), strict=True):
             assert (lag is not None) == (operator in sources)
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_samples_add_up_to_the_window(self, windows: list[Window], job: Job) -> None:
+    def test_samples_add_up_to_the_window(self, windows: list[MeasuredWindow], job: Job) -> None:
         for window in windows:
             emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
             assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
 
     @pytest.mark.usefixtures("needs_samples")
-    def test_no_record_comes_from_nowhere(self, windows: list[Window], job: Job) -> None:
+    def test_no_record_comes_from_nowhere(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         for operator in job.operators:
             edges = job.upstream_edges(operator.name)
@@ -337,7 +337,7 @@ class RepeatConformance(_Conformance):
     """For testbeds that can repeat a run to the bit."""
 
     def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
-        def measure() -> list[Window]:
+        def measure() -> list[MeasuredWindow]:
             with testbed.deploy(job, configuration, run="conformance-1", seed=7) as deployed:
                 return [deployed.inject(rate, self.window_s, "observe") for rate in (OVERLOAD, 1000.0)]
 
@@ -360,7 +360,7 @@ class TestbedConformance(RefusalConformance, SampleConformance, RateConformance,
     """All of it. Rates are found by overload, so nothing is assumed of how fast a testbed is."""
 
 
-def windows_of(run: Run, window_s: float, settle_s: float) -> list[Window]:
+def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindow]:
     """Two windows at a low rate, and a longer one at a rate that is too high."""
     calm = [run.inject(1000.0, window_s, "observe") for _ in range(2)]
     return [*calm, run.inject(OVERLOAD, settle_s, "observe")]

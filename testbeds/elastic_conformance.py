@@ -58,7 +58,7 @@ class ElasticSuite(Suite):
 class LogConformance(ElasticSuite):
     """What comes into the log, and what is read."""
 
-    def test_intervals_are_told_one_by_one(self, run: ElasticRun, rate: float) -> None:
+    def test_intervals_are_reported_one_by_one(self, run: ElasticRun, rate: float) -> None:
         served = run.serve(rate, self.window_s)
         assert served.seconds == served.running_s == self.window_s
         for column in (served.arrived, served.read, served.lag):
@@ -108,9 +108,9 @@ class LogConformance(ElasticSuite):
 
 
 class ActivityConformance(ElasticSuite):
-    """What is told of the tasks."""
+    """What is reported of the tasks."""
 
-    def test_every_task_of_every_operator_is_told(self, run: ElasticRun, job: Job, rate: float) -> None:
+    def test_every_task_of_every_operator_is_reported(self, run: ElasticRun, job: Job, rate: float) -> None:
         served = run.serve(rate, 2 * self.window_s)
         assert set(served.activity) == set(job.order)
         sources = {o.name for o in job.sources}

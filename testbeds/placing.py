@@ -66,7 +66,7 @@ def place(job: Job, configuration: Configuration, cluster: Cluster, managed_mb: 
     if configuration.placement is None:
         on_cluster = _evenly(job, configuration, cluster, managed_mb)
     else:
-        on_cluster = _as_told(job, configuration, cluster, configuration.placement)
+        on_cluster = _as_given(job, configuration, cluster, configuration.placement)
     injected = [o.name for o in job.sources if o.name not in on_cluster]
     most = max((configuration.parallelism[name] for name in injected), default=0)
     injectors = -(-most // TASKS_PER_INJECTOR)
@@ -119,7 +119,7 @@ def _no_room(name: str, asked_mb: float, cluster: Cluster) -> Infeasible:
     )
 
 
-def _as_told(
+def _as_given(
     job: Job, configuration: Configuration, cluster: Cluster, placement: Placement
 ) -> dict[str, tuple[int, ...]]:
     index = {w.name: i for i, w in enumerate(cluster.workers)}

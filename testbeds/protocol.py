@@ -55,7 +55,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Window:
+class MeasuredWindow:
     """What happened while a rate was injected."""
 
     target_rate: float
@@ -112,7 +112,7 @@ class Run(Protocol):
         """Time since the job was deployed, seconds of the testbed's own clock."""
         ...
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """Offer `rate` records/s to the sources (split by their rate_share) for `seconds`, and report.
 
         Sources emit at most the offered rate. Records refused under backpressure count as pending until `inject` is

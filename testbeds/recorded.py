@@ -10,14 +10,13 @@ from models.capacity.observation import Observation
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, Kind
-from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, Window, sample_intervals
+from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, MeasuredWindow, sample_intervals
 
 MOST_SHOWN: Final = 5
-SEPARATOR: Final = "|"
 
 
 class Recorded:
-    """Implements `testbeds.protocol.Testbed` as far as observations can: they tell the MST, and nothing in between.
+    """Implements `testbeds.protocol.Testbed` as far as observations can: they hold the MST, and nothing in between.
 
     A run of a recorded configuration emits what it is offered up to the MST that was measured, and the MST beyond it.
     The first is what an MST means; the second is a lower bound (StreamBed's verification runs of q1 emitted up to 24 %
@@ -74,7 +73,7 @@ class Recorded:
         _check_fits_job(job, configuration)
         if configuration.placement is not None or configuration.managed_memory_mb:
             raise InvalidInput(
-                "recorded measurements do not tell the placement and managed memory of a task, so none can be asked for; "
+                "recorded measurements hold no placement and no managed memory of a task, so neither can be chosen; "
                 "leave them out"
             )
         candidates = self._recorded(job, configuration)
@@ -97,10 +96,10 @@ class Recorded:
             )
         same = [o for o in of_budget if _same_parallelism(job, o.parallelism, configuration.parallelism)]
         if not same:
-            told = ", ".join(f"{name} {tasks}" for name, tasks in of_budget[0].parallelism.items())
+            known = ", ".join(f"{name} {tasks}" for name, tasks in of_budget[0].parallelism.items())
             raise InvalidInput(
                 f"{slots} task slots with {memory_mb:g} MiB per TaskManager were recorded with another parallelism only; "
-                f"ask for {told}"
+                f"ask for {known}"
             )
         return same
 
@@ -127,7 +126,7 @@ class RecordedRun:
         """Time injected so far, seconds."""
         return self._elapsed_s
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """Offer `rate` records/s: achieved is that, or the recorded MST where it is lower; the samples are empty.
 
         Raises:
@@ -141,7 +140,7 @@ class RecordedRun:
         self._pending = (self._pending if rate == self._rate else 0.0) + (rate - achieved) * seconds
         self._rate = rate
         self._elapsed_s += seconds
-        return Window(rate, achieved, seconds, self._pending, SAMPLE_SCHEMA.empty_table())
+        return MeasuredWindow(rate, achieved, seconds, self._pending, SAMPLE_SCHEMA.empty_table())
 
     def close(self) -> None:
         """Nothing can be injected any more."""
@@ -154,25 +153,6 @@ class RecordedRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def parallelism_per_operator(job: Job, text: str) -> dict[str, int]:
-    """Tasks of each operator but the sources, from `3|35|1`: one number for each, in the job's topological order.
-
-    Raises:
-        InvalidInput: there are more or fewer numbers than operators, or one is no whole number of at least 1.
-    """
-    names = [o.name for o in job.scaled_operators]
-    counts = text.split(SEPARATOR)
-    if len(counts) != len(names):
-        raise InvalidInput(
-            f"the parallelism of job {job.name!r} must hold {len(names)} numbers ({', '.join(names)}), but {text!r} "
-            f"holds {len(counts)}; check that the measurements are of this job"
-        )
-    wrong = [count for count in counts if not (count.isascii() and count.isdigit() and int(count) >= 1)]
-    if wrong:
-        raise InvalidInput(f"a parallelism must be a whole number of at least 1, but {text!r} holds {wrong[0]!r}")
-    return dict(zip(names, map(int, counts), strict=True))
 
 
 def _check_fits_job(job: Job, configuration: Configuration) -> None:

@@ -1,4 +1,4 @@
-"""A measurement that a fault of the testbed broke off is made again: a number that is told was measured to its end."""
+"""Repeats a measurement that a fault of the testbed interrupted, so that every figure was measured to its end."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -26,7 +26,7 @@ def measured(
 
     Args:
         measure: what to do with the run, which is closed afterwards; nothing of a run that broke down is kept.
-        say: is told of each repetition and its cause.
+        say: called with each repetition and its cause.
 
     Raises:
         SluiceError: it broke down each time, or could not be deployed.

@@ -14,12 +14,14 @@ from xdist.scheduler import LoadScopeScheduling
 ROOT = Path(__file__).parents[1]
 LONGEST = ("dags", "testbeds/flink", "pipelines", "deployment", "spark", "models/placement", "faults")
 """Folders by how long their tests take, the longest first."""
+SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated"})
+"""Fixtures that start MLflow, Airflow, Spark or a Java compiler, or run a pipeline; their tests are marked slow."""
 
-# No deadline: this is shared hardware, and a slow example is not a wrong one. CI repeats the same examples each time, so
-# that a change that has nothing to do with a test cannot fail it; at a desk the search goes on.
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("desk", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "desk"))
+# No deadline: a slow example on a busy machine is not a wrong one. Every run draws the same examples, so that a failure has
+# a cause in the change being tested; `make fuzz` draws new ones.
+settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("new", deadline=None, derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def _airflow_settings(home: str) -> dict[str, str]:
@@ -48,10 +50,15 @@ class OneProcessAFolder(LoadScopeScheduling):
         return nodeid.partition("::")[0].rpartition("/")[0]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders that take minutes come first, so that no process works them off while the others have nothing to do."""
+    """Mark tests that use heavy fixtures as slow, and run the folders that take minutes first, so that both processes end
+    at about the same time."""
     order = {ROOT / "tests" / folder: place for place, folder in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.parent, len(order)))
+    for item in items:
+        if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)

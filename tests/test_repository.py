@@ -1,5 +1,6 @@
 """The repository itself: its packages come from here, its rooms are the documented ones, its commands exist."""
 
+import ast
 import importlib
 import os
 import re
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+PACKAGES = ("flink_client", "models", "pipelines", "spark", "testbeds")
 
-@pytest.mark.parametrize("package", ["models", "pipelines", "spark", "testbeds"])
+
+@pytest.mark.parametrize("package", PACKAGES)
 def test_each_package_is_imported_from_this_repository(root: Path, package: str) -> None:
     file = importlib.import_module(package).__file__
     assert file is not None
@@ -19,7 +22,7 @@ def test_each_package_is_imported_from_this_repository(root: Path, package: str)
 def test_dags_and_plugins_are_never_packaged(root: Path) -> None:
     for room in ("dags", "plugins"):
         assert not (root / room / "__init__.py").exists()
-        assert not {"models", "pipelines", "spark", "testbeds"} & {path.name for path in (root / room).iterdir()}
+        assert not set(PACKAGES) & {path.name for path in (root / room).iterdir()}
 
 
 def test_the_license_is_apache_2(root: Path) -> None:
@@ -52,7 +55,47 @@ def test_ci_calls_the_test_command_of_the_readme(root: Path) -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere(root: Path) -> None:
-    for page in [root / "README.md", *(root / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            if not target.startswith(("http://", "https://")):
-                assert (page.parent / target).exists(), f"{page.relative_to(root)} links to {target}"
+    for page in _pages(root):
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text()):
+            if target.startswith(("http://", "https://")):
+                continue
+            linked = (page.parent / target).resolve() if target else page
+            assert linked.exists(), f"{page.relative_to(root)} links to {target}"
+            if anchor:
+                assert anchor in _anchors(linked), f"{page.relative_to(root)} links to {target}#{anchor}"
+
+
+def test_every_page_is_linked_from_the_index(root: Path) -> None:
+    index = (root / "docs" / "index.md").read_text()
+    pages = {str(page.relative_to(root / "docs")) for page in (root / "docs").rglob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_paths_of_the_code_in_the_documentation_exist(root: Path) -> None:
+    rooms = "benchmarks|clusters|dags|docker|flink_client|models|pipelines|plugins|spark|testbeds|tests"
+    for page in _pages(root):
+        for path in re.findall(rf"`((?:{rooms})/[\w./-]+)`", page.read_text()):
+            assert (root / path).exists(), f"{page.relative_to(root)} names {path}"
+        if page.parent.name == "benchmarks":
+            for name in re.findall(r"`(\w+)\.py", page.read_text()):
+                assert (page.parent / f"{name}.py").exists(), f"{page.relative_to(root)} names {name}.py"
+
+
+def _pages(root: Path) -> list[Path]:
+    return [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "benchmarks").glob("*.md")]
+
+
+def _anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_a_class_name_means_one_thing(root: Path) -> None:
+    defined: dict[str, list[str]] = {}
+    for package in (*PACKAGES, "plugins"):
+        for path in sorted((root / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    defined.setdefault(node.name, []).append(str(path.relative_to(root)))
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}

@@ -12,14 +12,14 @@ import yaml
 
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from pipelines.cli.plan_reference import parse_reference
-from pipelines.files import validate_as
-from pipelines.run import PlanRequest
-from pipelines.workspace import Workspace
-from sluice_airflow import evaluation, tasks
+from pipelines.cli.plans.plan_reference import parse_reference
+from pipelines.inputs.files import validate_as
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.store.workspace import Workspace
 from sluice_airflow.places import FILES_VARIABLE
+from sluice_airflow.tasks import evaluation, planning, replanning
 
-ROOMS = ("models", "pipelines", "spark", "testbeds", "plugins", "dags", "docker")
+ROOMS = ("flink_client", "models", "pipelines", "spark", "testbeds", "plugins", "dags", "docker")
 RUNS_DATA = "S102,S301,S302,S307,S506,S602,S604,S605,S609"
 """Ruff's rules against exec, pickle, marshal, eval, yaml.load, and shells."""
 LEAVING = ("../secret", "..", "/etc/passwd", "a/../../b", "~/x", "a/b", ".hidden", "a\x00b", "")
@@ -108,7 +108,7 @@ def test_a_request_through_airflow_cannot_name_files_elsewhere(workspace_folder:
     (workspace_folder / "link.yaml").symlink_to(secret)
     asked = {"job": "nexmark-q1", "rate": 1000.0, "run": None, field: path}
     with pytest.raises(InvalidInput, match=f"the parameter '{field}' must name a file in") as refused:
-        tasks.keep_request(asked, None)
+        planning.keep_request(asked)
     assert "hunter2" not in str(refused.value)
     assert list(workspace_folder.iterdir()) == [workspace_folder / "link.yaml"]
 
@@ -131,14 +131,14 @@ def test_files_of_the_catalogue_the_workspace_and_the_folders_listed_may_be_name
     (tmp_path / "listed" / "mine.yaml").write_text(text)
     monkeypatch.setenv(FILES_VARIABLE, f"/nowhere:{tmp_path / 'listed'}")
     for place in (root / "jobs" / "wordcount.yaml", workspace_folder / "mine.yaml", tmp_path / "listed" / "mine.yaml"):
-        assert tasks.keep_request({"job": str(place), "rate": 1000.0, "run": None}, None).startswith("file://")
+        assert planning.keep_request({"job": str(place), "rate": 1000.0, "run": None}).startswith("file://")
 
 
 @pytest.mark.parametrize("job", ["../../etc", "/etc/passwd", "a/b", ".."])
 def test_a_rate_change_cannot_name_a_path(workspace_folder: Path, job: str) -> None:
-    (change,) = tasks.rate_changes({}, [{"job": job, "rate": 1000.0}], "a-dag-run")
+    (change,) = replanning.rate_changes({}, [{"job": job, "rate": 1000.0}], "a-dag-run")
     with pytest.raises(InvalidInput):
-        tasks.replan(change)
+        replanning.replan(change)
 
 
 def test_no_module_listens_on_all_interfaces(root: Path) -> None:

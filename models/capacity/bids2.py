@@ -80,7 +80,7 @@ def bids2(
         raise InvalidInput(
             f"the rates of {operators[limiting].name!r} are too large or too small to be worked with: "
             f"true_rate_per_task={operators[limiting].true_rate_per_task:g}, "
-            f"records_in_per_source_record={operators[limiting].records_in_per_source_record:g}; mend their units"
+            f"records_in_per_source_record={operators[limiting].records_in_per_source_record:g}; check their units"
         )
     return Bids2Result(
         parallelism={o.name: tasks[i] for i, o in enumerate(operators)},

@@ -1,4 +1,4 @@
-"""Fitting what a simulator needs to what was measured: unit costs, cores, and what unit costs do not tell.
+"""Fitting what a simulator needs to what was measured: unit costs, cores, and what unit costs leave out.
 
 | symbol | meaning | unit |
 |---|---|---|
@@ -10,8 +10,8 @@ What a worker uses is what its tasks' records cost:
 
     u = R c                                                                           (1)
 
-On a real cluster only u is measured; how much of it was each task's, nobody tells. Tasks that share a worker in all windows,
-at rates in one proportion, cannot be told apart by (1) alone, so a first guess of each c is added as a weak equation of
+On a real cluster only u is measured; no metric says how much of it was each task's. Tasks that share a worker in all windows,
+at rates in one proportion, cannot be separated by (1) alone, so a first guess of each c is added as a weak equation of
 its own. Errors count relative to what they are errors of, and a worker counts the more, the nearer it was to being full:
 one with little to do wakes up for fewer records at a time, so that each costs it more than it will at the capacity that is
 asked for.
@@ -166,7 +166,7 @@ def hot_share(shares: Sequence[float]) -> float:
     The fullest task has f = h + (1 - h) / n of them, so h = (f - 1/n) / (1 - 1/n).
 
     Args:
-        shares: of the records that each task took; they sum to 1. One task alone tells nothing: 0.
+        shares: of the records that each task took; they sum to 1. One task alone shows nothing: 0.
     """
     n = len(shares)
     return 0.0 if n < 2 else max(0.0, (max(shares) - 1 / n) / (1 - 1 / n))

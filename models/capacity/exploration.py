@@ -6,11 +6,14 @@ Expected Improvement picks the next point. The cost of a point is the lowest LOO
 once it was measured (Eq. 9); the corners all get the cost after the last of them, since no model can be judged before.
 
 After at least 3 such measurements the search stops when the cost has grown by more than 10 % since the one before, or
-after 20. If the observations cannot tell then how the candidates extrapolate (Expected Improvement likes the ends of the
+after 20. If the observations do not show then how the candidates extrapolate (Expected Improvement likes the ends of the
 range, and any curve passes through two of them), the widest gap is measured until they can, or until there are 20: the
 geometric middle of the two neighbouring numbers of slots whose ratio is the largest.
 
-A budget may be suggested again: measurements vary, and a second one of the same point tells how much.
+A budget may be suggested again: measurements vary, and a second one of the same point shows how much.
+
+After its end an exploration measures budgets to keep back: no model is fitted to them, so that the review can judge
+models by observations they have not seen. They lie in the widest gaps, too, or repeat the last corner if there is none.
 """
 
 import itertools
@@ -30,6 +33,8 @@ from models.errors import InvalidInput, SluiceError
 from models.schema import Format, NonNegative, Positive, PositiveInt
 from models.wording import amount
 
+KEPT_BACK: Final = 3
+"""Observations to keep back: as few as a review can judge by (`pipelines.registry.review.rule.FEWEST_UNSEEN`)."""
 MOST_GROWTH: Final = 0.10
 """The search stops when the error grows by more than this share between two measurements."""
 _EXACT: Final = 1e-9
@@ -91,16 +96,19 @@ class Exploration:
     """State machine: `next()` says which budget to measure, `observe()` takes its MST.
 
     Everything follows from the space, the seed and the observations: a new exploration that is fed with the same ones
-    goes on where the old one was stopped.
+    resumes from the last of them.
     """
 
-    def __init__(self, space: SearchSpace, seed: int, min_measurements: int = 3, max_measurements: int = 20) -> None:
+    def __init__(
+        self, space: SearchSpace, seed: int, min_measurements: int = 3, max_measurements: int = 20, kept_back: int = 0
+    ) -> None:
         """Begin a search.
 
         Args:
             seed: of the Gaussian process and its acquisition, 0 to 2^32 - 1.
             min_measurements: fewest after the corners.
             max_measurements: most after the corners.
+            kept_back: budgets to measure for the review after that.
         """
         if not 1 <= min_measurements <= max_measurements:
             raise InvalidInput(
@@ -110,6 +118,8 @@ class Exploration:
         self.space = space
         self._min, self._max = min_measurements, max_measurements
         self._steps: list[ExplorationStep] = []
+        self._to_keep_back = kept_back
+        self._kept_back: list[Budget] = []
         self._suggester = _Suggester(space, seed)
         self._reason: str | None = None
         self._stop: str | None = None
@@ -121,14 +131,22 @@ class Exploration:
         """The budget to measure now; None when the search has ended. The same until `observe` was called."""
         return self._pending
 
+    @property
+    def keeps_back(self) -> bool:
+        """Whether the observation of `next()` is kept back for the review; the search itself has ended then."""
+        return self._reason is not None and self._pending is not None
+
     def observe(self, mst: float) -> None:
         """Take the MST measured with the budget of `next()`, records/s."""
         if self._pending is None:
             raise SluiceError("observe() must follow a next() that returned a budget, but the exploration has ended")
         if not (math.isfinite(mst) and mst > 0):
             raise InvalidInput(f"an MST must be finite and above 0, but got {mst}")
-        self._record(self._pending, mst)
-        self._pending = self._decide()
+        if self.keeps_back:
+            self._kept_back.append(self._pending)
+        else:
+            self._record(self._pending, mst)
+        self._pending = self._next_kept_back() if self._reason is not None else self._decide()
 
     @property
     def steps(self) -> tuple[ExplorationStep, ...]:
@@ -159,23 +177,29 @@ class Exploration:
             self._next_by = "bayesian"
             return self._suggester.ask()
         gap = None if done >= self._max or extrapolation_tells(_dataset(self._measured)) else self._widest_gap()
+        self._next_by = "gap"
         if gap is None:
             self._reason = self._stop
-        self._next_by = "gap"
+            return self._next_kept_back()
         return gap
+
+    def _next_kept_back(self) -> Budget | None:
+        if len(self._kept_back) == self._to_keep_back:
+            return None
+        return self._widest_gap() or self.space.corners[-1]
 
     def _widest_gap(self) -> Budget | None:
         """The middle of the largest ratio of neighbouring numbers of slots, with most and least memory by turns.
 
         None where no number of slots lies between any two that were measured.
         """
-        slots = sorted({s.budget.task_slots for s in self._steps})
+        slots = sorted({b.task_slots for b in (*(s.budget for s in self._steps), *self._kept_back)})
         gaps = [(high / low, low, high) for low, high in itertools.pairwise(slots) if high - low > 1]
         if not gaps:
             return None
         _, low, high = max(gaps)
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
-        turn = sum(s.suggested_by == "gap" for s in self._steps)
+        turn = sum(s.suggested_by == "gap" for s in self._steps) + len(self._kept_back)
         return Budget(task_slots=middle, memory_mb=self.space.memory_levels_mb[-1 if turn % 2 == 0 else 0])
 
     def _stop_after(self, done: int) -> str | None:

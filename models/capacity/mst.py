@@ -16,7 +16,7 @@ Rulings where the paper is silent:
 * The MST is the rate achieved at the highest sustained target (the "average actual rate"), not the target itself.
 * With a `bracket` the search stays close to what it has seen, since iterations are dear where seconds are real. Up from the
   warm-up's rate it goes by that share, then by twice the share, and so on, until a target is not sustained. The rate that
-  was achieved there tells what the job takes: it is the next target, or the target less the sensitivity, whichever is lower.
+  was achieved there shows what the job takes: it is the next target, or the target less the sensitivity, whichever is lower.
   From there it goes up by the sensitivity, twice the sensitivity, and so on, but never beyond the middle.
 * The cool-down rate is at most half of the target rate: a fixed rate would not be low for a slow job.
 * The cool-down may be left out (0 s) where nothing is left over from the last target: the sources forget what they owe,
@@ -129,7 +129,7 @@ class Trial(Format):
 class MstSearch:
     """State machine: `next()` says what to inject, `observe()` takes the rate that was achieved by it.
 
-    It is deterministic, so a new search fed with the same observations goes on where the old one was stopped.
+    It is deterministic, so a new search fed with the same observations resumes from the last of them.
     """
 
     def __init__(self, settings: MstSettings) -> None:
@@ -190,7 +190,7 @@ class MstSearch:
         return f"stopped after {self.settings.iterations} iterations: {bracket}"
 
     def _run(self) -> Generator[Injection, float, None]:
-        """The search as the paper tells it: yields injections, and is sent the rate that each achieved."""
+        """The search as the paper describes it: yields injections, and is sent the rate that each achieved."""
         target = yield from self._warm_up()
         if target == 0:
             self._stop = Stop.NO_FLOW

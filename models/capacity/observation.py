@@ -39,6 +39,9 @@ class Observation(Format):
         None, description="Source rate that BIDS2 expected; None for a single-task run."
     )
     measured_s: NonNegative = Field(0.0, description="Time the measurement took on the testbed, seconds.")
+    samples_digest: str | None = Field(
+        None, description="SHA-256 of the file with the samples of `run`, in hex; None for published measurements."
+    )
 
     @property
     def budget(self) -> Budget:

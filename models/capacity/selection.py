@@ -103,7 +103,7 @@ def _choose(
     if not extrapolation:
         reason = (
             f"{best[0]} has the smallest LOOCV error ({_listed(usable, loocv)}); the observations with few slots are too "
-            "alike to tell how the models extrapolate."
+            "alike to show how the models extrapolate."
         )
     else:
         reason = (
@@ -111,7 +111,7 @@ def _choose(
             f"RMSE {_listed(usable, extrapolation)}."
         )
     if len(best) > 1:
-        reason += f" {' and '.join(best)} cannot be told apart by these measurements; the first was taken."
+        reason += f" {' and '.join(best)} do not differ on these measurements; the first was taken."
     elif extrapolation and len(leading) > 1:
         reason += f" {' and '.join(leading)} are equal there; the LOOCV error decided."
     refused = [name for name in SURROGATES if name not in usable]

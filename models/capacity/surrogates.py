@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from scipy.special import stdtrit
 
 from models.errors import InvalidInput
 from models.plan import Interval
@@ -190,7 +189,7 @@ def extrapolation_split(data: Dataset) -> tuple[Dataset, Dataset] | None:
 
 
 def extrapolation_tells(data: Dataset) -> bool:
-    """Whether the extrapolation split can tell the models apart: its lower half spans enough task slots.
+    """Whether the extrapolation split can separate the models: its lower half spans enough task slots.
 
     Enough is a factor of 2, or the square root of the factor that all observations span, if that is less. Within a
     smaller range every curve is a straight line, and what noise makes of its slope decides.
@@ -236,6 +235,8 @@ def prediction_band(
     memory, slots = features(name, memory_mb, task_slots)
     x0 = np.stack(np.broadcast_arrays(memory, slots), axis=-1) - result.mean
     leverage = 1 / len(data) + np.einsum("...i,ij,...j->...", x0, result.covariance, x0)
+    from scipy.special import stdtrit  # Takes longer to import than most answers to compute.
+
     t = float(stdtrit(result.degrees_of_freedom, (1 + probability) / 2))
     width = t * np.sqrt(result.residual_variance * (1 + leverage))
     value = result.surrogate.predict(memory_mb, task_slots)

@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from models.placement.problem import Floats, Ints, Problem
+from models.placement.kernels.problem import Floats, Ints
+from models.placement.problem import DIMENSIONS, Problem
 from models.plan import CostVector
 
 SAME: Final = 1e-12
@@ -30,7 +31,7 @@ def worker_loads(problem: Problem, counts: Ints) -> Floats:
     """(..., 3, W): the load of each worker, as a share of its capacity, in each dimension (Eq. 5 and 8)."""
     cpu_io = np.moveaxis(counts @ problem.loads[:2].T, -1, -2)
     loads = np.concatenate([cpu_io, _network(problem, counts)[..., None, :]], axis=-2)
-    return np.asarray(loads / problem.capacity)
+    return np.asarray(loads / problem.capacity[: len(DIMENSIONS)])
 
 
 def _network(problem: Problem, counts: Ints) -> Floats:
@@ -72,6 +73,18 @@ def load_limits(problem: Problem, thresholds: Floats) -> Floats:
     """
     limits = problem.least + thresholds * (problem.most - problem.least) + SAME * problem.most
     return np.where(_equivalent(problem) | (thresholds >= 1), np.inf, limits)
+
+
+def worker_limits(problem: Problem, limits: Floats, tolerance: float = TOLERANCE) -> Floats:
+    """(4, W): the most that each worker may hold, with the tolerance; infinite where there is no limit.
+
+    Args:
+        limits: (3,) largest load of a worker, as a share of its capacity.
+    """
+    shares = np.append(limits, 1.0)[:, None]
+    bounded = np.isfinite(problem.capacity) & np.isfinite(shares)
+    finite = np.where(np.isfinite(shares), shares, 0.0) * (1 + tolerance)
+    return np.where(bounded, finite * np.where(bounded, problem.capacity, 1.0), np.inf)
 
 
 def _equivalent(problem: Problem) -> np.ndarray:

@@ -3,7 +3,7 @@
 The costs that are not yet covered by a point found are a union of boxes {c : c < u}, one for each corner u (a "local
 upper bound": Klamroth, Lacour and Vanderpooten, On the representation of the search region in multi-objective
 optimization, EJOR 245, 2015; 2 |front| + 1 of them in three dimensions). Each box is searched for a plan: one that is
-found is tightened until it is Pareto-optimal, and splits the boxes it lies in; a proof that there is none closes the
+found is tightened until it is Pareto-optimal, and splits the boxes that contain it; a proof that there is none closes the
 box. When no box is left, the front is complete.
 
 With a step above 0 a point z covers all costs c >= z - step, so fewer points are needed, and each plan there is costs
@@ -20,13 +20,14 @@ from pydantic import Field
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
-from models.placement.budget import Budget, Clock
 from models.placement.cost import SAME, TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
+from models.placement.kernels.problem import Floats, Ints
 from models.placement.minimum import Effort, Minimiser
-from models.placement.problem import DIMENSIONS, Floats, Ints, Problem
+from models.placement.problem import DIMENSIONS, Problem
 from models.placement.ray import Ray
-from models.placement.search import Verdict
+from models.placement.search.tree import Feasibility
+from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import any_plan
 from models.plan import CostVector, Placement
 from models.schema import Format, NonNegative, Ratio
@@ -93,15 +94,15 @@ def pareto_front(
     problem = Problem.of(dataflow, cluster)
     if step is None:
         step = 0.0 if problem.tasks <= EXACT_UP_TO else STEP
-    hunt = _Hunt(problem, step, Budget(clock, time_limit_s), effort or Effort(), seed)
+    hunt = _Hunt(problem, step, TimeLimit(clock, time_limit_s), effort or Effort(), seed)
     hunt.start()
-    while hunt.zones and not hunt.budget.spent:
+    while hunt.zones and not hunt.time.spent:
         hunt.search(hunt.next_zone())
     return hunt.front()
 
 
 @dataclass
-class _Found:
+class _Efficient:
     cost: Floats
     counts: Ints
     proved: bool
@@ -113,10 +114,10 @@ class _Hunt:
 
     problem: Problem
     step: float
-    budget: Budget
+    time: TimeLimit
     effort: Effort
     seed: int
-    found: list[_Found] = field(default_factory=list)
+    found: list[_Efficient] = field(default_factory=list)
     zones: list[Floats] = field(default_factory=lambda: [np.full(len(DIMENSIONS), ANYTHING)])
     doubtful: list[Floats] = field(default_factory=list)
     """Corners of boxes that were searched without an answer."""
@@ -125,7 +126,7 @@ class _Hunt:
 
     def start(self) -> None:
         """Find the least cost in each dimension alone: ends of the front, and bounds of all boxes."""
-        counts = any_plan(self.problem, self.budget, self.seed)
+        counts = any_plan(self.problem, self.time, self.seed)
         for d in range(len(DIMENSIONS)):
             order = [(d + k) % len(DIMENSIONS) for k in range(len(DIMENSIONS))]
             self.bounds[d] = self._add(counts, np.ones(len(DIMENSIONS)), order)
@@ -138,10 +139,10 @@ class _Hunt:
     def search(self, corner: Floats) -> None:
         """Find a plan that costs less than `corner` (3,) in every dimension, or close the box."""
         below = self._below(corner)
-        found = first_feasible(self.problem, below, self.budget, self.seed)
-        if found.verdict is Verdict.INFEASIBLE:
+        found = first_feasible(self.problem, below, self.time, self.seed)
+        if found.verdict is Feasibility.INFEASIBLE:
             return
-        if found.verdict is Verdict.UNKNOWN or found.counts is None:
+        if found.verdict is Feasibility.UNKNOWN or found.counts is None:
             self.doubtful.append(corner)
             return
         self.zones.append(corner)
@@ -166,8 +167,8 @@ class _Hunt:
                 for f in kept
             ),
             open_corners=tuple(as_vector(np.minimum(u, 1.0)) for u in left),
-            nodes=self.budget.nodes,
-            seconds=self.budget.seconds,
+            nodes=self.time.nodes,
+            seconds=self.time.seconds,
         )
 
     def _possible(self, corner: Floats) -> bool:
@@ -187,7 +188,7 @@ class _Hunt:
             the proved bound of the first minimum.
         """
         held, bounds, proved = within.copy(), [], True
-        minimiser = Minimiser(self.problem, self.budget, self.effort, self.seed)
+        minimiser = Minimiser(self.problem, self.time, self.effort, self.seed)
         for d in order:
             slope = np.zeros(len(DIMENSIONS))
             slope[d], held[d] = 1.0, 0.0
@@ -196,7 +197,7 @@ class _Hunt:
             counts, proved, held[d] = least.counts, proved and least.proved, least.t
             bounds.append(min(least.bound, least.t))
         cost = costs(self.problem, counts)
-        self.found.append(_Found(cost, counts, proved))
+        self.found.append(_Efficient(cost, counts, proved))
         self.zones = [u for u in split(self.zones, cost - self.step) if self._possible(u)]
         return bounds[0]
 

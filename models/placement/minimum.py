@@ -1,28 +1,29 @@
 """The smallest thresholds along a ray that some plan meets, and how far that is proved.
 
-Every plan found lowers t to its own cost, and every exhausted search tree raises the proved bound; the next target
-lies half way, or right below t once half way has failed. So the answer is the cost of a plan, not a point of a grid.
+Every plan found lowers t to its own cost, and every exhausted search tree raises the proved bound. The next target is
+half way between them, or just below t once half way has failed. The answer is the cost of a plan, not a point of a grid.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from models.placement.budget import Budget
-from models.placement.certificate import ConfigurationLp, Mixture
 from models.placement.cost import costs
-from models.placement.generated import GeneratedLp
-from models.placement.patterns import WINDOWS, Patterns
-from models.placement.problem import Floats, Ints, Problem
+from models.placement.exact.certificate import ConfigurationLp, Mixture
+from models.placement.exact.generated import GeneratedLp
+from models.placement.exact.patterns import WINDOWS, Patterns
+from models.placement.exact.rounding import rounded
+from models.placement.kernels.problem import Floats, Ints
+from models.placement.problem import Problem
 from models.placement.ray import Ray
-from models.placement.repair import Repair
-from models.placement.rounding import rounded, whole
-from models.placement.search import Verdict, search_first
+from models.placement.search.repair import Repair
+from models.placement.search.tree import Feasibility, search_first
+from models.placement.time_limit import TimeLimit
 
 SHARES: Final = (0.0, 0.01, 0.1, 0.4)
-"""Targets for the plan that the LP leads to, as shares of the way from the bound to the best plan so far."""
+"""Targets for rounding the LP's solution, as shares of the distance from the bound to the best plan so far."""
 NEAR: Final = 1e-5
-"""A plan is led on half way to the largest target missed, until they are this share of t apart or another is missed."""
+"""Targets then halve the distance to the largest one missed, until it is this share of t or another is missed."""
 CLOSE: Final = 0.01
 """Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
@@ -61,10 +62,10 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Minimiser:
-    """What looks for the smallest t of rays of one problem, within one budget."""
+    """Finds the smallest t of rays of one problem, within one time limit."""
 
     problem: Problem
-    budget: Budget
+    time: TimeLimit
     effort: Effort = field(default_factory=Effort)
     seed: int = 0
 
@@ -77,13 +78,13 @@ class Minimiser:
         """
         best = min(plans, key=lambda counts: self._reach(ray, counts))
         start = Minimum(self._reach(ray, best), best, bound)
-        if start.proved or self.budget.spent:
+        if start.proved or self.time.spent:
             return start
         patterns = self._patterns(ray, start, ())
         if patterns is None:
             start = self._repaired(ray, start)
             patterns = self._patterns(ray, start, WINDOWS)
-        if self.budget.spent or start.proved:
+        if self.time.spent or start.proved:
             return start
         start = self._generated(ray, start) if patterns is None else self._certified(ray, start, patterns)
         return self._searched(ray, start)
@@ -94,12 +95,12 @@ class Minimiser:
     def _patterns(self, ray: Ray, best: Minimum, windows: Sequence[float]) -> Patterns | None:
         """Patterns that are better than t."""
         limits = ray.limits(self.problem, best.t)
-        return Patterns.within(self.problem, limits, ray.base, ray.slope, best.t, budget=self.budget, windows=windows)
+        return Patterns.within(self.problem, limits, ray.base, ray.slope, best.t, time=self.time, windows=windows)
 
     def _repaired(self, ray: Ray, best: Minimum) -> Minimum:
-        """Lower t by repairs alone, for targets half way to what was doubted last."""
+        """Lower t by repairs alone, with targets half way to the last one missed."""
         t, counts, doubted = best.t, best.counts, best.bound
-        while t - doubted > CLOSE * t and not self.budget.spent:
+        while t - doubted > CLOSE * t and not self.time.spent:
             target = (doubted + t) / 2
             repair = Repair(self.problem, ray.limits(self.problem, target), self.seed, counts)
             if repair.run(self.effort.repair_steps):
@@ -110,9 +111,9 @@ class Minimiser:
         return Minimum(t, counts, best.bound)
 
     def _certified(self, ray: Ray, best: Minimum, patterns: Patterns) -> Minimum:
-        """Raise the bound by the configuration LP, and lower t to the best plan that its solution leads to."""
+        """Raise the bound by the configuration LP, and lower t to the best plan rounded from its solution."""
         lp = ConfigurationLp(patterns)
-        answer = lp.smallest(self.budget)
+        answer = lp.smallest(self.time)
         if answer.mixture is None:
             return Minimum(best.t, best.counts, best.t) if answer.impossible else best
         return self._lowered(
@@ -121,14 +122,14 @@ class Minimiser:
 
     def _generated(self, ray: Ray, best: Minimum) -> Minimum:
         """The same where the patterns are too many to list."""
-        found = GeneratedLp(self.problem, best.counts).smallest(ray, best.t, best.bound, self.budget)
+        found = GeneratedLp(self.problem, best.counts).smallest(ray, best.t, best.bound, self.time)
         best = Minimum(best.t, best.counts, found.bound)
         lp = ConfigurationLp(found.patterns)
-        mixture = lp.solve(int((found.patterns.reach <= found.reached).sum()), self.budget)
+        mixture = lp.solve(int((found.patterns.reach <= found.reached).sum()), self.time)
         return self._lowered(ray, best, lp, mixture) if isinstance(mixture, Mixture) else best
 
     def _lowered(self, ray: Ray, best: Minimum, lp: ConfigurationLp, mixture: Mixture) -> Minimum:
-        """Lower t to the best plan that a solution of the LP leads to, and on towards the largest target missed."""
+        """Lower t to the best plan rounded from a solution of the LP, and further towards the largest target missed."""
         reached = float(lp.patterns.reach[mixture.rows].max())
         missed = reached
         for target in (reached + share * (best.t - reached) for share in SHARES):
@@ -137,7 +138,7 @@ class Minimiser:
                 best = lower
                 break
             missed = target
-        while best.t - missed > NEAR * best.t and not self.budget.spent:
+        while best.t - missed > NEAR * best.t and not self.time.spent:
             lower = self._below(ray, best, lp, mixture, (missed + best.t) / 2)
             if lower is None:
                 break
@@ -153,10 +154,10 @@ class Minimiser:
         return None
 
     def _plans_at(self, ray: Ray, lp: ConfigurationLp, mixture: Mixture, t: float) -> Iterator[Ints]:
-        """Plans up to t: solutions of the LP rounded and repaired, then one of whole patterns."""
+        """Plans up to t: solutions of the LP, rounded and repaired."""
         limits = ray.limits_at(self.problem, t)
         for attempt in range(self.effort.roundings):
-            if self.budget.spent:
+            if self.time.spent:
                 return
             other = mixture if attempt == 0 else lp.another(t, self.seed + attempt)
             if other is not None:
@@ -164,24 +165,19 @@ class Minimiser:
                 repair = Repair(self.problem, limits, self.seed + attempt, start)
                 if repair.run(self.effort.repair_steps):
                     yield repair.counts
-        if not lp.patterns.spaces:  # generated ones are too few for an integer program to choose from
-            return
-        plan = None if self.budget.spent else whole(self.problem, lp.patterns, mixture, t, self.budget.left)
-        if plan is not None:
-            yield plan
 
     def _searched(self, ray: Ray, start: Minimum) -> Minimum:
-        """Close what is open between t and the bound by repairs and the search tree, half way and then right below t."""
+        """Close the gap between t and the bound by repairs and the search tree, half way and then just below t."""
         t, best, bound = start.t, start.counts, start.bound
         doubted = bound
         at_end = False
-        while not Minimum(t, best, bound).proved and not self.budget.spent:
+        while not Minimum(t, best, bound).proved and not self.time.spent:
             low = doubted if bound < doubted < t else bound
             target = t if at_end else (low + t) / 2
             verdict, counts = self._try(ray.limits(self.problem, target), best, at_end)
             if counts is not None:
                 best, t, at_end = counts, self._reach(ray, counts), False
-            elif verdict is Verdict.INFEASIBLE:
+            elif verdict is Feasibility.INFEASIBLE:
                 bound, at_end = target, True
             elif at_end:
                 break
@@ -189,18 +185,18 @@ class Minimiser:
                 doubted, at_end = target, True
         return Minimum(t, best, bound)
 
-    def _try(self, limits: Floats, best: Ints, at_end: bool) -> tuple[Verdict, Ints | None]:
+    def _try(self, limits: Floats, best: Ints, at_end: bool) -> tuple[Feasibility, Ints | None]:
         """Look for a plan within the limits: repair the best one, search the tree, and at the end repair a fresh one."""
-        effort, budget = self.effort, self.budget
+        effort, time = self.effort, self.time
         repair = Repair(self.problem, limits, self.seed, best)
         if repair.run(effort.repair_steps):
-            return Verdict.FEASIBLE, repair.counts
+            return Feasibility.FEASIBLE, repair.counts
         tries = effort.tries_at_end if at_end else effort.tries
-        found = search_first(self.problem, limits, budget, tries)
-        if found.verdict is not Verdict.UNKNOWN or not at_end:
+        found = search_first(self.problem, limits, time, tries)
+        if found.verdict is not Feasibility.UNKNOWN or not at_end:
             return found.verdict, found.counts
         fresh = Repair(self.problem, limits, self.seed + 1)
         for attempt in (repair, fresh):
-            if not budget.spent and attempt.run(effort.repair_steps_at_end):
-                return Verdict.FEASIBLE, attempt.counts
-        return Verdict.UNKNOWN, None
+            if not time.spent and attempt.run(effort.repair_steps_at_end):
+                return Feasibility.FEASIBLE, attempt.counts
+        return Feasibility.UNKNOWN, None

@@ -4,17 +4,19 @@ from typing import Final
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.errors import Infeasible, InvalidInput, SluiceError
-from models.placement.baselines import fill, scatter, spread
-from models.placement.budget import Budget, Clock
+from models.errors import Infeasible, InvalidInput
+from models.placement.baselines.flink import fill, scatter, spread
+from models.placement.baselines.odrp import odrp
+from models.placement.baselines.odrp_instance import OdrpInstance
 from models.placement.cost import as_array, cost_vector
+from models.placement.exact.counting import count_within
 from models.placement.feasible import first_feasible
-from models.placement.odrp import odrp
-from models.placement.odrp_instance import OdrpInstance
-from models.placement.problem import Ints, Problem
+from models.placement.graph.subtasks import assign_subtasks
+from models.placement.kernels.problem import Ints
+from models.placement.problem import Problem
 from models.placement.results import PlacementResult, Policy, Status
-from models.placement.search import NO_THRESHOLDS, Verdict, count_within
-from models.placement.subtasks import assign_subtasks
+from models.placement.search.tree import NO_THRESHOLDS, Feasibility
+from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import TIME_LIMIT_S, any_plan, tune
 from models.plan import CostVector
 
@@ -31,7 +33,6 @@ def place(
     *,
     clock: Clock | None = None,
     time_limit_s: float | None = TIME_LIMIT_S,
-    threads: int = 1,
 ) -> PlacementResult:
     """Choose a worker for every task.
 
@@ -42,8 +43,6 @@ def place(
         thresholds: alpha, the largest cost wanted in each dimension (Eq. 9); 1 excludes nothing.
         seed: of the random order of tasks in Flink's policies, and of ties in the search.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
-        threads: for a long search of the tree within given thresholds; which plan is met first then depends on the
-            machine. Tuning takes one, so that the same seed gives the same answer.
 
     Returns:
         the placement. Its status is `unknown` when no plan within the thresholds was found nor excluded; then it is
@@ -53,19 +52,19 @@ def place(
         Infeasible: fewer slots than tasks, memory that fits nowhere, or proved that no plan meets the thresholds.
         InvalidInput: thresholds for a policy that takes none; several sources with `odrp`.
     """
-    budget = Budget(clock, time_limit_s)
+    time = TimeLimit(clock, time_limit_s)
     if policy == "caps" and thresholds is None:
         return _tuned(dataflow, cluster, seed, clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     if policy == "caps" and thresholds is not None:
-        counts, status = _within(problem, thresholds, budget, seed, threads)
-        return _result(problem, counts, policy, thresholds, status, 0.0 if status == "feasible" else None, budget)
+        counts, status = _within(problem, thresholds, time, seed)
+        return _result(problem, counts, policy, thresholds, status, 0.0 if status == "feasible" else None, time)
     if thresholds is not None:
         raise InvalidInput(f"thresholds go with the policy 'caps', but the policy is {policy!r}; leave them out")
     if policy == "odrp":
-        return _by_odrp(problem, dataflow, cluster, budget)
+        return _by_odrp(problem, dataflow, cluster, time)
     counts = {"default": fill, "evenly": spread, "random": scatter}[policy](problem, seed)
-    return _result(problem, counts, policy, ANYTHING, "feasible", None, budget)
+    return _result(problem, counts, policy, ANYTHING, "feasible", None, time)
 
 
 def count_plans(
@@ -75,26 +74,20 @@ def count_plans(
     *,
     clock: Clock | None = None,
     time_limit_s: float | None = None,
-    threads: int = 1,
 ) -> int:
     """How many distinct plans there are, within the thresholds if given.
 
     A plan is a multiset of workers, each with a number of tasks of every operator; workers are interchangeable within
-    their type. Walks through every plan: some millions a second and thread.
+    their type.
 
     Raises:
         Infeasible: fewer slots than tasks, or a task that no worker has the memory for.
-        SluiceError: the time limit came before the end.
+        SluiceError: the plans are too many even to count, or the time limit came before the end.
     """
-    budget = Budget(clock, time_limit_s)
+    time = TimeLimit(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)
     alpha = NO_THRESHOLDS if thresholds is None else as_array(thresholds)
-    plans, complete = count_within(problem, alpha, budget, threads=threads)
-    if not complete:
-        raise SluiceError(
-            f"counting did not end within {time_limit_s:g} s; there are at least {plans} plans; allow more time"
-        )
-    return plans
+    return count_within(problem, alpha, time)
 
 
 def _tuned(
@@ -116,23 +109,23 @@ def _tuned(
     )
 
 
-def _by_odrp(problem: Problem, dataflow: Dataflow, cluster: Cluster, budget: Budget) -> PlacementResult:
+def _by_odrp(problem: Problem, dataflow: Dataflow, cluster: Cluster, time: TimeLimit) -> PlacementResult:
     """ODRP's placement of the given tasks; gap and proof are those of its own objective."""
     instance = OdrpInstance.of_dataflow(dataflow, cluster)
-    found = odrp(instance, cluster, clock=budget.clock, time_limit_s=budget.time_limit_s)
-    budget.nodes += found.nodes
-    return _result(problem, problem.counts(found.placement), "odrp", ANYTHING, found.status, found.gap, budget)
+    found = odrp(instance, cluster, clock=time.clock, time_limit_s=time.time_limit_s)
+    time.nodes += found.nodes
+    return _result(problem, problem.counts(found.placement), "odrp", ANYTHING, found.status, found.gap, time)
 
 
-def _within(problem: Problem, thresholds: CostVector, budget: Budget, seed: int, threads: int) -> tuple[Ints, Status]:
-    found = first_feasible(problem, as_array(thresholds), budget, seed, threads=threads)
-    if found.verdict is Verdict.INFEASIBLE or found.counts is None:
-        any_plan(problem, budget, seed)  # where memory alone excludes every plan, say so instead
+def _within(problem: Problem, thresholds: CostVector, time: TimeLimit, seed: int) -> tuple[Ints, Status]:
+    found = first_feasible(problem, as_array(thresholds), time, seed)
+    if found.verdict is Feasibility.INFEASIBLE or found.counts is None:
+        any_plan(problem, time, seed)  # raises the clearer error where memory alone excludes every plan
         raise Infeasible(
             f"no placement meets the thresholds cpu={thresholds.cpu:g}, io={thresholds.io:g}, net={thresholds.net:g} "
             "(proved); relax them, or leave them out to have them tuned"
         )
-    return found.counts, "feasible" if found.verdict is Verdict.FEASIBLE else "unknown"
+    return found.counts, "feasible" if found.verdict is Feasibility.FEASIBLE else "unknown"
 
 
 def _result(
@@ -142,7 +135,7 @@ def _result(
     thresholds: CostVector,
     status: Status,
     gap: float | None,
-    budget: Budget,
+    time: TimeLimit,
 ) -> PlacementResult:
     return PlacementResult(
         policy=policy,
@@ -152,7 +145,7 @@ def _result(
         status=status,
         bound=None,
         gap=gap,
-        nodes=budget.nodes,
-        seconds=budget.seconds,
+        nodes=time.nodes,
+        seconds=time.seconds,
         subtasks=assign_subtasks(problem, counts),
     )

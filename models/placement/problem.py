@@ -7,11 +7,9 @@ Notation (CAPSys Table 1), one row of an array per symbol:
 | i, n | operator, number of operators | `operators` | n | |
 | w, W | worker, number of workers | `workers` | W | |
 | p_i | tasks of operator i | `parallelism` | (n,) | |
-| U_d(i) | load of one task of i in dimension d = cpu, io, net | `loads` | (3, n) | as given |
-| m_i | memory that one task of i must have | `memory_mb` | (n,) | MiB |
+| U_d(i) | load of one task of i in d = cpu, io, net, and the memory it must have | `loads` | (4, n) | as given, MiB |
 | s_w | slots of worker w | `slots` | (W,) | |
-| K_d(w) | capacity of worker w; 1 where no worker states it | `capacity` | (3, W) | as the loads |
-| M_w | memory of worker w; infinite where it is not stated | `memory_limit_mb` | (W,) | MiB |
+| K_d(w) | capacity of worker w, 1 where no worker states it; its memory | `capacity` | (4, W) | as the loads |
 | L_d^min | load of a perfectly balanced plan (Eq. 6; 0 for net) | `least` | (3,) | load / capacity |
 | L_d^max | load of the worst worker there can be (Eq. 7) | `most` | (3,) | load / capacity |
 | c_e | load that one upstream task puts on edge e | `edges.load` | (E,) | as U_net |
@@ -26,19 +24,17 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from models.cluster import Cluster, Worker
 from models.dataflow import Dataflow, Edge, Partitioning
 from models.errors import Infeasible, InvalidInput
+from models.placement.kernels.problem import MEMORY, NET, Bools, CompiledProblem, Floats, Ints
 from models.plan import Placement
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 DIMENSIONS: Final = ("cpu", "io", "net")
-"""The cost dimensions, in the order of every array's first axis."""
+"""The cost dimensions, in the order of every array's first axis; memory, where it is there, comes last."""
+IDLE_SHARE: Final = 0.5
+"""Of a worker's capacity; a dimension that no placement brings so far cannot become a bottleneck."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +57,8 @@ class Problem:
     workers: tuple[str, ...]
     parallelism: Ints
     loads: Floats
-    memory_mb: Floats
     slots: Ints
     capacity: Floats
-    memory_limit_mb: Floats
     worker_type: Ints
     """(W,): equal numbers for workers that are interchangeable, which is when all that they state is equal."""
     edges: Edges
@@ -79,23 +73,19 @@ class Problem:
             Infeasible: there are fewer slots than tasks, or memory is too small however the tasks are placed.
         """
         parallelism = np.array([o.parallelism for o in dataflow.operators], dtype=np.int64)
-        loads = dimension_loads(dataflow)
-        memory_mb = np.array([o.memory_mb for o in dataflow.operators], dtype=np.float64)
+        loads = task_loads(dataflow)
         slots = np.array([w.slots for w in cluster.workers], dtype=np.int64)
-        memory_limit = np.array([np.inf if w.memory_mb is None else w.memory_mb for w in cluster.workers])
-        _refuse_hopeless(dataflow, slots, memory_limit)
         capacity = capacities(cluster)[1]
-        least = loads @ parallelism / capacity.sum(axis=1)
-        least[2] = 0.0
+        _refuse_hopeless(dataflow, slots, capacity[MEMORY])
+        least = (loads @ parallelism / capacity.sum(axis=1))[: len(DIMENSIONS)]
+        least[NET] = 0.0
         return cls(
             operators=tuple(o.name for o in dataflow.operators),
             workers=tuple(w.name for w in cluster.workers),
             parallelism=parallelism,
             loads=loads,
-            memory_mb=memory_mb,
             slots=slots,
             capacity=capacity,
-            memory_limit_mb=memory_limit,
             worker_type=_types(cluster.workers),
             edges=_edges(dataflow),
             least=least,
@@ -106,6 +96,29 @@ class Problem:
     def tasks(self) -> int:
         """Tasks of all operators."""
         return int(self.parallelism.sum())
+
+    @property
+    def memory_mb(self) -> Floats:
+        """(n,): memory that one task of each operator must have."""
+        return np.asarray(self.loads[MEMORY])
+
+    @property
+    def memory_limit_mb(self) -> Floats:
+        """(W,): memory of each worker; infinite where it is not stated."""
+        return np.asarray(self.capacity[MEMORY])
+
+    def compiled(self, order: Ints | None = None) -> CompiledProblem:
+        """The problem for the kernels, with its operators in the order (n,) given."""
+        order = np.arange(len(self.operators)) if order is None else order
+        position, edges = np.argsort(order), self.edges
+        return CompiledProblem(
+            tasks=self.parallelism[order],
+            loads=np.ascontiguousarray(self.loads[:, order]),
+            upstream=position[edges.upstream],
+            downstream=position[edges.downstream],
+            edge_load=edges.load,
+            forward=edges.forward,
+        )
 
     def placement(self, counts: Ints) -> Placement:
         """The plan `counts` (W, n) by the names of workers and operators."""
@@ -126,7 +139,7 @@ class Problem:
                 if worker not in self.workers or operator not in self.operators:
                     raise InvalidInput(
                         f"a placement must name workers and operators of its problem, but {worker!r} -> {operator!r} "
-                        "does not; mend the name"
+                        "does not; correct the name"
                     )
                 counts[self.workers.index(worker), self.operators.index(operator)] = number
         if (counts.sum(axis=0) != self.parallelism).any() or (counts.sum(axis=1) > self.slots).any():
@@ -154,18 +167,19 @@ def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -
         )
 
 
-def dimension_loads(dataflow: Dataflow) -> Floats:
-    """(3, n): load of one task of each operator in cpu, io and net."""
-    return np.array([[o.cpu, o.io, o.net] for o in dataflow.operators], dtype=np.float64).T.copy()
+def task_loads(dataflow: Dataflow) -> Floats:
+    """(4, n): load of one task of each operator in cpu, io and net, and its memory."""
+    return np.array([[o.cpu, o.io, o.net, o.memory_mb] for o in dataflow.operators], dtype=np.float64).T.copy()
 
 
 def capacities(cluster: Cluster) -> tuple[Bools, Floats]:
-    """(3,): whether any worker states a capacity; (3, W): 1 for all if none does, else what is stated, and infinity
-    where it is not."""
-    keys = ("cores", "io", "net")
+    """(4,): whether any worker states a capacity; (4, W): what is stated, and infinity where it is not; of cpu, io and
+    net 1 for all if none states it."""
+    keys = ("cores", "io", "net", "memory_mb")
     given = np.array([[getattr(w, key) or np.inf for w in cluster.workers] for key in keys], dtype=np.float64)
     stated = np.asarray(np.isfinite(given).any(axis=1))
-    return stated, np.where(stated[:, None], given, 1.0).astype(np.float64)
+    unit = np.array([1.0, 1.0, 1.0, np.inf])[:, None]
+    return stated, np.where(stated[:, None], given, unit).astype(np.float64)
 
 
 def _types(workers: Sequence[Worker]) -> Ints:
@@ -193,7 +207,7 @@ def _edges(dataflow: Dataflow) -> Edges:
 def edge_weights(outgoing: Sequence[Edge], parallelism: dict[str, int]) -> list[float]:
     """How an operator's output divides over its edges; sums to 1.
 
-    By the edges' shares where any is below 1; otherwise nothing is said, and Eq. 8 divides it equally over the
+    By the edges' shares where any is below 1; otherwise, as none is stated, Eq. 8 divides it equally over the
     physical links: one per task on a forward edge, as many as there are downstream tasks on the others.
     """
     if any(e.share < 1 for e in outgoing):
@@ -205,8 +219,24 @@ def edge_weights(outgoing: Sequence[Edge], parallelism: dict[str, int]) -> list[
 
 def worst_loads(loads: Floats, parallelism: Ints, slots: Ints, capacity: Floats) -> Floats:
     """(3,): L^max, the largest over all workers of the heaviest tasks that fill its slots (Eq. 7)."""
-    most = np.zeros(3)
-    for d in range(3):
+    most = np.zeros(len(DIMENSIONS))
+    for d in range(len(DIMENSIONS)):
         heaviest = np.concatenate([[0.0], np.cumsum(np.sort(np.repeat(loads[d], parallelism))[::-1])])
         most[d] = (heaviest[np.minimum(slots, parallelism.sum())] / capacity[d]).max()
     return most
+
+
+def idle_dimensions(dataflow: Dataflow, cluster: Cluster, share: float = IDLE_SHARE) -> dict[str, float]:
+    """Dimensions that cannot become a bottleneck: cpu, io or net -> load of the worst worker there can be (Eq. 7), as a
+    share of its capacity, where some worker states one and that load is below `share`.
+
+    No placement loads a worker more, so balance in that dimension is worth nothing. The tuning of section 5.2 relaxes all
+    thresholds by one factor; a dimension whose least cost is near 0, as the network's is where few tasks nearly fit on
+    one worker, would make that factor large and so loosen the thresholds of the others. Where no worker states a
+    capacity, loads may be in any unit, and the paper's rule applies.
+    """
+    slots = np.array([w.slots for w in cluster.workers], dtype=np.int64)
+    parallelism = np.array([o.parallelism for o in dataflow.operators], dtype=np.int64)
+    stated, capacity = capacities(cluster)
+    worst = worst_loads(task_loads(dataflow), parallelism, slots, capacity)
+    return {name: float(worst[d]) for d, name in enumerate(DIMENSIONS) if stated[d] and worst[d] < share}

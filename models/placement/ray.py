@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.placement.cost import SAME, TOLERANCE, load_limits
-from models.placement.problem import Floats, Problem
+from models.placement.kernels.problem import Floats
+from models.placement.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Phase 1: alpha*_d = min C_d with the other dimensions free, d = cpu, io, net.
 Phase 2: lambda* = min over plans of max_d C_d / max(alpha*_d, floor), d in D; the thresholds are lambda* max(alpha*,
-floor) in D and 1 elsewhere. D are the dimensions that can become a bottleneck (`models.placement.bottleneck`); all of
-them where no capacity is stated, as in the paper. The floor stands in for the minima at or near 0, which no factor would
+floor) in D and 1 elsewhere. D are the dimensions that can become a bottleneck (`idle_dimensions`); all of
+them where no capacity is stated, as in the paper. The floor replaces minima at or near 0, which no factor would
 ever relax.
 Last, within these thresholds, the costs are minimised one after the other, each held for the next: cpu, io and net of
 D, then of the rest. What is left is Pareto-optimal, if each of these minima is proved. Where that turns up a plan better
@@ -20,16 +20,16 @@ import numpy as np
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput, SluiceError
-from models.placement.bottleneck import IDLE_SHARE, idle_dimensions
-from models.placement.budget import Budget, Clock
 from models.placement.cost import TOLERANCE, as_vector, costs
 from models.placement.feasible import first_feasible
+from models.placement.graph.subtasks import assign_subtasks
+from models.placement.kernels.problem import Bools, Floats, Ints
 from models.placement.minimum import Effort, Minimiser, Minimum
-from models.placement.problem import DIMENSIONS, Bools, Floats, Ints, Problem
+from models.placement.problem import DIMENSIONS, IDLE_SHARE, Problem, idle_dimensions
 from models.placement.ray import Ray
 from models.placement.results import Tuning
-from models.placement.search import NO_THRESHOLDS, Verdict
-from models.placement.subtasks import assign_subtasks
+from models.placement.search.tree import NO_THRESHOLDS, Feasibility
+from models.placement.time_limit import Clock, TimeLimit
 
 RELAXATION_STEP: Final = 1.1
 """Factor of the paper's relaxation."""
@@ -55,7 +55,7 @@ def tune(
 
     Args:
         floor: least threshold to relax from, a cost above 0.
-        relaxation_step: factor above 1 of the grid that `grid_relaxation` lies on.
+        relaxation_step: factor above 1 between two points of the grid of `grid_relaxation`.
         idle_share: a dimension in which no placement loads a worker by this share of its capacity is left out of the
             relaxation; 0 leaves out none, as the paper does.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
@@ -66,7 +66,7 @@ def tune(
         SluiceError: within the effort, no plan was found that fits the workers' memory, and none was excluded.
     """
     if not floor > 0:
-        raise InvalidInput(f"the floor must be above 0, for 0 can not be relaxed by a factor, but got {floor}")
+        raise InvalidInput(f"the floor must be above 0, since 0 cannot be relaxed by a factor, but got {floor}")
     if not relaxation_step > 1:
         raise InvalidInput(f"the relaxation step must be a factor above 1, but got {relaxation_step}")
     if not 0 <= idle_share <= 1:
@@ -74,21 +74,21 @@ def tune(
     problem = Problem.of(dataflow, cluster)
     idle = idle_dimensions(dataflow, cluster, idle_share)
     counted = np.array([name not in idle for name in DIMENSIONS])
-    tuned = _tuned(Minimiser(problem, Budget(clock, time_limit_s), effort or Effort(), seed), floor, counted)
+    tuned = _tuned(Minimiser(problem, TimeLimit(clock, time_limit_s), effort or Effort(), seed), floor, counted)
     return _answer(problem, tuned, floor, relaxation_step, idle)
 
 
-def any_plan(problem: Problem, budget: Budget, seed: int) -> Ints:
+def any_plan(problem: Problem, time: TimeLimit, seed: int) -> Ints:
     """A plan (W, n) within slots and memory.
 
     Raises:
         Infeasible: proved that there is none.
         SluiceError: none found, none excluded.
     """
-    found = first_feasible(problem, NO_THRESHOLDS, budget, seed)
-    if found.verdict is Verdict.INFEASIBLE:
+    found = first_feasible(problem, NO_THRESHOLDS, time, seed)
+    if found.verdict is Feasibility.INFEASIBLE:
         raise Infeasible("the tasks do not fit the memory of the workers, however they are placed; use larger workers")
-    if found.verdict is Verdict.UNKNOWN or found.counts is None:
+    if found.verdict is Feasibility.UNKNOWN or found.counts is None:
         raise SluiceError(
             "no placement was found that fits the memory of the workers, and none was proved impossible; "
             "use larger workers, or allow more time"
@@ -98,7 +98,7 @@ def any_plan(problem: Problem, budget: Budget, seed: int) -> Ints:
 
 @dataclass(frozen=True)
 class _Tuned:
-    """What the phases came to."""
+    """Results of the phases."""
 
     single: tuple[Minimum, ...]
     joint: Minimum
@@ -107,13 +107,13 @@ class _Tuned:
     proved: bool
     """All minima that count."""
     pareto_proved: bool
-    budget: Budget
+    time: TimeLimit
 
 
 def _tuned(minimiser: Minimiser, floor: float, counted: Bools) -> _Tuned:
     """Both phases, and the tightening, until it finds no plan better than a minimum of phase 1."""
     problem = minimiser.problem
-    plans = [any_plan(problem, minimiser.budget, minimiser.seed)]
+    plans = [any_plan(problem, minimiser.time, minimiser.seed)]
     single: list[Minimum] = []
     for d in range(len(DIMENSIONS)):
         single.append(minimiser.minimise(_alone(d), plans))
@@ -132,7 +132,7 @@ def _tuned(minimiser: Minimiser, floor: float, counted: Bools) -> _Tuned:
             break
         single = [Minimum(float(cost[d]), tight, m.bound) if better[d] else m for d, m in enumerate(single)]
     proved = joint.proved and all(m.proved for m, own in zip(single, counted, strict=True) if own)
-    return _Tuned(tuple(single), joint, thresholds, tight, proved, pareto_proved, minimiser.budget)
+    return _Tuned(tuple(single), joint, thresholds, tight, proved, pareto_proved, minimiser.time)
 
 
 def _answer(problem: Problem, tuned: _Tuned, floor: float, relaxation_step: float, idle: dict[str, float]) -> Tuning:
@@ -141,8 +141,8 @@ def _answer(problem: Problem, tuned: _Tuned, floor: float, relaxation_step: floa
         status="optimal" if tuned.proved and tuned.pareto_proved else "feasible",
         bound=joint.bound,
         gap=0.0 if joint.proved else 1 - joint.bound / joint.t,
-        nodes=tuned.budget.nodes,
-        seconds=tuned.budget.seconds,
+        nodes=tuned.time.nodes,
+        seconds=tuned.time.seconds,
         single=as_vector(np.array([m.t for m in single])),
         single_bound=as_vector(np.array([min(m.bound, m.t) for m in single])),
         single_proved={name: m.proved for name, m in zip(DIMENSIONS, single, strict=True)},

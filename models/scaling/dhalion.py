@@ -30,11 +30,10 @@ from typing import Final
 from pydantic import Field
 
 from models.metrics import SAMPLE_INTERVAL_S
-from models.scaling.backpressure import THRESHOLD, bottlenecks, measured
-from models.scaling.ds2 import at_most
+from models.scaling.decisions.backpressure import THRESHOLD, bottlenecks, measured
+from models.scaling.decisions.tasks import Wanted, cooling_down, decision_of, recommend, round_up
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import OperatorMetrics, Rates
-from models.scaling.rules import Wanted, cooling_down, decision_of, recommend
 from models.schema import Format, NonNegative, Positive, Ratio
 from models.wording import amount
 
@@ -133,7 +132,7 @@ class Dhalion:
             else "it holds up an operator before it and nothing holds it up"
         )
         exact = metrics.parallelism * (1 + factor)
-        tasks = max(metrics.parallelism, at_most(exact, metrics))
+        tasks = max(metrics.parallelism, metrics.at_most(round_up(exact)))
         wanted[root] = Wanted(tasks, f"{cause}, scale-up factor {factor:.3g}", exact)
         return wanted
 

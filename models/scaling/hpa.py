@@ -24,7 +24,7 @@ Rulings, where the papers are silent:
 - The relative lag change is measured for the job, and is given to one operator, the one responsible: a bottleneck, not
   backpressured itself while one upstream of it is (as Dhalion's; the log of a source with lag counts as upstream of
   it); of several, the one with the highest utilisation. All others go by their utilisation alone.
-- Below the lag threshold (in records, of all sources) nobody looks at the relative lag change.
+- Below the lag threshold (in records, of all sources) the relative lag change is ignored.
 - A source whose metric is not measured keeps its tasks; a lag that is not measured counts as none.
 - During the cooldown after a rescale (section 6.1) recommendations are recorded, as Kubernetes does each period, but not
   followed. So work caught up after a restart holds back scaling down.
@@ -39,11 +39,10 @@ from typing import ClassVar, Final, NamedTuple
 from pydantic import Field
 
 from models.metrics import SAMPLE_INTERVAL_S
-from models.scaling.backpressure import THRESHOLD, bottlenecks, measured
-from models.scaling.ds2 import round_up
+from models.scaling.decisions.backpressure import THRESHOLD, bottlenecks, measured
+from models.scaling.decisions.tasks import Wanted, cooling_down, decision_of, recommend, round_up
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import OperatorMetrics, Rates
-from models.scaling.rules import Wanted, cooling_down, decision_of, recommend
 from models.schema import Format, NonNegative, Positive, Ratio
 from models.wording import amount
 from models.wording import tasks as task_count
@@ -263,4 +262,4 @@ def _limited(want: Wanted, metrics: OperatorMetrics) -> Wanted:
     if want.tasks <= current:
         return want
     most = max(_SCALE_UP_FACTOR * current, current + _SCALE_UP_TASKS)
-    return want.limited(max(current, min(want.tasks, most, metrics.max_parallelism or most)))
+    return want.limited(max(current, metrics.at_most(min(want.tasks, most))))

@@ -19,7 +19,7 @@ import numpy as np
 
 from models.dataflow import Partitioning
 from models.job import Job
-from models.metrics import Activity
+from models.metrics import Activity, observed_rate, true_rate
 from models.scaling.rates import OperatorMetrics, Rates
 
 _BYTES_PER_MB: Final = 2.0**20
@@ -99,7 +99,7 @@ class Meter:
 
     def _metrics(self, name: str, done: Activity, arrival_rate: float | None) -> OperatorMetrics:
         processing, output = self._true[name].sums()
-        observed = float(done.records_in.sum()) / done.seconds
+        observed = observed_rate(float(done.records_in.sum()), done.seconds)
         hits = float(done.cache_hits.sum())
         accesses = hits + float(done.cache_misses.sum())
         return OperatorMetrics(
@@ -107,7 +107,7 @@ class Meter:
             true_processing_rate=processing,
             true_output_rate=output,
             observed_input_rate=observed,
-            observed_output_rate=float(done.records_out.sum()) / done.seconds,
+            observed_output_rate=observed_rate(float(done.records_out.sum()), done.seconds),
             busyness=_share(done.busy_s, done.seconds),
             max_busyness=min(float(done.busy_s.max()) / done.seconds, 1.0),
             backpressure=_share(done.backpressured_s, done.seconds),
@@ -155,8 +155,8 @@ class _TrueRates:
 
     def update(self, done: Activity) -> None:
         worked = (done.records_in > 0) & (done.busy_s > 0)
-        self.processing[worked] = done.records_in[worked] / done.busy_s[worked]
-        self.output[worked] = done.records_out[worked] / done.busy_s[worked]
+        self.processing[worked] = true_rate(done.records_in[worked], done.busy_s[worked])
+        self.output[worked] = true_rate(done.records_out[worked], done.busy_s[worked])
         self.known |= worked
 
     def sums(self) -> tuple[float | None, float | None]:

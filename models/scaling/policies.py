@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from models.errors import InvalidInput
 from models.scaling.dhalion import Dhalion, DhalionSettings
-from models.scaling.ds2_manager import Ds2, Ds2Settings
+from models.scaling.ds2.policy import Ds2, Ds2Settings
 from models.scaling.flink.policy import FlinkAutoscaler
 from models.scaling.flink.settings import FlinkSettings
 from models.scaling.hpa import HpaCpu, HpaCpuSettings, HpaVarga, HpaVargaSettings
-from models.scaling.justin import JustinSettings
-from models.scaling.justin_manager import Justin
+from models.scaling.justin.algorithm import JustinSettings
+from models.scaling.justin.policy import Justin
 from models.scaling.policy import Policy
 from models.scaling.sluice import Sluice, SluiceSettings
 from models.schema import Format

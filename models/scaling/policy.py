@@ -40,7 +40,7 @@ _CLOCK_S: Final = 1e-6
 
 @dataclass(frozen=True)
 class Facts:
-    """What a policy is told at the end of an interval."""
+    """What a policy observes at the end of an interval."""
 
     time_s: float
     """Now, seconds since the job was first deployed."""

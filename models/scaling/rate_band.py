@@ -1,14 +1,17 @@
 """When a source rate has left the band of the plan: a state machine over (time, rate) samples.
 
-    reference   records/s that hold until a change is told: the plan's target rate, later the rate of the last change
+    reference   records/s that hold until a change is reported: the plan's target rate, later the rate of the last change
     band        [(1 - downwards) reference, (1 + upwards) reference]; what differs from the reference by less than
                 `minimum_change` is inside, too
     streak      samples in a row that lie outside, all on the same side
 
-A change is told when a streak is `polls` long and no change was told in the last `cool_down_s`. Its rate is the median
+A rate below the band counts only where the sources emit all that is offered to them (`overload`): under load it is what
+the job achieves, and such a sample ends a streak. One above the band is offered in any case.
+
+A change is reported when a streak is `polls` long and none was reported in the last `cool_down_s`. Its rate is the median
 of the streak's last `polls` samples, so that one odd sample decides nothing, and becomes the reference: the same change
-is never told twice. A sample inside ends a streak, as does one on the other side, or a hole of more than
-`HOLE_POLLS` polls; a sample that could not be read does not, since it tells nothing.
+is never reported twice. A sample inside ends a streak, as does one on the other side, or a gap of more than
+`HOLE_POLLS` polls; an invalid reading does not.
 
 Time is that of a clock of the caller's that does not run backwards; samples that seem to are refused.
 """
@@ -21,13 +24,24 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from models.operations import Replanning
-from models.schema import Format, NonNegative, Positive
+from models.scaling.decisions.overload import SourceLoad, SourceReading, overload, pending_records
+from models.schema import Format, NonNegative, Positive, PositiveInt
 
 HOLE_POLLS: Final = 4
 """Longest time between two samples of a streak, in poll intervals with their time limit."""
 MOST_RATE: Final = 1e15
 """Records/s that no source emits."""
+
+
+class BandRules(Format):
+    """The band around the rate of a plan, and when leaving it is a rate change."""
+
+    upwards: Positive = Field(0.1, le=100, description="Share of the plan's rate by which it may be exceeded.")
+    downwards: Positive = Field(0.3, lt=1, description="Share of the plan's rate by which it may be undercut.")
+    minimum_change: NonNegative = Field(0.0, description="A change smaller than this is none, records/s.")
+    polls: PositiveInt = Field(3, le=1000, description="So many polls in a row must lie outside on the same side.")
+    poll_interval_s: Positive = Field(15.0, le=86400, description="Seconds between two polls.")
+    cool_down_s: NonNegative = Field(300.0, description="Seconds after a change in which no other is reported.")
 
 
 class RateSample(Format):
@@ -48,10 +62,10 @@ class RateChange(Format):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BandVerdict:
     """What a sample says."""
 
-    kind: Literal["refused", "inside", "outside", "cooling", "changed"]
+    kind: Literal["refused", "inside", "outside", "held", "cooling", "changed"]
     reason: str
     change: RateChange | None = None
     """Where the kind is 'changed', and only there."""
@@ -60,15 +74,19 @@ class Verdict:
 class RateBand:
     """Follows one job. Give it every reading, in order."""
 
-    def __init__(self, rules: Replanning, reference: float, *, quiet_until_s: float = -math.inf) -> None:
+    def __init__(
+        self, rules: BandRules, reference: float, *, timeout_s: float = 10.0, quiet_until_s: float = -math.inf
+    ) -> None:
         """
         Args:
             reference: records/s that the job is planned for.
-            quiet_until_s: no change is told before this time, as after one that was told by another.
+            timeout_s: for one reading, so that a slow one is not taken for a gap.
+            quiet_until_s: no change is reported before this time, as after one that another process reported.
         """
-        self._rules, self._quiet_until_s = rules, quiet_until_s
+        self._rules, self._timeout_s, self._quiet_until_s = rules, timeout_s, quiet_until_s
         self._last_s = -math.inf
         self._streak: list[RateSample] = []
+        self._pending: float | None = None
         self._low, self._high = 0.0, math.inf
         self.reference = reference
         self.refer_to(reference)
@@ -82,33 +100,49 @@ class RateBand:
         self._low = min((1 - self._rules.downwards) * reference, max(0.0, reference - least))
         self._high = max((1 + self._rules.upwards) * reference, reference + least)
 
-    def see(self, time_s: float, rate: object) -> Verdict:
-        """Take a reading, whatever was read."""
+    def see(self, time_s: float, rate: object, sources: Sequence[SourceLoad] = ()) -> BandVerdict:
+        """Take a reading, whatever was read.
+
+        Args:
+            sources: how loaded the sources are; empty where the rate is that of the records which arrive.
+        """
         if (fault := self._fault(time_s, rate)) is not None:
-            return Verdict("refused", fault)
+            return BandVerdict("refused", fault)
         assert isinstance(rate, int | float)
         sample, side = RateSample(time_s=time_s, rate=float(rate)), self._side(float(rate))
-        hole = time_s - self._last_s > self._longest_hole_s
-        self._last_s = time_s
+        gap_s, self._last_s = time_s - self._last_s, time_s
+        growth_per_s = self._growth(sources, gap_s)
+        if side < 0 and (why := overload(SourceReading(sample.rate, tuple(sources)), growth_per_s)) is not None:
+            self._streak = []
+            return BandVerdict(
+                "held", f"{sample.rate:,.1f} records/s is below {self._band}, but {why}: more may be offered"
+            )
         if side == 0:
             self._streak = []
-            return Verdict("inside", f"{sample.rate:,.1f} records/s is within {self._band}")
-        if self._streak and (hole or self._side(self._streak[-1].rate) != side):
+            return BandVerdict("inside", f"{sample.rate:,.1f} records/s is within {self._band}")
+        if self._streak and (gap_s > self._longest_hole_s or self._side(self._streak[-1].rate) != side):
             self._streak = []
         self._streak = [*self._streak, sample][-self._rules.polls :]
         return self._judge(sample)
 
-    def _judge(self, sample: RateSample) -> Verdict:
+    def _growth(self, sources: Sequence[SourceLoad], gap_s: float) -> float | None:
+        """Records/s by which those that wait grew since the last reading."""
+        before, self._pending = self._pending, pending_records(sources)
+        return None if before is None or self._pending is None else (self._pending - before) / gap_s
+
+    def _judge(self, sample: RateSample) -> BandVerdict:
         seen, wanted = len(self._streak), self._rules.polls
         where = f"{sample.rate:,.1f} records/s is outside of {self._band}"
         if seen < wanted:
-            return Verdict("outside", f"{where}, {seen} of {wanted} times in a row")
+            return BandVerdict("outside", f"{where}, {seen} of {wanted} times in a row")
         if sample.time_s < self._quiet_until_s:
-            return Verdict("cooling", f"{where}, but the last change is too recent by {self._wait_s(sample):,.0f} s")
+            return BandVerdict(
+                "cooling", f"{where}, but the last change is too recent by {self._wait_s(sample):,.0f} s"
+            )
         change = self._change(self._streak)
         self._quiet_until_s = sample.time_s + self._rules.cool_down_s
         self.refer_to(change.new_rate)
-        return Verdict("changed", f"{where}, {wanted} times in a row", change)
+        return BandVerdict("changed", f"{where}, {wanted} times in a row", change)
 
     def _change(self, streak: Sequence[RateSample]) -> RateChange:
         return RateChange(
@@ -142,7 +176,7 @@ class RateBand:
 
     @property
     def _longest_hole_s(self) -> float:
-        return HOLE_POLLS * (self._rules.poll_interval_s + self._rules.rates.timeout_s)
+        return HOLE_POLLS * (self._rules.poll_interval_s + self._timeout_s)
 
     @property
     def _band(self) -> str:

@@ -47,6 +47,12 @@ class OperatorMetrics(Format):
     )
     partitions: PositiveInt | None = Field(None, description="Sources: partitions that they read.")
 
+    def at_most(self, tasks: int) -> int:
+        """As many of `tasks` as may run: within its maximum parallelism, its key groups and its partitions."""
+        return min(
+            limit for limit in (tasks, self.max_parallelism, self.key_groups, self.partitions) if limit is not None
+        )
+
 
 class TaskManagerUse(Format):
     """Memory used inside the TaskManagers, mean over them and over the last window."""
@@ -73,7 +79,7 @@ class Rates(Format):
             raise ValueError(f"source {name!r} has no rate; add it to source_rates")
         for name in self.source_rates.keys() - sources:
             why = "has an incoming edge" if name in order else "stands on no edge"
-            raise ValueError(f"source_rates names {name!r}, which is no source: it {why}; remove it or mend the edges")
+            raise ValueError(f"source_rates names {name!r}, which is no source: it {why}; remove it or fix the edges")
         for name in self.operators.keys() - set(order):
             raise ValueError(f"operator {name!r} stands on no edge; add its edges or remove it")
         for name in order:

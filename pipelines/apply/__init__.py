@@ -1,1 +1,1 @@
-"""Applying a plan to a job that runs on Flink: what is to be done, doing it, making sure, and going back on failure."""
+"""Applying a plan to a job that runs on Flink: prepare, rehearse, change, verify, and roll back on failure."""

@@ -1,4 +1,4 @@
-"""Applying what was prepared: make the change, make sure of it, see what it does, go back where it failed."""
+"""Applying a prepared plan: change the job, verify it, observe its effect, and roll back on failure."""
 
 import logging
 import time
@@ -8,23 +8,23 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from models.applied import Applied, Effect, Outcome, harm
-from models.deployment import placed_as_planned
+from flink_client.answers import flinks_answers
+from flink_client.deployment import placed_as_planned
+from flink_client.rest import FlinkRest
+from flink_client.running import NotRunning, has_ended, running_job
 from models.errors import SluiceError
+from pipelines.apply.applied import Applied, Effect, Outcome, harm
 from pipelines.apply.change import Change, change_for
 from pipelines.apply.effect import observe
 from pipelines.apply.preparation import Preparation
-from pipelines.digests import digest
-from testbeds.flink.answers import flinks_answers
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import NotRunning, has_ended, running_job
+from pipelines.store.digests import digest
 
 _BEFORE_S: Final = 15.0
 """How long the job is watched before the change, at most."""
 _SETTLE_S: Final = 15.0
 """At most, until it is watched after the change: its tasks have to warm up and catch up first."""
 _BACK_S: Final = 60.0
-"""At least, for what ran before to run again: giving up on it earlier helps nobody."""
+"""At least, for the former tasks to run again: giving up earlier does not help."""
 _LOOK_EVERY_S: Final = 0.3
 _logger = logging.getLogger(__name__)
 
@@ -50,15 +50,15 @@ def apply(
 
     Args:
         timeout_s: for the plan to run; what ran before has as long if it does not, and a minute at least.
-        observe_s: how long the job is watched afterwards, and up to 15 s before; 0: not at all. Without, it cannot be
-            told whether the plan made it worse.
-        say: is told what is being done.
+        observe_s: how long the job is watched afterwards, and up to 15 s before; 0: not at all. Without, a plan
+            that makes the job worse is not noticed.
+        say: called with each step.
 
     Returns:
         What became of it; failures are in it, not raised.
 
     Raises:
-        KeyboardInterrupt: it was stopped; what ran before was asked for again.
+        KeyboardInterrupt: it was stopped; the former state was requested again.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     end = _Application(rest, preparation, timeout_s, observe_s, say).end()
@@ -140,7 +140,7 @@ class _Application:
         self._reached(self._job_id, self._preparation.wanted)
 
     def _roll_back(self, change: Change, why: str, effect: Effect | None) -> _End:
-        self._say(f"going back to what ran before, since {why}")
+        self._say(f"rolling back, since {why}")
         before = self._preparation.job.parallelism
         try:
             with flinks_answers(self._rest.url):
@@ -155,7 +155,7 @@ class _Application:
         return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before", effect)
 
     def _observed(self, seconds: float) -> Effect | None:
-        """What the job does; that it cannot be told is no reason to go back."""
+        """What the job does; not to know it is no reason to roll back."""
         if seconds <= 0:
             return None
         self._say(f"observing for {seconds:g} s")
@@ -183,7 +183,7 @@ class _Application:
         """What is not (yet) as wanted; a cluster that does not answer may do so later.
 
         Raises:
-            NotRunning: the job has ended, so waiting is in vain.
+            NotRunning: the job has ended, so waiting is pointless.
         """
         try:
             with flinks_answers(self._rest.url):

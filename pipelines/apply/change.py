@@ -1,14 +1,14 @@
-"""The two ways in which Flink gets another parallelism, each of which can be undone."""
+"""The two ways to change a running job's parallelism; each can be undone."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from flink_client.rest import FlinkRest, resource_requirements, wait_for
+from flink_client.restart import Restart
+from flink_client.running import has_ended
 from models.errors import SluiceError
 from pipelines.apply.preparation import Move, Preparation
-from pipelines.apply.restart import Restart
-from testbeds.flink.rest import FlinkRest, wait_for
-from testbeds.flink.running import has_ended
 
 Reached = Callable[[str, Mapping[str, int]], None]
 """Waits until a job runs with so many tasks by vertex id; raises SluiceError if it does not."""
@@ -54,9 +54,7 @@ class _Rescaled:
         return self._id
 
     def _require(self, tasks: Mapping[str, int]) -> None:
-        """The bounds are equal, so that nothing else will run."""
-        asked = {id_: {"parallelism": {"lowerBound": n, "upperBound": n}} for id_, n in tasks.items()}
-        self._rest.put(self._path, self._before | asked)
+        self._rest.put(self._path, self._before | resource_requirements(tasks))
 
 
 class _Restarted:
@@ -75,7 +73,7 @@ class _Restarted:
         return self._id
 
     def undo(self) -> str:
-        """A job that failed to give a savepoint goes on running as it did."""
+        """A job whose savepoint failed keeps running as it did."""
         if self._savepoint is not None:
             with suppress(SluiceError):  # the job that was started may have ended by itself
                 self._rest.cancel(self._id)

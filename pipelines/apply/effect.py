@@ -1,7 +1,7 @@
-"""What a job does, from Flink's counters, beside what its plan predicts.
+"""What a job does by Flink's counters, beside the predictions of its plan.
 
 Each task counts its own time: it is always busy, backpressured or idle. Rates and shares are over the time so counted,
-and do not depend on how late Flink tells about it.
+and do not depend on how late Flink reports them.
 """
 
 import re
@@ -9,29 +9,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from models.applied import Effect, VertexEffect
-from models.deployment import RunningJob, RunningVertex
+from flink_client.deployment import RunningJob, RunningVertex
+from flink_client.metrics.readings import BUSY_TIME, TIMES
+from flink_client.rest import FlinkRest, wait_for
+from flink_client.running import running_job
 from models.errors import SluiceError
 from models.plan import OperatorPlan, Plan
+from pipelines.apply.applied import Effect, VertexEffect
 from pipelines.apply.preparation import Preparation
-from testbeds.flink.rest import FlinkRest, wait_for
-from testbeds.flink.running import running_job
 
-_BUSY: Final = "accumulateBusyTimeMs"
-_BACKPRESSURED: Final = "accumulateBackPressuredTimeMs"
-_TIMES: Final = (_BUSY, _BACKPRESSURED, "accumulateIdleTimeMs")
+_BACKPRESSURED: Final = TIMES[1]
 _IN: Final = "numRecordsIn"
 _SOURCE_OUT: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 """What a source emits also where others are chained to it."""
 _FIRST_NEWS_S: Final = 30.0
 _COMPLETE_S: Final = 10.0
-"""How long all counters are waited for; old sources never tell their busy time."""
+"""How long all counters are waited for; old sources never report their busy time."""
 _READ_EVERY_S: Final = 1.0
 """Flink fetches metrics for who asks, so it is asked all the time."""
 
 Tasks = Sequence[Mapping[str, float]]
 """Counters of each task of a vertex."""
-Reading = Mapping[str, Tasks]
+VertexCounters = Mapping[str, Tasks]
 """The same by vertex id."""
 
 
@@ -43,9 +42,9 @@ def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: flo
     """
     job, plan = running_job(rest, job_id), preparation.plan
     operators = {v.id: _operators(preparation, v) for v in job.vertices}
-    names = {v.id: (*_TIMES, *_records(rest, job, v, plan, operators[v.id])) for v in job.vertices if operators[v.id]}
+    names = {v.id: (*TIMES, *_records(rest, job, v, plan, operators[v.id])) for v in job.vertices if operators[v.id]}
 
-    def read() -> Reading:
+    def read() -> VertexCounters:
         return {
             v.id: rest.vertex_metrics(job.id, v.id, names[v.id], v.parallelism) for v in job.vertices if v.id in names
         }
@@ -55,11 +54,11 @@ def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: flo
 
 
 def _watched(
-    read: Callable[[], Reading], names: Mapping[str, Sequence[str]], seconds: float
-) -> tuple[Reading, Reading]:
+    read: Callable[[], VertexCounters], names: Mapping[str, Sequence[str]], seconds: float
+) -> tuple[VertexCounters, VertexCounters]:
     """Readings from the begin and the end of a window in which no counter went back.
 
-    For a moment after a change Flink still tells the counters of the tasks before; the window then begins anew.
+    For a moment after a change Flink still reports the counters of the tasks before; the window then starts again.
 
     Raises:
         SluiceError: counters go back again and again.
@@ -78,23 +77,23 @@ def _watched(
     return first, last
 
 
-def _went_back(before: Reading, after: Reading) -> bool:
+def _went_back(before: VertexCounters, after: VertexCounters) -> bool:
     """Busy time may go back by itself: it is what Flink has left when it brings the other times up to date."""
     pairs = ((old, new) for id_ in before for old, new in zip(before[id_], after[id_], strict=True))
-    return any(new[name] < old[name] for old, new in pairs for name in old.keys() & new.keys() - {_BUSY})
+    return any(new[name] < old[name] for old, new in pairs for name in old.keys() & new.keys() - {BUSY_TIME})
 
 
-def _first_reading(read: Callable[[], Reading], names: Mapping[str, Sequence[str]]) -> Reading:
-    """A reading in which nothing is missing, or what there is where Flink goes on leaving something out.
+def _first_reading(read: Callable[[], VertexCounters], names: Mapping[str, Sequence[str]]) -> VertexCounters:
+    """A reading in which nothing is missing, or an incomplete one where Flink keeps leaving something out.
 
     Raises:
         SluiceError: no time is counted.
     """
     patient_until = time.monotonic() + _COMPLETE_S
 
-    def complete() -> Reading | None:
+    def complete() -> VertexCounters | None:
         reading = read()
-        needed = names if time.monotonic() < patient_until else dict.fromkeys(names, _TIMES[1:])
+        needed = names if time.monotonic() < patient_until else dict.fromkeys(names, TIMES[1:])
         return (
             reading if all(n in task for id_, tasks in reading.items() for task in tasks for n in needed[id_]) else None
         )
@@ -143,15 +142,15 @@ def _measured(first: Tasks, last: Tasks) -> tuple[float | None, float | None, fl
     knows_records = True
     for before, after in zip(first, last, strict=True):
         grown = {name: after[name] - before[name] for name in before if name in after}
-        if any(name not in grown for name in _TIMES):
+        if any(name not in grown for name in TIMES):
             return None, None, None
-        counted_s = sum(grown[name] for name in _TIMES) / 1000
-        counters = grown.keys() - set(_TIMES)
+        counted_s = sum(grown[name] for name in TIMES) / 1000
+        counters = grown.keys() - set(TIMES)
         if counted_s <= 0 or any(grown[name] < 0 for name in counters):
             raise SluiceError("Flink's counters did not grow, or a task was restarted while it was observed")
         knows_records = knows_records and bool(counters)
         records += sum(grown[name] for name in counters) / counted_s
-        busy += max(0.0, grown[_BUSY]) / 1000 / counted_s / len(first)
+        busy += max(0.0, grown[BUSY_TIME]) / 1000 / counted_s / len(first)
         backpressured += grown[_BACKPRESSURED] / 1000 / counted_s / len(first)
     return records if knows_records else None, min(1.0, busy), min(1.0, backpressured)
 

@@ -1,21 +1,22 @@
-"""Applying what was rehearsed and, unless the job's file allows it alone, approved."""
+"""Applying a rehearsed plan that is approved, or whose job's file needs no approval."""
 
 from collections.abc import Callable
 from typing import Final
 
-from models.applied import Applied
+from flink_client.answers import flinks_answers
+from flink_client.rest import FlinkRest
 from models.errors import InvalidInput, SluiceError
-from models.operations import Applying
 from models.plan import Plan
 from pipelines.apply.application import apply
+from pipelines.apply.applied import Applied
 from pipelines.apply.preparation import Preparation
 from pipelines.apply.record import record
 from pipelines.apply.rehearsal import Rehearsal, may_be_applied, prepared
-from pipelines.operations import job_of, operations_of
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
-from testbeds.flink.answers import flinks_answers
-from testbeds.flink.rest import FlinkRest
+from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations import Applying
+from pipelines.planning.planned_job import job_of
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 _SUFFIX: Final = {"overrides": "txt", "requirements": "txt", "flinkdeployment": "yaml"}
 
@@ -27,13 +28,13 @@ def apply_rehearsed(
 
     Args:
         key: of the rehearsal.
-        approved_by: the person; None where nobody was asked.
+        approved_by: the person; None where no approval is needed.
 
     Returns:
         The URI of the record, or of the settings.
 
     Raises:
-        InvalidInput: it may not be applied any more, nobody approved it, or what runs has changed since.
+        InvalidInput: it may not be applied any more, it was not approved, or what runs has changed since.
         SluiceError: it was tried, and taken back or failed; the record says so, too.
     """
     rehearsal = workspace.read(key, Rehearsal)
@@ -65,7 +66,7 @@ def _check_approval(rehearsal: Rehearsal, applying: Applying, approved_by: str |
         )
     if applying.mode != "alone" and approved_by is None:
         raise InvalidInput(
-            f"{plan} must be approved by a person, but nobody did; or let the job's file say mode: alone"
+            f"{plan} must be approved by a person, but was not; approve it, or set mode: alone in the job's file"
         )
 
 

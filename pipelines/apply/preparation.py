@@ -1,4 +1,4 @@
-"""What applying a plan takes, worked out from what runs, before anything is changed."""
+"""Works out what applying a plan takes, from the running job; nothing is changed."""
 
 import os
 from collections.abc import Mapping
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from models.applied import Method, VertexChange
-from models.deployment import (
-    Room,
+from flink_client.deployment import (
+    AvailableTaskManager,
     RunningJob,
     check_fits,
     check_vertices,
@@ -18,15 +17,16 @@ from models.deployment import (
     slots_needed,
     wanted_parallelism,
 )
+from flink_client.rest import FlinkRest, overrides
+from flink_client.restart import Restart, RestartProgram, prepare_restart
+from flink_client.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job, sql_vertices
+from flink_client.running import scheduler as scheduler_of
+from flink_client.running import settings as settings_of
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan
-from pipelines.apply.restart import Restart, RestartProgram, prepare_restart
-from pipelines.export import overrides, subtasks
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job, sql_vertices
-from testbeds.flink.running import scheduler as scheduler_of
-from testbeds.flink.running import settings as settings_of
+from pipelines.apply.applied import Method, VertexChange
+from pipelines.apply.export import parallelism_of, subtasks
 
 _MEMORY_TOLERANCE: Final = 0.02
 """Relative; process sizes are rounded on their way through Flink."""
@@ -168,8 +168,8 @@ def _refuse_without(
         raise InvalidInput(
             f"the cluster's scheduler cannot change a running job, and what jar to restart is not known; give --program "
             f"FILE, or restart the job yourself from a savepoint with pipeline.jobvertex-parallelism-overrides: "
-            f"{overrides(plan, vertices)} (`sluice plans export {plan.job}@{plan.version} --format overrides`), or run the "
-            f"cluster with 'jobmanager.scheduler: adaptive'"
+            f"{overrides(parallelism_of(plan, vertices))} (`sluice plans export {plan.job}@{plan.version} --format "
+            f"overrides`), or run the cluster with 'jobmanager.scheduler: adaptive'"
         )
     return program
 
@@ -180,7 +180,7 @@ def _move(
     vertices: Mapping[str, str],
     wanted: Mapping[str, int],
     job: RunningJob,
-    room: tuple[Room, ...],
+    room: tuple[AvailableTaskManager, ...],
     rescale: bool,
     scheduler: Scheduler,
 ) -> tuple[Move | None, str | None]:
@@ -197,7 +197,7 @@ def _move(
     slots = sum(one.slots for one in room)
     detour = None if rescale else _detour(job, wanted, slots)
     if not rescale and detour is None:
-        return None, "no task can be added or taken away for a moment, so Flink places none anew; restart the job"
+        return None, "no task can be added or taken away for a moment, so Flink places none again; restart the job"
     placed = "".join(f"{vertex} {task} {worker}\n" for vertex, task, worker in subtasks(plan, vertices))
     return Move(file, f"slots {slots}\n{placed}", detour), None
 
@@ -211,7 +211,7 @@ def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str,
     return {**wanted, more[-1]: wanted[more[-1]] + 1} if more and slots_needed(job, wanted) < slots else None
 
 
-def _memory_advice(plan: Plan, room: tuple[Room, ...]) -> tuple[str, ...]:
+def _memory_advice(plan: Plan, room: tuple[AvailableTaskManager, ...]) -> tuple[str, ...]:
     """Memory belongs to a TaskManager's process, and takes a restart of it."""
     advice = []
     other = [one for one in room if one.memory_mb and abs(one.memory_mb / plan.memory_mb - 1) > _MEMORY_TOLERANCE]

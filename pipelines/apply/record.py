@@ -1,13 +1,13 @@
-"""What became of plans, beside them in the workspace: plans/<job>/v000002-applied-000001.json, -000002.json, ..."""
+"""Applications of plans, stored beside them: plans/<job>/v000002-applied-000001.json, -000002.json, ..."""
 
 import re
 from typing import Final
 
 from pydantic import BaseModel
 
-from models.applied import Applied
-from pipelines.plan_store import FOLDER
-from pipelines.workspace import Workspace, to_json
+from pipelines.apply.applied import Applied
+from pipelines.store.plans import FOLDER
+from pipelines.store.workspace import Workspace, to_json
 
 _APPLIED: Final = "applied"
 _FILE: Final = re.compile(r"v(?P<version>\d{6,})-(?P<kind>[a-z]+)-(?P<number>\d{6,})\.json")

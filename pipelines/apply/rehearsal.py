@@ -1,4 +1,4 @@
-"""What applying a plan would do, kept in the workspace for whoever approves it: plans/<job>/v000002-rehearsed-000001.json.
+"""The steps that applying a plan would take, stored for approval: plans/<job>/v000002-rehearsed-000001.json.
 
 Only plans of jobs whose file allows it are rehearsed, and only what was rehearsed is applied.
 """
@@ -7,25 +7,26 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from models.applied import VertexChange
-from models.deployment import wanted_parallelism
+from flink_client.answers import flinks_answers
+from flink_client.deployment import wanted_parallelism
+from flink_client.rest import FlinkRest
+from flink_client.restart import RestartProgram
+from flink_client.running import find_job, running_job
 from models.errors import InvalidInput
 from models.job import Job
-from models.operations import Applying
 from models.plan import Plan
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
+from pipelines.apply.applied import VertexChange
+from pipelines.apply.export import ExportFormat, export
 from pipelines.apply.preparation import Preparation, changes_of, found_vertices, prepare
 from pipelines.apply.record import keep_numbered
-from pipelines.apply.restart import RestartProgram
 from pipelines.apply.steps import steps
-from pipelines.export import ExportFormat, export
-from pipelines.files import read_as
-from pipelines.operations import file_beside, job_of, operations_of
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
-from testbeds.flink.answers import flinks_answers
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import find_job, running_job
+from pipelines.inputs.files import read_as
+from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations import Applying
+from pipelines.planning.planned_job import file_beside, job_of
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 
 class Rehearsal(Format):

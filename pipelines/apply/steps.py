@@ -1,10 +1,10 @@
-"""What applying a plan would do, step by step, for people who want to know before."""
+"""The steps of applying a plan, in words."""
 
 from collections.abc import Iterator
 
-from models.applied import VertexChange
-from models.deployment import RunningJob
+from flink_client.deployment import RunningJob
 from models.wording import tasks
+from pipelines.apply.applied import VertexChange
 from pipelines.apply.preparation import Preparation
 
 

@@ -1,1 +1,1 @@
-"""The arena: hours of a workload replayed against a testbed under a scaling policy, and what came of it."""
+"""The arena: policies replayed under workloads, ranked, and one chosen for each job."""

@@ -13,14 +13,14 @@ from models.job import Job
 from models.scaling.policies import make_policy
 from models.scaling.provision import sustainable_rate
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
-from pipelines.arena.cell import Cell
 from pipelines.arena.grid import FOLDER, Compute, Finished, cell_key, run_cells
 from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, rank, results_table
-from pipelines.arena.workloads import SEED, Pattern, Workload, pattern, read_workload
-from pipelines.catalogue import load_cluster, load_job
-from pipelines.digests import digest
+from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.workloads import SEED, Pattern, Workload, pattern, read_workload
+from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.progress import Progress
-from pipelines.workspace import Workspace
+from pipelines.store.digests import digest
+from pipelines.store.workspace import Workspace
 
 PEAK_SHARE: Final = 0.5
 """Nominal peak rate of the patterns, of what the job's nominal costs let the cluster sustain: leaves room to catch up, and
@@ -79,6 +79,10 @@ class EvaluationRequest(Format):
             raise ValueError(f"there are settings for {strangers[0]!r}, which is not among the policies evaluated")
         return self
 
+    def settings_of(self, policy: str) -> dict[str, JsonValue]:
+        """Settings that a policy is replayed with, and acts with if it is chosen: what differs from its defaults."""
+        return AS_EVALUATED.get(policy, {}) | self.settings.get(policy, {})
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -121,7 +125,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 def cells(request: EvaluationRequest) -> list[Cell]:
     """All cells of a request, checked as far as that needs no replay; raises as `evaluate`."""
     for policy in request.policies:
-        make_policy(policy, _settings(request, policy))
+        make_policy(policy, request.settings_of(policy))
     cluster = load_cluster(request.cluster)
     found = []
     for job in map(load_job, request.jobs):
@@ -139,15 +143,11 @@ def _cell(request: EvaluationRequest, job: Job, cluster: Cluster, workload: Work
         cluster=cluster,
         workload=workload,
         policy=policy,
-        settings=_settings(request, policy),
+        settings=request.settings_of(policy),
         placement=request.placement or ("caps" if several and policy == PLACED_BY_CAPS else "evenly"),
         managed_memory_mb=request.managed_memory_mb,
         seed=seed,
     )
-
-
-def _settings(request: EvaluationRequest, policy: str) -> dict[str, JsonValue]:
-    return AS_EVALUATED.get(policy, {}) | request.settings.get(policy, {})
 
 
 def _workload(request: EvaluationRequest, name: str, job: Job, cluster: Cluster, seed: int) -> Workload:

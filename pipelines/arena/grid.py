@@ -1,7 +1,7 @@
 """Many cells: in parallel over the cores, each kept in the workspace as soon as it is done.
 
 A cell is kept under a digest of its inputs and of the code that computes it, so that a run that was killed goes on, another
-run shares what it has in common with it, and changed code computes anew.
+run shares what it has in common with it, and changed code computes again.
 """
 
 import functools
@@ -26,11 +26,12 @@ import models
 import testbeds
 from models.errors import SluiceError
 from models.schema import Format
-from pipelines.arena.arena import run_cell
-from pipelines.arena.cell import Cell, CellResult, Outcome, RescaleRecord
-from pipelines.digests import digest, digest_bytes
+from pipelines.arena import replays
+from pipelines.arena.replays.cell import Cell, CellResult, ReplayOutcome, RescaleRecord
+from pipelines.arena.replays.compute import run_cell
 from pipelines.progress import Progress, Quiet
-from pipelines.workspace import Damaged, Missing, Workspace
+from pipelines.store.digests import digest, digest_bytes
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "arena"
 _logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ Compute = Callable[[Mapping[str, Cell]], Iterator[tuple[str, CellResult]]]
 class KeptResult(Format):
     """A cell's result beside its trace, which is a table of its own."""
 
-    outcome: Outcome
+    outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]
 
 
@@ -53,11 +54,11 @@ class Finished:
     cell: Cell
     key: str
     """Of its results in the workspace; `trace.parquet` lies beside them."""
-    outcome: Outcome
+    outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]
 
     def trace(self, workspace: Workspace) -> pa.Table:
-        """With `pipelines.arena.cell.TRACE_SCHEMA`."""
+        """With `pipelines.arena.replays.cell.TRACE_SCHEMA`."""
         return workspace.read_table(_trace_key(self.key))
 
 
@@ -101,7 +102,7 @@ def keep(key: str, cell: Cell, result: CellResult, workspace: Workspace) -> Fini
 @functools.cache
 def code_digest() -> str:
     """Of all modules that a replay runs through."""
-    folders = [Path(package.__path__[0]) for package in (models, testbeds)] + [Path(__file__).parent]
+    folders = [Path(package.__path__[0]) for package in (models, testbeds, replays)]
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return digest([f"{path.name} {digest_bytes(path.read_bytes())}" for path in files])
 

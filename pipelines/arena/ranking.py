@@ -153,4 +153,4 @@ RESULTS_SCHEMA: Final = pa.schema(
         pa.field("key", _TEXT, nullable=False),
     ]
 )
-"""Units as in `pipelines.arena.cell.Outcome`."""
+"""Units as in `pipelines.arena.replays.cell.Outcome`."""

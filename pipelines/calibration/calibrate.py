@@ -13,22 +13,22 @@ from pipelines.calibration.fitting import fit, unit_costs
 from pipelines.calibration.measuring import Measurer
 from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import (
+    CalibratedMst,
     Calibration,
     CalibrationRequest,
-    Comparison,
     MeasuredConfiguration,
     Role,
 )
-from pipelines.digests import digest
 from pipelines.progress import Progress
-from pipelines.samples import read_samples
-from pipelines.workspace import Workspace
+from pipelines.store.digests import digest
+from pipelines.store.samples import read_samples
+from pipelines.store.workspace import Workspace
 from testbeds.protocol import Testbed
 from testbeds.simulator.settings import Physics
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredConfigurations:
     """Configurations, smallest first, with the samples of each."""
 
     configurations: Sequence[MeasuredConfiguration]
@@ -38,7 +38,7 @@ class Measured:
 def calibrate(
     job: Job, testbed: Testbed, request: CalibrationRequest, workspace: Workspace, progress: Progress
 ) -> Calibration:
-    """Measure, fit and compare. Each measurement is kept as it is made; the same call goes on where it was stopped.
+    """Measure, fit and compare. Each measurement is kept as it is made; the same call resumes after a stop.
 
     Raises:
         InvalidInput: fewer than two configurations are left for the calibration itself.
@@ -82,7 +82,7 @@ def calibration_id(job: Job, testbed: Testbed, request: CalibrationRequest) -> s
     return f"calibration-{digest([job, testbed.name, testbed.cluster, request])[:12]}"
 
 
-def measure(measurer: Measurer) -> Measured:
+def measure(measurer: Measurer) -> MeasuredConfigurations:
     """All configurations that the request asks for: the first tells which the others are."""
     job, request = measurer.job, measurer.request
     tasks = one_task_each(job, measurer.testbed.limits, request)
@@ -104,7 +104,7 @@ def measure(measurer: Measurer) -> Measured:
         _tell(measurer, i, one)
         found.append(one)
         samples.append(read_samples(measurer.workspace, job.name, one.run))
-    return Measured(found, samples)
+    return MeasuredConfigurations(found, samples)
 
 
 def _tell(measurer: Measurer, number: int, one: MeasuredConfiguration) -> None:
@@ -126,11 +126,11 @@ def _compare(
     request: CalibrationRequest,
     one: MeasuredConfiguration,
     role: Role,
-) -> Comparison:
+) -> CalibratedMst:
     before, after = (
         predicted_mst(by, one.parallelism, one.memory_mb, request.mst) for by in (uncalibrated, calibrated)
     )
-    return Comparison(
+    return CalibratedMst(
         role=role,
         parallelism=one.parallelism,
         memory_mb=one.memory_mb,

@@ -1,4 +1,4 @@
-"""What the samples of a run tell of a job's operators: records out per record in, bytes, state accesses, use of workers."""
+"""What the samples of a run show of a job's operators: records out per record in, bytes, state accesses, use of workers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _LEAST_CPU_S: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Figures:
+class OperatorFigures:
     """Per record in; each by operator, where it could be seen."""
 
     selectivity: Mapping[str, float]
@@ -34,7 +34,7 @@ class Figures:
     cache_hit_rate: Mapping[str, float]
 
 
-def figures(job: Job, samples: pa.Table) -> Figures:
+def figures(job: Job, samples: pa.Table) -> OperatorFigures:
     """Figures of the settled phases."""
     sums = _settled(samples).groupby("operator")[list(_SUMMED)].sum()
     totals = {column: {str(name): float(v) for name, v in sums[column].items()} for column in _SUMMED}
@@ -47,7 +47,7 @@ def figures(job: Job, samples: pa.Table) -> Figures:
         for name in taken
     }
     hits, misses = totals["cache_hits"], totals["cache_misses"]
-    return Figures(
+    return OperatorFigures(
         selectivity=selectivity,
         bytes_out={name: totals["bytes_out"][name] / n for name, n in sent.items() if n > 0},
         state_read_bytes={name: totals["state_read_bytes"][name] / n for name, n in taken.items()},

@@ -16,7 +16,7 @@ from models.capacity.calibration import (
 from models.cluster import Cluster
 from models.errors import SluiceError
 from models.job import Job, Keys, Operator
-from pipelines.calibration.figures import Figures, figures, saturated_windows, settled_windows, task_shares
+from pipelines.calibration.figures import OperatorFigures, figures, saturated_windows, settled_windows, task_shares
 from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import CalibrationRequest, MeasuredConfiguration
 from testbeds.simulator.settings import Physics
@@ -105,7 +105,7 @@ def _with_cores(cluster: Cluster, cores: float) -> Cluster:
     return cluster.model_copy(update={"workers": workers, "description": described})
 
 
-def _machines(machine: Physics, seen: Figures) -> list[Physics]:
+def _machines(machine: Physics, seen: OperatorFigures) -> list[Physics]:
     """What the machine may be. Flushes and compilation are in the costs that were measured. State that is not in the cache of
     its task is on a device, or in the page cache of a machine with memory to spare; where next to all of it was in the cache,
     nothing waited.
@@ -119,7 +119,7 @@ def _machines(machine: Physics, seen: Figures) -> list[Physics]:
 
 
 def _hot_shares(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
-    """Of operators whose keys nobody knows: the share of a hot key, from the configuration with most tasks of them."""
+    """Of operators whose keys are not known: the share of a hot key, from the configuration with most tasks of them."""
     found = {}
     for operator in job.operators:
         if operator.keys == Keys(distinct=1):
@@ -129,36 +129,38 @@ def _hot_shares(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
     return found
 
 
-def _job_with(job: Job, seen: Figures, cpu_s: Mapping[str, float], skewed: Mapping[str, float], source: str) -> Job:
+def _job_with(
+    job: Job, seen: OperatorFigures, cpu_s: Mapping[str, float], skewed: Mapping[str, float], source: str
+) -> Job:
     operators = tuple(_operator_with(o, seen, cpu_s[o.name], skewed.get(o.name), source) for o in job.operators)
     return job.model_copy(
         update={"operators": operators, "figures_from": f"{source}; what was not measured: {job.figures_from}"}
     )
 
 
-def _operator_with(operator: Operator, seen: Figures, cpu_s: float, hot: float | None, source: str) -> Operator:
+def _operator_with(operator: Operator, seen: OperatorFigures, cpu_s: float, hot: float | None, source: str) -> Operator:
     name, cost = operator.name, operator.cost
-    told = ["CPU"]
+    measured = ["CPU"]
     changes: dict[str, float] = {"cpu_s": cpu_s}
     if name in seen.bytes_out:
         changes["bytes_out"] = seen.bytes_out[name]
-        told.append("bytes out")
+        measured.append("bytes out")
     if seen.state_read_bytes.get(name, 0.0) + seen.state_write_bytes.get(name, 0.0) > 0:
         changes["state_read_bytes"] = seen.state_read_bytes[name]
         changes["state_write_bytes"] = seen.state_write_bytes[name]
-        told.append("state accesses")
+        measured.append("state accesses")
     updates: dict[str, object] = {"cost": cost.model_copy(update=changes)}
     if name in seen.selectivity:
         updates["selectivity"] = seen.selectivity[name]
-        told.append("selectivity")
+        measured.append("selectivity")
     if hot is not None:
         updates["keys"] = _keys(hot)
-        told.append("skew")
+        measured.append("skew")
     kept = [
         field for field in ("window", "keys", "state") if getattr(operator, field) is not None and field not in updates
     ]
     rest = f"; {', '.join(kept)}: {operator.figures_from}" if kept else ""
-    updates["figures_from"] = f"{source}: {', '.join(told)}{rest}"
+    updates["figures_from"] = f"{source}: {', '.join(measured)}{rest}"
     return operator.model_copy(update=updates)
 
 

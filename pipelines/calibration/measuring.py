@@ -8,12 +8,12 @@ from models.errors import SluiceError
 from models.job import Job
 from pipelines.calibration.configurations import one_task_each
 from pipelines.calibration.request import CalibrationRequest, MeasuredConfiguration
-from pipelines.digests import digest
-from pipelines.estimate import samples_of, search_mst, source_rates_per_task
+from pipelines.measuring.estimate import samples_of, search_mst, source_rates_per_task
 from pipelines.progress import Progress
-from pipelines.samples import write_samples
-from pipelines.workspace import Workspace
-from testbeds.protocol import Configuration, Testbed, Window
+from pipelines.store.digests import digest
+from pipelines.store.samples import write_samples
+from pipelines.store.workspace import Workspace
+from testbeds.protocol import Configuration, MeasuredWindow, Testbed
 from testbeds.repeating import measured
 from testbeds.steady import is_steady
 
@@ -115,5 +115,5 @@ def _has_bounds(search: MstSearch) -> bool:
     return len({trial.sustained for trial in search.history}) == 2
 
 
-def _last_observed(windows: list[Window]) -> Window:
+def _last_observed(windows: list[MeasuredWindow]) -> MeasuredWindow:
     return next(w for w in reversed(windows) if w.samples["phase"][0].as_py() == Phase.OBSERVE)

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 
 from models.errors import InvalidInput
 from pipelines.calibration.request import Calibration
-from pipelines.catalogue import SUFFIXES
-from pipelines.workspace import Workspace, to_json
+from pipelines.inputs.catalogue import SUFFIXES
+from pipelines.store.workspace import Workspace, to_json
 
 
 def checked_output(path: Path) -> Path:

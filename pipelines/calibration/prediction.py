@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from models.capacity.mst import MstSettings
 from models.cluster import Cluster
 from models.job import Job
-from pipelines.estimate import search_mst
+from pipelines.measuring.estimate import search_mst
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Noise, Physics
@@ -19,7 +19,7 @@ buffers take in during short windows depends on the rates before."""
 
 @dataclass(frozen=True)
 class Simulation:
-    """What the simulator is told."""
+    """What is simulated."""
 
     job: Job
     cluster: Cluster

@@ -9,18 +9,18 @@ from models.capacity.mst import MstSettings, Trial
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
-from pipelines.estimate import SHORT
+from pipelines.measuring.estimate import SHORT
 from testbeds.simulator.settings import Physics
 
 
 class CalibrationRequest(Format):
-    """The same request is the same calibration, and goes on where it was stopped."""
+    """The same request is the same calibration, and resumes it after a stop."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     memory_mb: Positive = Field(1024.0, description="Memory of one TaskManager, MiB.")
     most_tasks: PositiveInt = Field(4, ge=2, description="Most tasks of an operator other than a source.")
     configurations: int = Field(4, ge=2, le=8, description="Configurations to measure.")
-    held_out: PositiveInt = Field(2, description="The largest of them, which only tell how good the calibration is.")
+    held_out: PositiveInt = Field(2, description="The largest of them, used only to judge the calibration.")
     source_tasks: PositiveInt = Field(2, description="Tasks of each source to begin with.")
     mst: MstSettings = Field(SHORT, description="How each MST is searched for.")
     rehearsal_s: NonNegative = Field(
@@ -48,7 +48,7 @@ class Role(StrEnum):
     HELD_OUT = "held out"
 
 
-class Comparison(Format):
+class CalibratedMst(Format):
     """A configuration that was measured, and what the simulator says of it before and after the calibration."""
 
     role: Role = Field(description="`calibration` where it was fitted to, `held out` where it was not.")
@@ -72,7 +72,7 @@ class Calibration(Format):
     common_factor: Positive = Field(
         description="By which unit costs were raised so that the MSTs of the calibration come out."
     )
-    comparisons: tuple[Comparison, ...] = Field(description="All configurations, smallest first.")
+    comparisons: tuple[CalibratedMst, ...] = Field(description="All configurations, smallest first.")
     uncalibrated_error: NonNegative = Field(
         description="Median absolute relative error, held-out configurations, by the job's own figures."
     )

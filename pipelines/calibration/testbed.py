@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
-from pipelines.flink import CLUSTER, MEMORY_MB, flink_address, open_flink
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.measuring.flink import CLUSTER, MEMORY_MB, flink_address, open_flink
+from pipelines.measuring.testbeds import TEST_CLUSTER
 from pipelines.progress import Progress
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.testbeds import TEST_CLUSTER
-from pipelines.workspace import Workspace
+from pipelines.run import PipelineRun
+from pipelines.store.workspace import Workspace
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Testbed
 from testbeds.simulator import Simulator
@@ -49,11 +50,11 @@ def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
         with open_flink(program, run.progress, address) as named:
             yield named
         return
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def report(what: str, share: float) -> None:
-        if what not in told:
-            told.add(what)
+        if what not in reported:
+            reported.add(what)
             run.progress.say(f"flink: {what}")
 
     with FlinkTestbed(run.cluster, (memory_mb or MEMORY_MB[-1],), program=program, report=report) as own:

@@ -1,6 +1,6 @@
-"""Checks of samples and features: the rules, the evidence they look at, and Great Expectations to hold them."""
+"""Checks of samples, observations and features: rules, evidence, and Great Expectations to apply them."""
 
 import os
 
-# Great Expectations reads this when it is imported: what is checked here is nobody else's business.
+# Great Expectations reads this when it is imported, and would report usage otherwise.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"

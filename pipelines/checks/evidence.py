@@ -24,7 +24,15 @@ def sample_evidence(table: pa.Table) -> pd.DataFrame:
     frame["accounted_share"] = (busy + backpressured + idle) / interval
     frame["step_s"] = frame.groupby(["run", "operator", "task"], sort=False, dropna=False)["time_s"].diff()
     frame["not_finite"] = not_finite(table)
-    return frame.copy()  # joins the new columns into blocks; each rule would do it again otherwise
+    return frame.copy()  # consolidates the new columns once, rather than in each rule
+
+
+def observation_evidence(table: pa.Table) -> pd.DataFrame:
+    """Observations with the columns of `models.metrics.OBSERVATION_EVIDENCE`."""
+    frame: pd.DataFrame = table.to_pandas()
+    frame["repeat_ratio"] = frame["mst"] / frame.groupby(["task_slots", "memory_mb"])["mst"].transform("median")
+    frame["not_finite"] = not_finite(table)
+    return frame
 
 
 def feature_evidence(table: pa.Table) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What is checked, and what came of it."""
+"""Tables to check, and the outcome of checking them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,23 @@ import pandas as pd
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
-    from pyspark.sql import DataFrame
 
 EXAMPLES: Final = 5
 """Most rows that a message shows of those that break a rule."""
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A table, under the name it has in reports, and the rules it must keep."""
+class CheckedTable:
+    """A table, under its name in reports, and the rules it must keep."""
 
     name: str
-    frame: "pd.DataFrame | DataFrame"
+    frame: pd.DataFrame
     rules: Sequence["Expectation"]
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that was not kept."""
+    """A broken rule."""
 
     table: str
     expectation: str
@@ -33,17 +32,17 @@ class Violation:
     rule: str
     """What must hold, in words."""
     columns: tuple[str, ...]
-    """Columns it speaks of."""
+    """Columns that the rule is about."""
     found: str
-    """What was found instead, where the rule is about the table as a whole; otherwise empty."""
+    """The actual state, where the rule is about the table as a whole; otherwise empty."""
     count: int
     """Rows that break the rule; 0 where it is about the table as a whole."""
     rows: tuple[int, ...]
-    """Their positions in a pandas frame, ascending; empty for Spark."""
+    """Their positions, ascending."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     evaluated: int
     violations: tuple[Violation, ...]
     pages: Mapping[str, bytes]

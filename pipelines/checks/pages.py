@@ -2,7 +2,7 @@
 
 Great Expectations' pages load styles, scripts and pictures from seven servers, and its index is drawn by one of those
 scripts. Here every reference to a server is taken out, a small style sheet is put in, what scripts would unfold is
-shown unfolded, and the index is written anew as a plain list.
+shown unfolded, and the index is replaced by a plain list.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""What a check found: the report, the rows it quarantines, the Data Docs, and the message that stops a run."""
+"""The result of a check: the report, the quarantined rows, the Data Docs, and the message that stops a run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format
-from pipelines.checks.outcome import EXAMPLES, Outcome, Violation
+from pipelines.checks.outcome import EXAMPLES, CheckOutcome, Violation
 from pipelines.checks.specification import Specification
 from pipelines.run import PipelineRun
 
@@ -17,18 +17,20 @@ from pipelines.run import PipelineRun
 class BrokenRule(Format):
     """A rule that the data breaks."""
 
-    table: str = Field(description="samples, features, or coverage: the tasks that reported of each operator.")
+    table: str = Field(
+        description="samples, observations, features, or coverage: the tasks of each operator that reported."
+    )
     expectation: str = Field(description="Great Expectations' name of the rule.")
     rule: str = Field(description="What must hold, in words.")
-    found: str = Field(description="What was found instead, where the rule is about the table as a whole.")
+    found: str = Field(description="The actual state, where the rule is about the table as a whole.")
     rows: int = Field(ge=0, description="Rows that break it; 0 where it is about the table as a whole.")
     examples: tuple[dict[str, str | int | float | None], ...] = Field(
-        max_length=EXAMPLES, description="The first of these rows; numbers that JSON does not know as text."
+        max_length=EXAMPLES, description="The first of these rows; numbers without a JSON form as text."
     )
 
 
 class CheckReport(Format):
-    """What a check found."""
+    """The result of a check."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     table: str
@@ -45,9 +47,9 @@ def report_on(
     specification: Specification,
     table: pa.Table,
     frames: Mapping[str, pd.DataFrame],
-    outcome: Outcome,
+    outcome: CheckOutcome,
 ) -> CheckReport:
-    """Leave Data Docs and quarantined rows in the workspace, and say what was found.
+    """Write Data Docs and quarantined rows to the workspace; returns the report.
 
     Args:
         table: the rows that were checked, as they were written.
@@ -80,7 +82,7 @@ def explain(run_id: str, report: CheckReport) -> str:
     if len(report.broken) > EXAMPLES:
         lines.append(f"  ... and {len(report.broken) - EXAMPLES} more rules")
     lines.append(f"  the rows are kept in {', '.join(report.quarantine)}; the Data Docs are {report.docs}")
-    lines.append("  mend what wrote them (the testbed or its metrics), delete them, and run the stages again")
+    lines.append("  fix the testbed, metrics or file that they come from, delete them, and run the stages again")
     return "\n".join(lines)
 
 
@@ -103,7 +105,7 @@ def _quarantine(run: PipelineRun, name: str, table: pa.Table, violations: Sequen
     return run.workspace.uri(key)
 
 
-def _publish(run: PipelineRun, name: str, outcome: Outcome) -> str:
+def _publish(run: PipelineRun, name: str, outcome: CheckOutcome) -> str:
     folder = f"docs/{run.job.name}/{run.run_id}/{name}"
     for key in run.workspace.list(folder):
         run.workspace.delete(key)

@@ -1,4 +1,4 @@
-"""Expectations from the column specification; the same ones for pandas and for Spark.
+"""Expectations from the column specification.
 
 Importing this module takes several seconds, since it imports Great Expectations.
 """
@@ -11,6 +11,7 @@ from great_expectations.expectations.core.expect_column_values_to_be_in_set impo
 from great_expectations.expectations.core.expect_column_values_to_be_in_type_list import (
     ExpectColumnValuesToBeInTypeList,
 )
+from great_expectations.expectations.core.expect_column_values_to_be_unique import ExpectColumnValuesToBeUnique
 from great_expectations.expectations.core.expect_column_values_to_not_be_null import ExpectColumnValuesToNotBeNull
 from great_expectations.expectations.core.expect_compound_columns_to_be_unique import ExpectCompoundColumnsToBeUnique
 from great_expectations.expectations.core.expect_table_columns_to_match_ordered_list import (
@@ -21,11 +22,11 @@ from great_expectations.expectations.expectation import Expectation
 from models.metrics import ROUNDING, Column, ColumnType
 
 _TYPE_NAMES: Final = {
-    ColumnType.STRING: ["str", "StringType"],
-    ColumnType.LONG: ["int64", "LongType"],
-    ColumnType.DOUBLE: ["float64", "DoubleType"],
+    ColumnType.STRING: ["str"],
+    ColumnType.LONG: ["int64"],
+    ColumnType.DOUBLE: ["float64"],
 }
-"""As pandas and as Spark call them."""
+"""As pandas calls them."""
 
 
 def structure(columns: tuple[Column, ...]) -> list[Expectation]:
@@ -39,8 +40,11 @@ def structure(columns: tuple[Column, ...]) -> list[Expectation]:
 
 def content(columns: tuple[Column, ...], key: tuple[str, ...]) -> list[Expectation]:
     """Nulls, bounds and values of each column, and the key of the table."""
-    unique = ExpectCompoundColumnsToBeUnique(
-        column_list=list(key), description=f"no two rows may have the same {', '.join(key)}"
+    description = f"no two rows may have the same {', '.join(key)}"
+    unique: Expectation = (
+        ExpectColumnValuesToBeUnique(column=key[0], description=description)
+        if len(key) == 1
+        else ExpectCompoundColumnsToBeUnique(column_list=list(key), description=description)
     )
     return [rule for column in columns for rule in _content_of(column)] + [unique]
 
@@ -81,6 +85,7 @@ def _content_of(column: Column) -> list[Expectation]:
             ExpectColumnValuesToBeBetween(
                 column=column.name,
                 min_value=column.minimum,
+                strict_min=column.above_minimum,
                 max_value=highest,
                 description=f"{column.name} must be {_bounds(column)}",
                 notes=column.description,
@@ -101,7 +106,7 @@ def _content_of(column: Column) -> list[Expectation]:
 def _bounds(column: Column) -> str:
     unit = "" if column.unit in ("", "ratio") else f" {column.unit}"
     if column.maximum is None:
-        return f"at least {column.minimum:g}{unit}"
+        return f"{'above' if column.above_minimum else 'at least'} {column.minimum:g}{unit}"
     if column.maximum == column.minimum:
         return f"{column.maximum:g}"
     return f"between {column.minimum:g} and {column.maximum:g}{unit}"

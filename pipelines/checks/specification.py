@@ -1,20 +1,25 @@
 """What tables must be: built from the column specification of `models.metrics`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
+from models.dataflow import MOST_TASKS
 from models.metrics import (
     FEATURE_COLUMNS,
     FEATURE_EVIDENCE,
     FEATURE_KEY,
+    OBSERVATION_COLUMNS,
+    OBSERVATION_EVIDENCE,
+    OBSERVATION_KEY,
     SAMPLE_COLUMNS,
     SAMPLE_EVIDENCE,
     SAMPLE_KEY,
     Column,
     ColumnType,
 )
+from pipelines.run import PipelineRun
 
 _ARROW_TYPES: Final = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
 
@@ -36,3 +41,13 @@ class Specification:
 
 SAMPLES: Final = Specification("samples", SAMPLE_COLUMNS, SAMPLE_EVIDENCE, SAMPLE_KEY)
 FEATURES: Final = Specification("features", FEATURE_COLUMNS, FEATURE_EVIDENCE, FEATURE_KEY)
+
+
+def observations_of(run: PipelineRun) -> Specification:
+    """Of a run's observations: a task slot for each scaled operator, and no more slots than may be measured with."""
+    most = MOST_TASKS if run.request.testbed == "recorded" else run.request.max_task_slots
+    fewest = len(run.job.scaled_operators)
+    columns = tuple(
+        replace(c, minimum=fewest, maximum=most) if c.name == "task_slots" else c for c in OBSERVATION_COLUMNS
+    )
+    return Specification("observations", columns, OBSERVATION_EVIDENCE, OBSERVATION_KEY)

@@ -1,8 +1,7 @@
-"""Great Expectations: hold tables against their rules in one context, and render what came of it.
+"""Great Expectations: validate tables in one context, and render the results as Data Docs.
 
-Importing this module takes several seconds. Checks run on pandas: the samples of a pipeline run are some 100 000 to some
-million rows, and fit one machine. The rules are the same for a Spark data frame, which may be passed instead; offending
-rows are then counted, and not listed.
+Importing this module takes several seconds. Checks run on pandas: the samples of a pipeline run are 100 000 to a few
+million rows, and fit on one machine.
 """
 
 import tempfile
@@ -11,21 +10,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import great_expectations as gx
-import pandas as pd
 from great_expectations.core.batch_definition import BatchDefinition
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import ProgressBarsConfig
 
 from models.errors import SluiceError
-from pipelines.checks.outcome import EXAMPLES, Outcome, Subject, Violation
+from pipelines.checks.outcome import EXAMPLES, CheckedTable, CheckOutcome, Violation
 from pipelines.checks.pages import offline_site
 
 _SITE: Final = "docs"
 
 
-def validate(subjects: Sequence[Subject], run_name: str) -> Outcome:
-    """Hold every subject against its rules, once.
+def validate(tables: Sequence[CheckedTable], run_name: str) -> CheckOutcome:
+    """Check every table by its rules.
 
     Args:
         run_name: name of the pipeline run, for the Data Docs.
@@ -34,12 +32,12 @@ def validate(subjects: Sequence[Subject], run_name: str) -> Outcome:
     evaluated, violations = 0, []
     with tempfile.TemporaryDirectory() as folder:
         _add_site(context, folder)
-        for subject in subjects:
-            results = _run(context, subject, run_name)
+        for table in tables:
+            results = _run(context, table, run_name)
             evaluated += len(results)
-            violations += [_violation(subject, result, context) for result in results if not result.success]
+            violations += [_violation(table, result, context) for result in results if not result.success]
         context.build_data_docs(site_names=[_SITE])
-        return Outcome(evaluated, tuple(violations), offline_site(Path(folder)))
+        return CheckOutcome(evaluated, tuple(violations), offline_site(Path(folder)))
 
 
 def _context() -> EphemeralDataContext:
@@ -61,47 +59,44 @@ def _add_site(context: EphemeralDataContext, folder: str) -> None:
     )
 
 
-def _run(context: EphemeralDataContext, subject: Subject, run_name: str) -> list[ExpectationValidationResult]:
-    suite = context.suites.add(gx.ExpectationSuite(subject.name, expectations=list(subject.rules)))
+def _run(context: EphemeralDataContext, table: CheckedTable, run_name: str) -> list[ExpectationValidationResult]:
+    suite = context.suites.add(gx.ExpectationSuite(table.name, expectations=list(table.rules)))
     definition = context.validation_definitions.add(
-        gx.ValidationDefinition(name=subject.name, data=_batches(context, subject), suite=suite)
+        gx.ValidationDefinition(name=table.name, data=_batches(context, table), suite=suite)
     )
     result = definition.run(
-        batch_parameters={"dataframe": subject.frame},
+        batch_parameters={"dataframe": table.frame},
         result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES},
         run_id=gx.RunIdentifier(run_name=run_name),
     )
     return list(result.results)
 
 
-def _batches(context: EphemeralDataContext, subject: Subject) -> BatchDefinition[Any]:
-    on_pandas = isinstance(subject.frame, pd.DataFrame)
-    source = (context.data_sources.add_pandas if on_pandas else context.data_sources.add_spark)(subject.name)
-    return source.add_dataframe_asset(subject.name).add_batch_definition_whole_dataframe("whole")
+def _batches(context: EphemeralDataContext, table: CheckedTable) -> BatchDefinition[Any]:
+    source = context.data_sources.add_pandas(table.name)
+    return source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe("whole")
 
 
-def _violation(subject: Subject, result: ExpectationValidationResult, context: EphemeralDataContext) -> Violation:
+def _violation(table: CheckedTable, result: ExpectationValidationResult, context: EphemeralDataContext) -> Violation:
     config, found = result.expectation_config, result.result
     if config is None:
-        raise SluiceError(f"Great Expectations does not say which rule failed on {subject.name}: {result}")
+        raise SluiceError(f"Great Expectations does not say which rule failed on {table.name}: {result}")
     count = int(found.get("unexpected_count", 0))
     return Violation(
-        table=subject.name,
+        table=table.name,
         expectation=config.type,
         rule=config.description or config.type,
         columns=_columns(config.kwargs) if count else (),
         found="" if count else _whole_table(config.kwargs, found, result.exception_info),
         count=count,
-        rows=_rows(subject, str(config.id), context) if count else (),
+        rows=_rows(table, str(config.id), context) if count else (),
     )
 
 
-def _rows(subject: Subject, rule_id: str, context: EphemeralDataContext) -> tuple[int, ...]:
+def _rows(table: CheckedTable, rule_id: str, context: EphemeralDataContext) -> tuple[int, ...]:
     """Positions of all rows that break a rule; asked for only once it is known to be broken, since listing is slow."""
-    if not isinstance(subject.frame, pd.DataFrame):
-        return ()
-    definition = context.validation_definitions.get(subject.name)
-    batch = definition.batch_definition.get_batch(batch_parameters={"dataframe": subject.frame})
+    definition = context.validation_definitions.get(table.name)
+    batch = definition.batch_definition.get_batch(batch_parameters={"dataframe": table.frame})
     (rule,) = [e for e in definition.suite.expectations if e.id == rule_id]
     full = batch.validate(rule, result_format={"result_format": "COMPLETE", "include_unexpected_rows": False})
     return tuple(sorted(full.result["unexpected_index_list"]))

@@ -6,27 +6,10 @@ to standard output and nothing else; messages and progress go to standard error.
 
 import sys
 
-import typer
-from rich.console import Console
-
 from models.errors import Infeasible, InvalidInput, SluiceError
-from pipelines.cli.commands import register
+from pipelines.cli.commands import app
 
-app = typer.Typer(
-    name="sluice",
-    help="Plan the capacity of a streaming job: parallelism, memory and placement in one explainable plan.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def _sluice() -> None:
-    # Without this, typer takes an app with one command for that command.
-    ...
-
+__all__ = ["app", "main", "run"]
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_STOPPED = 1, 2, 3, 130
 
@@ -38,24 +21,26 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors are one message on standard error, never a traceback."""
-    register(arguments)
-    stderr = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         app(args=arguments, prog_name="sluice")
     except SystemExit as exit_:  # typer has printed what is wrong with the arguments
         if exit_.code == EXIT_STOPPED:
-            stderr.print("stopped; what was measured is kept, and the same command goes on from there")
+            _say("stopped; measurements are kept, and the same command resumes from them")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Infeasible as error:
-        stderr.print(f"no feasible answer: {error}")
+        _say(f"no feasible answer: {error}")
         return EXIT_INFEASIBLE
     except InvalidInput as error:
-        stderr.print(f"error: {error}")
+        _say(f"error: {error}")
         return EXIT_USAGE
     except (SluiceError, OSError) as error:
-        stderr.print(f"failed: {error}")
+        _say(f"failed: {error}")
         return EXIT_FAILED
     except MemoryError:
-        stderr.print("failed: this takes more memory than there is; ask for less, or use a larger machine")
+        _say("failed: out of memory; ask for less, or use a larger machine")
         return EXIT_FAILED
     return 0
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

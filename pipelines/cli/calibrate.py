@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from models.errors import InvalidInput
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.files import validate_as
+from pipelines.inputs.files import validate_as
 from pipelines.progress import TerminalProgress
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
+from pipelines.terminal.tables import table
 
 if TYPE_CHECKING:
     from pipelines.calibration.request import Calibration
@@ -24,7 +24,7 @@ def calibrate_command(
     job: Annotated[
         str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file or, on Flink, a SQL file.")
     ],
-    testbed: Annotated[str, typer.Option(help="Where to measure: flink or simulator.")] = "flink",
+    testbed: Annotated[str, typer.Option(help="Testbed to measure on: flink or simulator.")] = "flink",
     cluster: Annotated[
         str | None,
         typer.Option(help="Cluster of the catalogue, or a file; flink-local on Flink.", show_default=False),
@@ -32,26 +32,30 @@ def calibrate_command(
     flink: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="A Flink that runs: its REST address, or a cluster that has one.", show_default=False
+            metavar="URL", help="Flink to measure on: its REST address, or a cluster that has one.", show_default=False
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write the job file here, and its cluster and machine beside it.", show_default=False),
+        typer.Option(
+            help="Write the job file here, and the files of its cluster and machine beside it.", show_default=False
+        ),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option(metavar="MB", help="Memory of one TaskManager, MiB; the testbed's if absent.")
+        float | None, typer.Option(metavar="MB", help="Memory of one TaskManager, MiB; default: the testbed's.")
     ] = None,
-    configurations: Annotated[int, typer.Option(help="Configurations to measure.")] = 4,
-    held_out: Annotated[int, typer.Option(help="The largest of them, for judging the calibration.")] = 2,
-    most_tasks: Annotated[int, typer.Option(help="Most tasks of an operator.")] = 4,
-    seed: Annotated[int, typer.Option(help="Of the testbed.")] = 0,
+    configurations: Annotated[int, typer.Option(help="Number of configurations to measure.")] = 4,
+    held_out: Annotated[int, typer.Option(help="Number of the largest ones to hold out for the error.")] = 2,
+    most_tasks: Annotated[int, typer.Option(help="Largest number of tasks of an operator.")] = 4,
+    seed: Annotated[int, typer.Option(help="Seed of the testbed.")] = 0,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a job on a real cluster, fit the simulator to it, and say how well it predicts runs it has not seen.
+    """Fit the simulator to a real cluster.
 
-    What is measured is kept; the same command goes on where it was stopped.
+    Measures a job on the testbed, fits the simulator, and reports its error on runs held out from the fit.
+
+    Each measurement is stored as it is made; the same command resumes where it was stopped.
     """
     # The testbeds take seconds to import; other commands should not wait for them.
     from pipelines.calibration.calibrate import calibrate
@@ -86,7 +90,7 @@ def calibrate_command(
 def _show(calibration: "Calibration") -> None:
     from pipelines.calibration.calibrate import tasks_in_words
 
-    costs = Table("operator", "CPU µs", "out per in", "bytes out", "state B", box=None)
+    costs = table("operator", "CPU µs", "out per in", "bytes out", "state B", wrap=("operator",))
     for name in calibration.job.order:
         operator = calibration.job.operator(name)
         cost = operator.cost
@@ -94,7 +98,7 @@ def _show(calibration: "Calibration") -> None:
             *(name, f"{cost.cpu_s * MICRO:.4g}", f"{operator.selectivity:.4g}", f"{cost.bytes_out:.4g}"),
             f"{cost.state_read_bytes + cost.state_write_bytes:.4g}",
         )
-    runs = Table("", "tasks", "measured MST", "uncalibrated", "error", "calibrated", "error", box=None)
+    runs = table("", "tasks", "measured MST", "uncalibrated", "error", "calibrated", "error", wrap=("tasks",))
     for one in calibration.comparisons:
         runs.add_row(
             *(one.role, tasks_in_words(one.parallelism), f"{one.measured:,.0f}"),

@@ -1,28 +1,86 @@
-"""Which module holds which command. Only that of the command called is imported, since the models take long to import."""
+"""The commands by name: the module of each, imported when it is called, and its line in the help."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
+from typing import Annotated, Any, Final
 
-MODULES: Final = {
-    "calibrate": ("calibrate",),
-    "capacity": ("configure", "fit", "size"),
-    "drift": ("drift",),
-    "evaluate": ("evaluate",),
-    "jobs": ("jobs", "clusters"),
-    "models": ("models",),
-    "placement": ("place", "tune"),
-    "plan": ("plan", "replan"),
-    "plans": ("plans",),
-    "scale": ("scale",),
-    "thresholds": ("thresholds",),
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """Where a command is defined, and what `sluice --help` says of it."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Final = {
+    "plan": CommandEntry("plans.plan", "Plan a job for a target rate: measure it small, plan it large."),
+    "replan": CommandEntry("plans.plan", "Plan again for another rate, without new measurements."),
+    "plans": CommandEntry("plans.plans", "List, show, compare, roll back, unpin, export and apply plans."),
+    "jobs": CommandEntry("jobs", "List the jobs of the catalogue, or show one."),
+    "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),
+    "models": CommandEntry("models", "List, show, approve and reject capacity models."),
+    "configure": CommandEntry("standalone.capacity", "Divide task slots among operators (BIDS2)."),
+    "fit": CommandEntry("standalone.capacity", "Fit capacity models to measurements."),
+    "size": CommandEntry("standalone.capacity", "Predict the task slots that a rate needs."),
+    "scale": CommandEntry("standalone.scale", "Decide the parallelism of each operator by a policy."),
+    "place": CommandEntry("standalone.placement", "Choose a worker for each task."),
+    "tune": CommandEntry("standalone.placement", "Find the least thresholds a placement can meet."),
+    "thresholds": CommandEntry("plans.thresholds", "Tune placement thresholds ahead of rate changes."),
+    "evaluate": CommandEntry("evaluate", "Compare scaling policies on workloads of hours."),
+    "drift": CommandEntry("plans.drift", "Compare production samples with the measurements."),
+    "calibrate": CommandEntry("calibrate", "Fit the simulator to a real cluster."),
 }
-"""Module of this package -> the commands it registers on the app."""
+"""In the order of the help. A test holds that each summary is the first sentence of the command's own help."""
 
 
-def register(arguments: Sequence[str]) -> None:
-    """Put the command that the arguments call on the app; all commands where they call none of them."""
-    called = next((argument for argument in arguments if not argument.startswith("-")), None)
-    modules = [module for module, commands in MODULES.items() if called in commands] or list(MODULES)
-    for module in modules:
-        import_module(f"pipelines.cli.{module}")
+class CommandGroup(TyperGroup):
+    """Lists all commands from `COMMANDS`, and imports a command's module only when the command is called.
+
+    The models behind some commands take seconds to import; help and completion need none of them.
+    """
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        stubs = {name: TyperCommand(name=name, help=entry.summary) for name, entry in COMMANDS.items()}
+        self.commands = {**stubs, **self.commands}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = load_command(args[0])
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    name="sluice",
+    cls=CommandGroup,
+    help="Plan the capacity of a streaming job: parallelism, memory and placement in one explainable plan.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def load_command(name: str) -> Any:
+    """The command with its options; importing its module registers it on the app."""
+    import_module(f"pipelines.cli.{COMMANDS[name].module}")
+    return typer.main.get_group(app).commands[name]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"sluice {version('sluice')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options_of_every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None: ...

@@ -5,19 +5,19 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from models.errors import InvalidInput
 from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.on_spark import replay_on_spark
 from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, Standing
-from pipelines.arena.workloads import SEED
+from pipelines.arena.replays.workloads import SEED
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.settings import settings_by_policy
-from pipelines.evaluation.on_spark import replay_on_spark
-from pipelines.files import validate_as
+from pipelines.inputs.files import validate_as
 from pipelines.progress import TerminalProgress
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
+from pipelines.terminal.tables import table
 
 MIB_PER_GIB = 1024
 
@@ -35,44 +35,52 @@ def evaluate_policies(
     policy: Annotated[
         str,
         typer.Option(
-            metavar="P,...", help="Scaling policies; ds2 and justin add 20 % of tasks, as where they were evaluated."
+            metavar="P,...", help="Scaling policies to compare; ds2 and justin with 20 % more tasks, as published."
         ),
     ],
     cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "arena",
-    seed: Annotated[int, typer.Option(help="Of workload and testbed; the default has the published workloads.")] = SEED,
-    seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.")] = 1,
-    minutes: Annotated[int | None, typer.Option(help="Length; 140 for patterns, all of a file.")] = None,
+    seed: Annotated[
+        int, typer.Option(help="Seed of workload and testbed; the default gives the published workloads.")
+    ] = SEED,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from --seed on.")] = 1,
+    minutes: Annotated[
+        int | None, typer.Option(help="Length in minutes; default: 140 for patterns, the whole of a file.")
+    ] = None,
     peak_rate: Annotated[
         float | None,
         typer.Option(
             metavar="R",
-            help="Peak rate, records/s; by default half of what the job's stated costs let the cluster sustain, or the file's.",
+            help="Peak rate, records/s; default: that of the file, or half of what the cluster sustains by the job's costs.",
         ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="A policy's setting; repeatable.")
+        list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy; repeatable.")
     ] = None,
     placement: Annotated[
-        str | None, typer.Option(help="evenly or caps; caps for 'sluice' on workers of several slots, else evenly.")
+        str | None,
+        typer.Option(
+            help="Placement: evenly or caps; default: caps for 'sluice' on workers of several slots, else evenly."
+        ),
     ] = None,
     managed_memory: Annotated[
-        float | None, typer.Option(metavar="MIB", help="Managed memory of one task at the start; a slot's by default.")
+        float | None,
+        typer.Option(metavar="MIB", help="Managed memory of a task at the start, MiB; default: that of a slot."),
     ] = None,
     latency_bound: Annotated[
-        float, typer.Option(metavar="S", help="p95 latency that is good enough, seconds.")
+        float, typer.Option(metavar="S", help="Largest p95 latency that counts as good enough, seconds.")
     ] = LATENCY_BOUND_S,
-    processes: Annotated[int | None, typer.Option(help="Replays at a time; one a core by default.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Number of replays at a time; default: one for each core.")
+    ] = None,
     spark: Annotated[
         bool, typer.Option("--spark", help="Replay as a Spark job, on $SLUICE_SPARK_MASTER or all cores.")
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page of tables and plots there, too.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a copy of the HTML report here.")] = None,
     log: Annotated[bool, typer.Option(help="Log the evaluation to MLflow.")] = True,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay workloads of hours against a simulated cluster, and show which scaling policy serves best."""
+    """Compare scaling policies on workloads of hours. Workloads are replayed against a simulated cluster in seconds."""
     given = {
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
@@ -108,7 +116,7 @@ def evaluate_policies(
 def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace, copy: Path | None) -> str:
     """Where the page lies: in the workspace, and in the file that was asked for."""
     # Plotly takes a second to import; a request that is refused should not wait.
-    from pipelines.evaluation.page import write_report
+    from pipelines.arena.report.page import write_report
 
     key = write_report(request, evaluation, workspace)
     if copy is None:
@@ -119,7 +127,7 @@ def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Works
 
 def _logged(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> dict[str, str]:
     """MLflow run of each job."""
-    from pipelines.evaluation.log import log_evaluation
+    from pipelines.arena.log import log_evaluation
 
     return log_evaluation(request, evaluation, workspace)
 
@@ -161,21 +169,17 @@ def _print_ranking(ranking: Ranking, bound_s: float) -> None:
     first = ranking.winner
     seeds = f", medians of {first.seeds} seeds" if first.seeds > 1 else ""
     console.print(f"[bold]{escape(first.job)}, {escape(first.workload)}[/bold]{seeds}")
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for heading in ("", "policy"):
-        table.add_column(heading)
     headings = ["p50 s", "p95 s", "read", "task-min", "GiB-min", "rescales", "down s"]
     converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
-    for heading in [*headings, *(["rest s", "steps"] if converges else [])]:
-        table.add_column(heading, justify="right")
+    rows = table("", "policy", *headings, *(["rest s", "steps"] if converges else []), text=("policy",))
     for standing in ranking.standings:
         mark = "*" if standing is first else "" if standing.within_bound else "late"
         row = _row(standing)
         if converges:
             never = "not" if standing.convergence_s is None else f"{standing.convergence_s:,.0f}"
             row += [never, f"{standing.convergence_steps:g}"]
-        table.add_row(mark, standing.policy, *row)
-    console.print(table)
+        rows.add_row(mark, standing.policy, *row)
+    console.print(rows)
     console.print(f"* {escape(ranking.reason)}; late: p95 beyond {bound_s:g} s", soft_wrap=True)
 
 

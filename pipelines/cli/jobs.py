@@ -1,80 +1,97 @@
-"""`sluice jobs` and `sluice clusters`: what the catalogue holds, and what a file of one's own is read as."""
+"""`sluice jobs` and `sluice clusters`: list and show the catalogue, and check files."""
 
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from models.cluster import Cluster
 from models.job import Job, records_in_per_source_record
-from models.program import Program
-from pipelines.catalogue import cluster_names, job_names, load_cluster, load_job_file
-from pipelines.cli import app
+from pipelines.cli.commands import COMMANDS, app
 from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster, load_job_file
+from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
+from pipelines.terminal.tables import table
 
 GIB, MEGA = 1024.0, 1e6
 """MiB in a GiB; and a million."""
 
 
-@app.command()
-def jobs(
-    name: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Show this job: a name, or a file.")] = None,
+jobs = typer.Typer(help=COMMANDS["jobs"].summary, no_args_is_help=True, rich_markup_mode=None)
+clusters = typer.Typer(help=COMMANDS["clusters"].summary, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(jobs, name="jobs")
+app.add_typer(clusters, name="clusters")
+
+
+@jobs.command("list")
+def list_jobs(json: JsonOption = False) -> None:
+    """List the jobs of the catalogue."""
+    found = [_job_summary(load_job_file(name)) for name in job_names()]
+    if json:
+        print_json({"jobs": found})
+    else:
+        console.print(_overview("job", ("operators", "stateful"), found))
+
+
+@jobs.command("show")
+def show_job(
+    name: Annotated[str, typer.Argument(metavar="JOB", help="Job of the catalogue, or path of a job file.")],
     json: JsonOption = False,
 ) -> None:
-    """List the jobs of the catalogue, or show one with its operators and figures. Checks a file of your own, too."""
-    if name is not None:
-        shown = load_job_file(name)
-        if isinstance(shown, Program):
-            print_json(shown) if json else _show_program(shown)
-        else:
-            print_json(_as_file(shown)) if json else _show_job(shown)
-        return
-    found = [load_job_file(known) for known in job_names()]
+    """Show a job with its operators and their costs. A file is checked as well."""
+    job = load_job_file(name)
+    if isinstance(job, ProgramFile):
+        print_json(job) if json else _show_program(job)
+    else:
+        print_json(_as_file(job)) if json else _show_job(job)
+
+
+@clusters.command("list")
+def list_clusters(json: JsonOption = False) -> None:
+    """List the clusters of the catalogue."""
+    found = [_cluster_summary(load_cluster(name)) for name in cluster_names()]
     if json:
-        print_json([_job_summary(job) for job in found])
-        return
-    table = Table(box=None)
-    for heading in ("job", "operators", "stateful", "what it does"):
-        table.add_column(heading, justify="right" if heading in ("operators", "stateful") else "left")
-    for job in found:
-        summary = _job_summary(job)
-        counts = ["" if summary[name] is None else str(summary[name]) for name in ("operators", "stateful")]
-        table.add_row(job.name, *counts, escape(job.description))
-    console.print(table)
+        print_json({"clusters": found})
+    else:
+        console.print(_overview("cluster", ("workers", "slots"), found))
 
 
-@app.command()
-def clusters(
+@clusters.command("show")
+def show_cluster(
     name: Annotated[
-        str | None, typer.Argument(metavar="[CLUSTER]", help="Show this cluster: a name, or a file.")
-    ] = None,
+        str, typer.Argument(metavar="CLUSTER", help="Cluster of the catalogue, or path of a cluster file.")
+    ],
     json: JsonOption = False,
 ) -> None:
-    """List the clusters of the catalogue, or show the workers of one. Checks a file of your own, too."""
-    if name is not None:
-        cluster = load_cluster(name)
-        print_json(cluster) if json else _show_cluster(cluster)
-        return
-    found = [load_cluster(known) for known in cluster_names()]
-    if json:
-        print_json([_cluster_summary(cluster) for cluster in found])
-        return
-    table = Table(box=None)
-    for heading in ("cluster", "workers", "slots", "what it is"):
-        table.add_column(heading, justify="right" if heading in ("workers", "slots") else "left")
-    for cluster in found:
-        table.add_row(cluster.name, str(len(cluster.workers)), str(cluster.slots), escape(cluster.description))
-    console.print(table)
+    """Show the workers of a cluster. A file is checked as well."""
+    cluster = load_cluster(name)
+    print_json(_cluster_as_file(cluster)) if json else _show_cluster(cluster)
 
 
-def _as_file(job: Job) -> dict[str, Any]:
+def _overview(kind: str, counts: tuple[str, str], summaries: list[dict[str, Any]]) -> Table:
+    """One row for each summary, with its counts and its description."""
+    rows = table(kind, *counts, "description", wrap=("description",))
+    for summary in summaries:
+        shown = ("" if summary[count] is None else str(summary[count]) for count in counts)
+        rows.add_row(Text(summary["name"]), *shown, Text(summary["description"], no_wrap=True, overflow="ellipsis"))
+    return rows
+
+
+def _as_file(job: JobFile) -> dict[str, Any]:
     """The job with all that its file says."""
     operations = None if job.operations is None else job.operations.model_dump(mode="json")
     return job.model_dump(mode="json", by_alias=True) | {"operations": operations}
 
 
-def _job_summary(job: Job | Program) -> dict[str, Any]:
+def _cluster_as_file(cluster: ClusterFile) -> dict[str, Any]:
+    """The cluster with all that its file says."""
+    address = {} if cluster.flink is None else {"flink": cluster.flink.model_dump(mode="json")}
+    return cluster.model_dump(mode="json", by_alias=True) | address
+
+
+def _job_summary(job: Job | ProgramFile) -> dict[str, Any]:
     """The operators of a program are not known before Flink has planned it."""
     of_operators: dict[str, Any] = {"operators": None, "stateful": None, "figures_from": None}
     if isinstance(job, Job):
@@ -98,51 +115,50 @@ def _cluster_summary(cluster: Cluster) -> dict[str, Any]:
 def _show_job(job: Job) -> None:
     console.print(escape(f"{job.name}: {job.description}"))
     console.print(escape(f"Figures from: {job.figures_from}"))
-    table = Table(box=None)
-    table.add_column("operator", no_wrap=True)
-    table.add_column("from", overflow="fold")
-    for heading in ("records in", "CPU µs", "out per in", "state B", "bytes out"):
-        table.add_column(heading, justify="right")
+    rows = table("operator", "from", "in", "CPU µs", "out/in", "state B", "out B", wrap=("from",))
     ratio = records_in_per_source_record(job)
     for name in job.order:
         operator, cost = job.operator(name), job.operator(name).cost
-        table.add_row(
+        rows.add_row(
             name,
-            "\n".join(f"{e.upstream} ({e.partitioning})" for e in job.upstream_edges(name)),
+            "\n".join(
+                f"{e.upstream} ({e.partitioning})".removesuffix(" (rebalance)") for e in job.upstream_edges(name)
+            ),
             f"{ratio[name]:.4g}",
             f"{cost.cpu_s * MEGA:.4g}",
             f"{operator.selectivity:.4g}",
             f"{cost.state_read_bytes + cost.state_write_bytes:g}",
             f"{cost.bytes_out:g}",
         )
-    console.print(table)
-    console.print("records in: per record that the sources emit; CPU and state: per record in; bytes: per record out.")
+    console.print(rows)
+    console.print(
+        "from: rebalanced, unless stated; in: records per record of the sources; CPU and state: per record in; "
+        "in; out B: bytes per record out.",
+        soft_wrap=True,
+    )
     for operator in job.operators:
         console.print(escape(f"{operator.name}: {operator.figures_from}"), soft_wrap=True)
 
 
-def _show_program(program: Program) -> None:
+def _show_program(program: ProgramFile) -> None:
     console.print(escape(f"{program.name}: {program.description}" if program.description else program.name))
     what = program.sql or f"{program.entry_class} of {program.jar} {' '.join(program.arguments)}".rstrip()
     console.print(escape(f"Runs {what} on Flink, which says what its operators are."))
-    for name, table in program.tables.items():
-        console.print(escape(f"{name}: replayed from {table.file}"))
+    for name, recorded in program.tables.items():
+        console.print(escape(f"{name}: replayed from {recorded.file}"))
 
 
 def _show_cluster(cluster: Cluster) -> None:
     console.print(escape(f"{cluster.name}: {cluster.description}" if cluster.description else cluster.name))
-    table = Table(box=None)
-    table.add_column("workers")
-    for heading in ("slots", "cores", "memory GiB", "state access MB/s", "network MB/s"):
-        table.add_column(heading, justify="right")
+    rows = table("workers", "slots", "cores", "memory GiB", "state access MB/s", "network MB/s", wrap=("workers",))
     kinds: dict[tuple[Any, ...], list[str]] = {}
     for worker in cluster.workers:
         kinds.setdefault((worker.slots, worker.cores, worker.memory_mb, worker.io, worker.net), []).append(worker.name)
     for (slots, cores, memory_mb, io, net), names in kinds.items():
         span = names[0] if len(names) == 1 else f"{len(names)}: {names[0]} ... {names[-1]}"
         capacities = [(cores, 1.0), (memory_mb, GIB), (io, MEGA), (net, MEGA)]
-        table.add_row(escape(span), str(slots), *(_amount(value, unit) for value, unit in capacities))
-    console.print(table)
+        rows.add_row(escape(span), str(slots), *(_amount(value, unit) for value, unit in capacities))
+    console.print(rows)
 
 
 def _amount(value: float | None, unit: float) -> str:

@@ -4,15 +4,13 @@ import re
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.registry import (
+from pipelines.cli.output import JsonOption, NameOption, WorkspaceOption, account, console, print_json, progress_console
+from pipelines.registry.models import (
     CHAMPION,
     THE_RULE,
     VersionInfo,
@@ -21,11 +19,12 @@ from pipelines.registry import (
     list_versions,
     load_version,
 )
-from pipelines.tracking import Tracking, mlflow_errors, open_tracking, without_password
-from pipelines.workspace import Workspace
+from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking, without_password
+from pipelines.store.workspace import Workspace
+from pipelines.terminal.tables import table
 
 models = typer.Typer(
-    help="List, show, approve and reject the capacity models of jobs.", no_args_is_help=True, rich_markup_mode=None
+    help="List, show, approve and reject capacity models.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(models, name="models")
 
@@ -59,7 +58,7 @@ def show(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a model: the version named, or else the job's champion, or else its newest. Its file is verified."""
+    """Show a model and verify its file. Default: the job's champion, or its newest version."""
     place = Workspace(workspace)
     tracking = open_tracking(place)
     with mlflow_errors(tracking):
@@ -71,11 +70,8 @@ def show(
         console.print(_view(info))
 
 
-VersionArgument = Annotated[str, typer.Argument(metavar="JOB@VERSION", help="The version to decide about.")]
-ReasonOption = Annotated[str, typer.Option(help="Why, in words; kept with the version.")]
-NameOption = Annotated[
-    str | None, typer.Option("--by", help="Who decides; the name of the account if absent.", show_default=False)
-]
+VersionArgument = Annotated[str, typer.Argument(metavar="JOB@VERSION", help="Version to decide about.")]
+ReasonOption = Annotated[str, typer.Option(help="Reason of the decision; stored with the version.")]
 
 
 @models.command()
@@ -86,7 +82,7 @@ def approve(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a version the champion, which plans are made with, whatever its review said."""
+    """Make a version the champion, the model that plans are made with."""
     info = _decide(reference, True, by, reason, workspace)
     _tell(info, f"plans of {info.job} are made with {info.uri} from now on ({info.selection.model})", json)
 
@@ -99,18 +95,18 @@ def reject(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Turn a version down; the champion stays."""
+    """Reject a version and keep the champion."""
     info = _decide(reference, False, by, reason, workspace)
     _tell(info, f"{info.uri} is rejected; plans of {info.job} keep to the champion", json)
 
 
 def _decide(reference: str, approve: bool, by: str | None, reason: str, workspace: str | None) -> VersionInfo:
-    from pipelines.review import decide
+    from pipelines.registry.review.decision import decide
 
     job, version = _parse(reference)
     if version is None:
         raise InvalidInput(f"a decision must name a version, but got {reference!r}; write for example {job}@1")
-    return decide(Workspace(workspace), job, version, approve, by or _account(), reason)
+    return decide(Workspace(workspace), job, version, approve, by or account(), reason)
 
 
 def _tell(info: VersionInfo, sentence: str, json: bool) -> None:
@@ -118,15 +114,6 @@ def _tell(info: VersionInfo, sentence: str, json: bool) -> None:
         print_json(info)
     else:
         console.print(Text(sentence))
-
-
-def _account() -> str:
-    from getpass import getuser
-
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        raise InvalidInput("the account that runs this has no name; say who decides with --by NAME") from None
 
 
 def _parse(reference: str) -> tuple[str, str | None]:
@@ -151,17 +138,13 @@ def _known(tracking: Tracking, job: str) -> str:
     raise InvalidInput(f"there is no model of the job {job!r}; jobs that have one: {', '.join(known) or 'none'}")
 
 
-def _table(versions: list[VersionInfo]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, caption="errors: RMSE in records/s, leave one out, and upper half from lower half"
+def _table(versions: list[VersionInfo]) -> Group:
+    rows = table(
+        "model", "status", "function", "points", "LOOCV", "beyond", text=("function",), wrap=("model", "status")
     )
-    for name in ("model", "status", "function"):
-        table.add_column(name, no_wrap=name == "model")
-    for name in ("points", "LOOCV", "beyond"):
-        table.add_column(name, justify="right")
     for info in versions:
         selection = info.selection
-        table.add_row(
+        rows.add_row(
             Text(f"{info.job}@{info.version}"),
             ", ".join([*info.aliases, info.review]),
             selection.model,
@@ -169,7 +152,7 @@ def _table(versions: list[VersionInfo]) -> Table:
             _amount(selection.loocv[selection.model]),
             _amount(selection.extrapolation.get(selection.model)),
         )
-    return table
+    return Group(rows, Text("LOOCV, beyond: RMSE in records/s, leaving one out, and of the upper half from the lower"))
 
 
 def _amount(error: float | None) -> str:
@@ -180,10 +163,7 @@ def _view(info: VersionInfo) -> Group:
     """All that a person needs to decide whether to plan with it."""
     selection = info.selection
     aliases = f" ({', '.join(info.aliases)})" if info.aliases else ""
-    errors = Table(box=box.SIMPLE_HEAD)
-    errors.add_column("candidate")
-    errors.add_column("LOOCV RMSE", justify="right")
-    errors.add_column("extrapolation RMSE", justify="right")
+    errors = table("candidate", "LOOCV RMSE", "extrapolation RMSE")
     for name, error in selection.loocv.items():
         chosen = "bold" if name == selection.model else None
         errors.add_row(name, _amount(error), _amount(selection.extrapolation.get(name)), style=chosen)

@@ -8,6 +8,8 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
+from models.errors import InvalidInput
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 WorkspaceOption = Annotated[
     str | None,
@@ -16,6 +18,10 @@ WorkspaceOption = Annotated[
         help="Folder or fsspec URL of the workspace; without it $SLUICE_WORKSPACE, else .sluice/workspace.",
         show_default=False,
     ),
+]
+
+NameOption = Annotated[
+    str | None, typer.Option("--by", help="Who decides; the name of the account if absent.", show_default=False)
 ]
 
 console = Console(highlight=False)
@@ -29,3 +35,13 @@ def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
     data = document.model_dump(mode="json", by_alias=True) if isinstance(document, BaseModel) else document
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def account() -> str:
+    """The name of the account that runs the command."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise InvalidInput("the account that runs this has no name; give a name with --by NAME") from None

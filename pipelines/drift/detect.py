@@ -5,17 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from models.drift import BUSY, BYTES_OUT, CPU, SELECTIVITY, STATE, Comparison, compare_costs, compare_mst
 from models.errors import InvalidInput
 from models.job import Job
-from models.operations import Drifting, Operations
 from models.plan import Plan
+from models.planning.drift import BUSY, BYTES_OUT, CPU, SELECTIVITY, STATE, DriftTest, compare_costs, compare_mst
 from pipelines.drift.production import ProductionSamples, find_samples, production_features
 from pipelines.drift.record import Busyness, DriftReport, reason_of
-from pipelines.plan_store import PlanStore
+from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations import Drifting
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
-from pipelines.workspace import Workspace, to_json
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace, to_json
 
 FOLDER: Final = "drift"
 _FILE: Final = re.compile(r"v(\d{6,})\.json")
@@ -61,11 +62,11 @@ def origin_of(workspace: Workspace, plan: Plan, progress: Progress) -> PipelineR
 
 def drift_settings(job: Job) -> Drifting:
     """What the job's file says of drift; the defaults where it says nothing."""
-    return (job.operations or Operations()).drift
+    return operations_of(job).drift
 
 
 def latest_drift(workspace: Workspace, job: str) -> DriftReport | None:
-    """The newest report on a job's production; None where nobody looked yet.
+    """The newest report on a job's production; None before the first check.
 
     Raises:
         Damaged: its file is.
@@ -151,7 +152,7 @@ def _values(rows: Rows) -> dict[str, dict[str, list[float]]]:
     return values
 
 
-def _ratios(rows: Rows, comparisons: Iterable[Comparison], of_production: bool) -> dict[str, tuple[float, float]]:
+def _ratios(rows: Rows, comparisons: Iterable[DriftTest], of_production: bool) -> dict[str, tuple[float, float]]:
     """Operator -> mean records in per source record, and mean useful seconds per record."""
     useful = {c.operator: c.production if of_production else c.expected for c in comparisons if c.quantity == BUSY}
     ratios: dict[str, list[float]] = {}
@@ -161,7 +162,7 @@ def _ratios(rows: Rows, comparisons: Iterable[Comparison], of_production: bool) 
     return {name: (sum(values) / len(values), useful[name]) for name, values in ratios.items()}
 
 
-def _busyness(rows: Rows, comparisons: Iterable[Comparison]) -> tuple[Busyness, ...]:
+def _busyness(rows: Rows, comparisons: Iterable[DriftTest]) -> tuple[Busyness, ...]:
     """The useful time per record, at the rate that a task had in production."""
     rates: dict[str, list[float]] = {}
     for row in rows:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.digests import digest_bytes
-from pipelines.features import extract
-from pipelines.workspace import Workspace, checked_key
+from pipelines.stages.features import extract
+from pipelines.store.digests import digest_bytes
+from pipelines.store.workspace import Workspace, checked_key
 
 FOLDER: Final = "production"
 SUFFIX: Final = ".parquet"

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from models.drift import BUSY, BYTES_OUT, CPU, MST, SELECTIVITY, STATE, Comparison
+from models.planning.drift import BUSY, BYTES_OUT, CPU, MST, SELECTIVITY, STATE, DriftTest
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
 
 MOST_NAMED: Final = 5
@@ -43,11 +43,11 @@ class DriftReport(Format):
     samples: dict[str, str] = Field(description="Each file of production samples -> its SHA-256.")
     drifted: bool
     reason: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[DriftTest, ...]
     busyness: tuple[Busyness, ...]
 
 
-def reason_of(comparisons: tuple[Comparison, ...], busyness: tuple[Busyness, ...]) -> str:
+def reason_of(comparisons: tuple[DriftTest, ...], busyness: tuple[Busyness, ...]) -> str:
     """What drifted, the largest change first; or how much was compared to find nothing."""
     drifted = sorted((c for c in comparisons if c.drifted), key=lambda c: -abs(c.change))
     if not drifted:
@@ -59,7 +59,7 @@ def reason_of(comparisons: tuple[Comparison, ...], busyness: tuple[Busyness, ...
     return "; ".join(named) + (f"; and {more} more" if more else "")
 
 
-def _in_words(one: Comparison, busy: Busyness | None) -> str:
+def _in_words(one: DriftTest, busy: Busyness | None) -> str:
     who = f"{one.operator}: " if one.operator is not None else ""
     change = "where none was measured" if one.expected == 0 else f"{one.change:+.0%}"
     text = (
@@ -71,7 +71,7 @@ def _in_words(one: Comparison, busy: Busyness | None) -> str:
     return text
 
 
-def _amount(one: Comparison, value: float) -> str:
+def _amount(one: DriftTest, value: float) -> str:
     if one.quantity in (CPU, BUSY):
         factor, prefix = next((p for p in _PREFIXES if value >= p[0]), (1e-9, "n"))
         return f"{value / factor:.3g} {prefix}s"

@@ -8,15 +8,15 @@ from pydantic import Field
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 from pipelines.drift.detect import FOLDER, drift_key, drift_settings, origin_of
 from pipelines.drift.record import DriftReport
-from pipelines.plan_store import PlanStore
 from pipelines.progress import Quiet
-from pipelines.workspace import Workspace, to_json
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace, to_json
 
 REQUESTS: Final = "requests"
 
 
 class ReprofileRequest(Format):
-    """That a job be measured and planned anew, and why."""
+    """A request to measure and plan a job again, and why."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: Name

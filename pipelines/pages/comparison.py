@@ -5,11 +5,11 @@ from pydantic import Field
 from models.plan import Difference, PlacementChange, difference, placement_changes
 from models.schema import Format
 from pipelines.pages.versions import Outline, plan_of
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 
-class Comparison(Format):
+class VersionComparison(Format):
     """Two versions of a job's plan, and what differs."""
 
     job: str
@@ -19,7 +19,7 @@ class Comparison(Format):
     placement: tuple[PlacementChange, ...] = Field(description="Where tasks start or stop, by operator, then worker.")
 
 
-def compare(workspace: Workspace, job: str, before: int, after: int) -> Comparison:
+def compare(workspace: Workspace, job: str, before: int, after: int) -> VersionComparison:
     """Compare two versions of a job's plan, in either direction.
 
     Raises:
@@ -28,7 +28,7 @@ def compare(workspace: Workspace, job: str, before: int, after: int) -> Comparis
     """
     store = PlanStore(workspace)
     old, new = plan_of(store, job, before), plan_of(store, job, after)
-    return Comparison(
+    return VersionComparison(
         job=job,
         before=Outline.of(old),
         after=Outline.of(new),

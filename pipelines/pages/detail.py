@@ -2,15 +2,15 @@
 
 from pydantic import Field
 
-from models.applied import Applied
 from models.plan import Plan, same_deployment
 from models.schema import Format
+from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
 from pipelines.pages.mlflow_pages import MlflowPages, mlflow_pages
 from pipelines.pages.versions import plan_of, versions_of
-from pipelines.pictures import Pictures, pictures_key, read_pictures
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Damaged, Missing, Workspace
+from pipelines.store.pictures import Pictures, pictures_key, read_pictures
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 
 class PlanDetail(Format):
@@ -30,7 +30,7 @@ def plan_detail(workspace: Workspace, job: str, version: int) -> PlanDetail:
 
     Raises:
         InvalidInput: no job with a plan has that name, or it has no such version.
-        Damaged: the plan's file is; what else is damaged is told in `faults`.
+        Damaged: the plan's file is damaged; other damaged files are listed in `faults`.
     """
     store = PlanStore(workspace)
     plan = plan_of(store, job, version)

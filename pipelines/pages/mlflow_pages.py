@@ -7,10 +7,10 @@ from urllib.parse import quote, urlsplit
 
 from models.plan import Plan
 from models.schema import Format
-from pipelines.review.pages import pages_address
-from pipelines.selection_record import SELECTION_FILE, SelectionRecord
-from pipelines.tracking import TRACKING_VARIABLE, Tracking, without_password
-from pipelines.workspace import Damaged, Missing, Workspace
+from pipelines.registry.review.pages import pages_address
+from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
+from pipelines.registry.tracking import TRACKING_VARIABLE, Tracking, without_password
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 _MODEL: Final = re.compile(r"models:/(?P<name>[^/@]+)/(?P<version>\d+)")
 

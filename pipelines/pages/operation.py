@@ -1,4 +1,4 @@
-"""How a job does: the source rate that was seen last, and whether production is what was measured."""
+"""The state of a job: its last known source rate, and whether production differs from the measurements."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,20 +10,29 @@ from models.plan import Plan
 from models.schema import Format
 from pipelines.apply.record import recorded
 from pipelines.drift.detect import latest_drift
-from pipelines.rates.record import last_told
-from pipelines.workspace import Workspace
+from pipelines.rates.record import last_event
+from pipelines.rates.status import read_status
+from pipelines.store.workspace import Workspace
 
 
 class ActualRate(Format):
-    """A source rate that was seen."""
+    """A source rate that was observed."""
 
     rate: float = Field(description="Records/s at the sources together.")
     seen_at: datetime
-    how: str = Field(description="Where it was seen, in words.")
+    how: str = Field(description="Where it was observed, in words.")
+
+
+class Unfollowed(Format):
+    """Why the source rate is not followed now."""
+
+    unreadable: bool = Field(description="Else it is read, but is only what an overloaded job achieves.")
+    reason: str
+    since: datetime
 
 
 class Drift(Format):
-    """What the last look at production said."""
+    """The result of the last check of production."""
 
     drifted: bool
     reason: str
@@ -34,13 +43,16 @@ class Drift(Format):
 class Operation(Format):
     """What the workspace holds of a job's operation."""
 
-    actual: ActualRate | None = Field(description="The source rate last seen; None where nobody saw any.")
-    drift: Drift | None = Field(description="None where nobody looked.")
+    actual: ActualRate | None = Field(description="The last known source rate; None where it is unknown.")
+    unfollowed: Unfollowed | None = Field(
+        description="None where the source rate is followed or need not be, and while the job is pinned."
+    )
+    drift: Drift | None = Field(description="None where production was not checked yet.")
     faults: tuple[str, ...] = Field(description="What could not be read, and why.")
 
 
 def operation(workspace: Workspace, plan: Plan) -> Operation:
-    """Read what there is. A record that is damaged is told, and hides no other."""
+    """Read the records of the job. A damaged one is reported, and hides no other."""
     seen: list[ActualRate | Drift] = []
     faults = []
     for look in (_applied, _told, _sampled):
@@ -51,9 +63,17 @@ def operation(workspace: Workspace, plan: Plan) -> Operation:
     rates = [one for one in seen if isinstance(one, ActualRate)]
     return Operation(
         actual=max(rates, key=lambda one: one.seen_at, default=None),
+        unfollowed=_unfollowed(workspace, plan.job),
         drift=next((one for one in seen if isinstance(one, Drift)), None),
         faults=tuple(faults),
     )
+
+
+def _unfollowed(workspace: Workspace, job: str) -> Unfollowed | None:
+    status = read_status(workspace, job)
+    if status is None or status.state in ("followed", "pinned"):
+        return None
+    return Unfollowed(unreadable=status.state == "unreadable", reason=status.reason, since=status.since)
 
 
 def _applied(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
@@ -67,12 +87,12 @@ def _applied(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
 
 
 def _told(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
-    told = last_told(workspace, plan.job)
-    if told is not None:
+    event = last_event(workspace, plan.job)
+    if event is not None:
         yield ActualRate(
-            rate=told.change.new_rate,
-            seen_at=told.told_at,
-            how=f"it had left the band of version {told.plan_version}; read from {told.origin}",
+            rate=event.change.new_rate,
+            seen_at=event.reported_at,
+            how=f"it had left the band of version {event.plan_version}; read from {event.origin}",
         )
 
 

@@ -1,13 +1,14 @@
-"""All jobs with their current plan, and how they do."""
+"""All jobs with their current plan and state."""
 
 from pydantic import Field
 
 from models.plan import Plan
 from models.schema import Format
-from pipelines.pages.operation import ActualRate, Drift, operation
+from pipelines.pages.operation import ActualRate, Drift, Unfollowed, operation
 from pipelines.pages.versions import Outline
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Damaged, Workspace
+from pipelines.store.pins import PlanPin, pin_of
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Damaged, Workspace
 
 
 class JobRow(Format):
@@ -15,8 +16,10 @@ class JobRow(Format):
 
     job: str
     plan: Outline | None = Field(description="None where all versions are damaged.")
-    actual: ActualRate | None = Field(description="The source rate last seen; None where nobody saw any.")
-    drift: Drift | None = Field(description="The last look at production; None where nobody looked.")
+    actual: ActualRate | None = Field(description="The last known source rate; None where it is unknown.")
+    unfollowed: Unfollowed | None = Field(None, description="Why the source rate is not followed; None where it is.")
+    pin: PlanPin | None = Field(None, description="Who keeps the job at a version of its plan; None where it is free.")
+    drift: Drift | None = Field(description="The last check of production; None where there was none.")
     faults: tuple[str, ...] = Field(description="Newer versions and records that are damaged, and what is wrong.")
 
 
@@ -27,17 +30,30 @@ class Overview(Format):
 
 
 def overview(workspace: Workspace) -> Overview:
-    """Read the current plan of each job. What is damaged is told in its row, and never hides the rest."""
+    """Read the current plan of each job. A damaged file is reported in its row, and hides nothing else."""
     store = PlanStore(workspace)
     return Overview(jobs=tuple(_row(workspace, store, job) for job in store.jobs()))
 
 
 def _row(workspace: Workspace, store: PlanStore, job: str) -> JobRow:
     plan, faults = _newest_intact(store, job)
+    pin = None
+    try:
+        pin = pin_of(workspace, job)
+    except Damaged as error:
+        faults.append(str(error))
     if plan is None:
-        return JobRow(job=job, plan=None, actual=None, drift=None, faults=tuple(faults))
+        return JobRow(job=job, plan=None, actual=None, pin=pin, drift=None, faults=tuple(faults))
     seen = operation(workspace, plan)
-    return JobRow(job=job, plan=Outline.of(plan), actual=seen.actual, drift=seen.drift, faults=(*faults, *seen.faults))
+    return JobRow(
+        job=job,
+        plan=Outline.of(plan),
+        actual=seen.actual,
+        unfollowed=seen.unfollowed,
+        pin=pin,
+        drift=seen.drift,
+        faults=(*faults, *seen.faults),
+    )
 
 
 def _newest_intact(store: PlanStore, job: str) -> tuple[Plan | None, list[str]]:

@@ -8,8 +8,8 @@ from pydantic import Field
 from models.errors import InvalidInput
 from models.plan import Interval, Plan
 from models.schema import Format
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Damaged, Workspace
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Damaged, Workspace
 
 _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _MOST_SHOWN: Final = 80

@@ -1,1 +1,1 @@
-"""Following the source rates of jobs that have a plan, and telling each change once."""
+"""Following the source rates of jobs that have a plan: an event for each rate change, once."""

@@ -1,4 +1,4 @@
-"""Following the source rate of one job: read it, judge it, and tell a change that nobody has told yet."""
+"""Following the source rate of one job: read it, judge it, and store an event for each change."""
 
 import logging
 import time
@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from models.errors import InvalidInput, SluiceError
-from models.operations import RateOrigin, Replanning
 from models.plan import Plan
-from models.scaling.rate_band import RateBand, Verdict
-from pipelines.operations import job_of, operations_of
-from pipelines.plan_store import PlanStore
-from pipelines.rates.reading import RateUnknown, describe, read_rate
-from pipelines.rates.record import ToldChange, is_taken, last_told, next_number, tell
-from pipelines.workspace import Workspace
+from models.scaling.decisions.overload import SourceReading
+from models.scaling.rate_band import BandVerdict, RateBand
+from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations import RateOrigin, Replanning
+from pipelines.planning.planned_job import job_of
+from pipelines.rates.origin import describe, read_rate
+from pipelines.rates.reading import RateUnknown
+from pipelines.rates.record import RateChangeEvent, is_taken, keep_event, last_event, next_number
+from pipelines.rates.status import State, keep_status
+from pipelines.store.pins import pin_of
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
-ReadRate = Callable[[RateOrigin, str], float]
+ReadRate = Callable[[RateOrigin, str], SourceReading]
 _logger = logging.getLogger(__name__)
 
 
@@ -26,7 +31,7 @@ def rules_of(workspace: Workspace, plan: Plan) -> Replanning | None:
 
 
 def followed_jobs(workspace: Workspace) -> list[str]:
-    """Jobs that have a plan, and rules for replanning in their file. What is wrong with others is told in the log."""
+    """Jobs that have a plan, and rules for replanning in their file. Faults of others are logged."""
     store, found = PlanStore(workspace), []
     for job in store.jobs():
         try:
@@ -43,7 +48,7 @@ class _Known:
 
     plan_version: int
     rules: Replanning
-    last_told: str | None
+    last_event: str | None
 
 
 class JobFollower:
@@ -60,7 +65,7 @@ class JobFollower:
     ) -> None:
         """
         Args:
-            read: the rate from where it is told; raises RateUnknown.
+            read: reads the rate; raises RateUnknown.
             clock: seconds that never run backwards.
             now: the time of day, for what others are to know.
         """
@@ -71,54 +76,63 @@ class JobFollower:
         self._band: RateBand | None = None
         self._said = ""
         self._begun = False
+        self._kept: tuple[State, str] | None = None
 
     @property
     def interval_s(self) -> float:
         """Seconds until the next poll is due."""
         return 15.0 if self._known is None else self._known.rules.poll_interval_s
 
-    def poll(self) -> ToldChange | None:
-        """Read the rate once; returns the change that it is up to the caller to pass on, if there is one.
+    def poll(self) -> RateChangeEvent | None:
+        """Read the rate once; returns the change that it is up to the caller to pass on, if any.
 
-        Raises nothing that reading, or what others left in the workspace, may cause: it is told in the log, and the next
+        Raises nothing that reading, or what others left in the workspace, may cause: it is logged, and the next
         poll tries again.
         """
         try:
             return self._poll()
         except (SluiceError, OSError) as error:
             self._say(logging.WARNING, f"the rate of {self._job} is not known: {error}")
+            self._keep("unreadable", str(error))
             return None
 
-    def _poll(self) -> ToldChange | None:
+    def _poll(self) -> RateChangeEvent | None:
         plan = self._current_plan()
         rules = rules_of(self._workspace, plan)
         if rules is None:
-            raise InvalidInput(f"the file of {self._job} says nothing of replanning any more")
-        last = last_told(self._workspace, self._job)
+            raise InvalidInput(f"the file of {self._job} no longer has rules for replanning")
+        if (pin := pin_of(self._workspace, self._job)) is not None:
+            self._known = None  # once released, the band begins again
+            reason = f"{pin}; its rate is not judged before `sluice plans unpin {self._job}`"
+            self._say(logging.INFO, reason)
+            self._keep("pinned", reason)
+            return None
+        last = last_event(self._workspace, self._job)
         self._keep_up(plan, rules, last)
         if not self._begun:
             self._begun = True
             if last is not None and last.plan_version == plan.version and not is_taken(self._workspace, last.key):
-                _logger.info("rate-changes: %s was told before, but nobody took it; it is sent again", last.key)
+                _logger.info("rate-changes: %s was not taken by a run; it is sent again", last.key)
                 return last
         assert self._band is not None
-        verdict = self._band.see(self._clock(), self._read(rules.rates, self._job))
+        reading = self._read(rules.rates, self._job)
+        verdict = self._band.see(self._clock(), reading.rate, reading.sources)
         self._tell(verdict)
         if verdict.change is None:
             return None
-        told = ToldChange(
+        event = RateChangeEvent(
             job=self._job,
             plan_version=plan.version,
             number=next_number(self._workspace, self._job, plan.version),
-            told_at=self._now(),
+            reported_at=self._now(),
             origin=describe(rules.rates, self._job),
             change=verdict.change,
         )
         try:
-            # Whoever was faster has told it; the next poll refers to that.
-            return told if tell(self._workspace, told) else None
+            # Another process was faster; the next poll refers to its event.
+            return event if keep_event(self._workspace, event) else None
         except BaseException:
-            self._known = None  # it is not told, so it must be seen again
+            self._known = None  # it is not stored, so it must be seen again
             raise
 
     def _current_plan(self) -> Plan:
@@ -128,27 +142,44 @@ class JobFollower:
             self._plan = self._store.current(self._job)
         return self._plan
 
-    def _keep_up(self, plan: Plan, rules: Replanning, last: ToldChange | None) -> None:
-        """Make the band that of the plan in force, of the rules as they are now, and of what was told by anyone."""
+    def _keep_up(self, plan: Plan, rules: Replanning, last: RateChangeEvent | None) -> None:
+        """Make the band that of the plan in force, of the rules as they are now, and of the last event."""
         known = _Known(plan.version, rules, None if last is None else last.key)
         if known == self._known:
             return
         told_of_plan = last is not None and last.plan_version == plan.version
         reference = last.change.new_rate if told_of_plan and last is not None else plan.target_rate
-        self._band = RateBand(rules, reference, quiet_until_s=self._clock() + self._quiet_s(rules, last))
+        self._band = RateBand(
+            rules,
+            reference,
+            timeout_s=rules.rates.timeout_s,
+            quiet_until_s=self._clock() + self._quiet_s(rules, last),
+        )
         self._known = known
 
-    def _quiet_s(self, rules: Replanning, last: ToldChange | None) -> float:
+    def _quiet_s(self, rules: Replanning, last: RateChangeEvent | None) -> float:
         """What is left of the cool-down; a time of day that was set back makes it no longer than it is."""
         if last is None:
             return 0.0
-        since_s = (self._now() - last.told_at).total_seconds()
+        since_s = (self._now() - last.reported_at).total_seconds()
         return rules.cool_down_s - since_s if since_s >= 0 else rules.cool_down_s
 
-    def _tell(self, verdict: Verdict) -> None:
+    def _tell(self, verdict: BandVerdict) -> None:
         if verdict.kind == "refused":
             raise RateUnknown(verdict.reason)
         self._say(logging.INFO, f"the rate of {self._job} {verdict.kind}: {verdict.reason}", kind=verdict.kind)
+        held = verdict.kind == "held"
+        self._keep("held" if held else "followed", verdict.reason if held else "")
+
+    def _keep(self, state: State, reason: str) -> None:
+        """For people; a workspace that cannot be written now must not end the following."""
+        if (state, reason) == self._kept:
+            return
+        try:
+            keep_status(self._workspace, self._job, state, reason, self._now())
+            self._kept = (state, reason)
+        except (SluiceError, OSError) as error:
+            _logger.warning("the state of following the rate of %s could not be kept: %s", self._job, error)
 
     def _say(self, level: int, what: str, kind: str | None = None) -> None:
         """Once until something else is to be said; figures alone are nothing else."""

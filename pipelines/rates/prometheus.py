@@ -1,70 +1,32 @@
-"""A rate from Prometheus: the result of an instant query, its series summed."""
+"""A source rate from Prometheus: the result of an instant query, its series summed."""
 
 import math
-import os
-import time
 from typing import Any, Final
 
-import requests
-from prometheus_api_client import PrometheusConnect
-from prometheus_api_client.exceptions import PrometheusApiClientException
-from urllib3.util.retry import Retry
-
-from models.operations import PrometheusRates
+from flink_client.metrics.prometheus_api import Prometheus
+from models.errors import SluiceError
+from models.scaling.decisions.overload import SourceReading
+from pipelines.inputs.operations import PrometheusRates
 from pipelines.rates.reading import RateUnknown
 
 _MOST_BYTES: Final = 4 * 2**20
 """Of an answer; a rate takes a few hundred."""
 
 
-class _Bounded(requests.Session):
-    """Gives up on an answer that is endless, or comes in drops: `requests` bounds the wait for each drop alone."""
-
-    def __init__(self, timeout_s: float) -> None:
-        super().__init__()
-        self._timeout_s = timeout_s
-
-    def request(self, *args: Any, **options: Any) -> requests.Response:
-        until = time.monotonic() + self._timeout_s
-        answer = super().request(*args, **options | {"stream": True, "allow_redirects": False})
-        content = bytearray()
-        while piece := answer.raw.read1(65536, decode_content=True):
-            content += piece
-            if len(content) > _MOST_BYTES or time.monotonic() > until:
-                answer.close()
-                raise requests.Timeout(f"its answer had no end after {len(content)} bytes")
-        answer._content = bytes(content)
-        return answer
-
-
-def read_from_prometheus(origin: PrometheusRates, timeout_s: float) -> float:
-    """Ask once. Raises RateUnknown."""
-    session = _Bounded(timeout_s)
+def read_from_prometheus(origin: PrometheusRates, timeout_s: float) -> SourceReading:
+    """Read once. Raises RateUnknown."""
     try:
-        client = PrometheusConnect(
-            origin.url, headers=_headers(origin), session=session, retry=Retry(total=0), timeout=timeout_s
-        )
-        return _sum_of(client.custom_query(origin.query))
-    except PrometheusApiClientException as error:
-        raise RateUnknown(f"Prometheus at {origin.url} refuses the query: {error!s:.300}") from None
-    except (requests.RequestException, OSError) as error:
-        raise RateUnknown(f"Prometheus at {origin.url} does not answer: {error!s:.300}") from None
+        with Prometheus(
+            origin.url, timeout_s=timeout_s, token_variable=origin.token_variable, most_bytes=_MOST_BYTES
+        ) as prometheus:
+            return SourceReading(_sum_of(prometheus.query(origin.query)))
+    except (SluiceError, OSError) as error:
+        raise RateUnknown(f"{error!s:.500}") from None
     except Exception as error:  # rubbish can break a client anywhere, and must not break who follows the rate
         raise RateUnknown(
-            f"Prometheus at {origin.url} answers something else than an instant query's result "
-            f"({type(error).__name__}: {error!s:.200}); check the address and the query"
+            f"Prometheus at {origin.url} answers something else than a rate ({type(error).__name__}: {error!s:.200}); "
+            f"check the address and the query"
         ) from None
-    finally:
-        session.close()
-
-
-def _headers(origin: PrometheusRates) -> dict[str, str]:
-    if origin.token_variable is None:
-        return {}
-    token = os.environ.get(origin.token_variable)
-    if not token:
-        raise RateUnknown(f"the environment variable {origin.token_variable} must hold a token, but is not set")
-    return {"Authorization": f"Bearer {token}"}
 
 
 def _sum_of(result: Any) -> float:

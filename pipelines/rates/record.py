@@ -1,8 +1,8 @@
-"""The rate changes that were told, kept for good: rate-changes/<job>/v000003-000001.json, ...
+"""Events of rate changes, kept for good: rate-changes/<job>/v000003-000001.json, ...
 
-A change is told by whoever creates its file, which only one can; so two that follow the same job tell it once, and one
-that is started anew knows what was told. Whoever acts on it creates `v000003-000001-taken.json` first, so that a change
-may be sent again where it is not known to have arrived, and is acted on once.
+An event is stored once, with an exclusive create: of two processes that follow the same job one stores it, and a restarted
+process knows which events there were. The run that acts on an event creates `v000003-000001-taken.json` first, so that an
+event may be sent again when its delivery is uncertain, and is acted on once.
 """
 
 import re
@@ -13,21 +13,21 @@ from pydantic import Field
 
 from models.scaling.rate_band import RateChange
 from models.schema import SCHEMA_VERSION, Format, Name, PositiveInt
-from pipelines.workspace import Damaged, Missing, Workspace, to_json
+from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
 FOLDER: Final = "rate-changes"
 _KEY: Final = re.compile(rf"{FOLDER}/[A-Za-z0-9][A-Za-z0-9._-]*/v\d{{6,}}-\d{{6,}}\.json")
 _FILE: Final = re.compile(r"v(\d{6,})-(\d{6,})\.json")
 
 
-class ToldChange(Format):
+class RateChangeEvent(Format):
     """A change of a job's source rate that asks for another plan."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Whose source rate it is.")
     plan_version: PositiveInt = Field(description="Version of the plan that was in force.")
-    number: PositiveInt = Field(description="Counts the changes told while that version was in force.")
-    told_at: datetime = Field(description="ISO 8601, UTC.")
+    number: PositiveInt = Field(description="Counts the events while that version was in force.")
+    reported_at: datetime = Field(description="ISO 8601, UTC.")
     origin: str = Field(description="Where the rate was read, in words.")
     change: RateChange = Field(description="From what to what, and the evidence.")
 
@@ -37,44 +37,44 @@ class ToldChange(Format):
         return f"{FOLDER}/{self.job}/v{self.plan_version:06d}-{self.number:06d}.json"
 
 
-class TakenChange(Format):
+class TakenEvent(Format):
     """Who acts on a change."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     by: str
 
 
-def tell(workspace: Workspace, told: ToldChange) -> bool:
-    """Keep a change; False where another has told one with that number already."""
+def keep_event(workspace: Workspace, event: RateChangeEvent) -> bool:
+    """Store an event; False where there is one with that number already."""
     try:
-        workspace.create_bytes(told.key, to_json(told))
+        workspace.create_bytes(event.key, to_json(event))
     except FileExistsError:
         return False
     return True
 
 
-def last_told(workspace: Workspace, job: str) -> ToldChange | None:
-    """The newest change told of a job; damaged files are passed over, but their numbers stay used."""
-    for *_, key in reversed(_told(workspace, job)):
+def last_event(workspace: Workspace, job: str) -> RateChangeEvent | None:
+    """The newest event of a job; damaged files are skipped, but their numbers stay used."""
+    for *_, key in reversed(_event(workspace, job)):
         try:
-            return workspace.read(key, ToldChange)
+            return workspace.read(key, RateChangeEvent)
         except Damaged:
             continue
     return None
 
 
 def next_number(workspace: Workspace, job: str, plan_version: int) -> int:
-    """For the next change told while a version is in force."""
-    return 1 + max((number for version, number, _ in _told(workspace, job) if version == plan_version), default=0)
+    """For the next event while a version is in force."""
+    return 1 + max((number for version, number, _ in _event(workspace, job) if version == plan_version), default=0)
 
 
 def take(workspace: Workspace, key: str, by: str) -> bool:
     """Whether `by` is to act on the change with this key: the first that asks, as often as it asks."""
     mark = _mark(key)
     try:
-        workspace.create_bytes(mark, to_json(TakenChange(by=by)))
+        workspace.create_bytes(mark, to_json(TakenEvent(by=by)))
     except FileExistsError:
-        return workspace.read(mark, TakenChange).by == by
+        return workspace.read(mark, TakenEvent).by == by
     return True
 
 
@@ -83,18 +83,18 @@ def is_change(key: str) -> bool:
     return _KEY.fullmatch(key) is not None
 
 
-def told_cause(workspace: Workspace, key: str) -> str | None:
+def event_cause(workspace: Workspace, key: str) -> str | None:
     """Why another plan is asked for, in words; None where there is no such change."""
     if not is_change(key):
         return None
     try:
-        told = workspace.read(key, ToldChange)
+        event = workspace.read(key, RateChangeEvent)
     except (Missing, Damaged):
         return None
-    change = told.change
+    change = event.change
     return (
         f"asked for by {key}: the source rate was {change.new_rate:,.1f} records/s, {len(change.samples)} times in a row "
-        f"outside of {change.low:,.1f} to {change.high:,.1f}, the band around {change.old_rate:,.1f} ({told.origin})"
+        f"outside of {change.low:,.1f} to {change.high:,.1f}, the band around {change.old_rate:,.1f} ({event.origin})"
     )
 
 
@@ -106,6 +106,6 @@ def _mark(key: str) -> str:
     return f"{key.removesuffix('.json')}-taken.json"
 
 
-def _told(workspace: Workspace, job: str) -> list[tuple[int, int, str]]:
+def _event(workspace: Workspace, job: str) -> list[tuple[int, int, str]]:
     matches = ((_FILE.fullmatch(key.rpartition("/")[2]), key) for key in workspace.list(f"{FOLDER}/{job}"))
     return sorted((int(match[1]), int(match[2]), key) for match, key in matches if match)

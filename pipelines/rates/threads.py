@@ -1,4 +1,4 @@
-"""Waiting for what blocks without blocking others."""
+"""Blocking calls in threads, awaited without blocking the event loop."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 _PATIENCE_S: Final = 60.0
-"""After which it is told in the log that nothing has come back."""
+"""After which the log warns that there is no answer yet."""
 _logger = logging.getLogger(__name__)
 
 

@@ -1,5 +1,5 @@
-"""Following all jobs of a workspace at once, each in a thread of its own while it reads: a slow source holds up its own
-job alone."""
+"""Follows all jobs of a workspace at once, each reading in a thread of its own, so that a slow source delays its own job
+alone."""
 
 import asyncio
 import logging
@@ -7,20 +7,20 @@ from collections.abc import AsyncIterator
 
 from models.errors import SluiceError
 from pipelines.rates.follow import JobFollower, followed_jobs
-from pipelines.rates.record import ToldChange
+from pipelines.rates.record import RateChangeEvent
 from pipelines.rates.threads import in_thread
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 
 _logger = logging.getLogger(__name__)
 
 
-async def told_changes(workspace: Workspace, look_every_s: float) -> AsyncIterator[ToldChange]:
-    """Every change of every job that has a plan and rules, for as long as it is asked.
+async def rate_change_events(workspace: Workspace, look_every_s: float) -> AsyncIterator[RateChangeEvent]:
+    """Every change of every job that has a plan and rules, until it is closed.
 
     Args:
-        look_every_s: after so many seconds it is looked again which jobs there are.
+        look_every_s: seconds between two looks for new jobs.
     """
-    found: asyncio.Queue[ToldChange] = asyncio.Queue()
+    found: asyncio.Queue[RateChangeEvent] = asyncio.Queue()
     following: dict[str, asyncio.Task[None]] = {}
     looking = asyncio.create_task(_keep_following(workspace, look_every_s, found, following))
     try:
@@ -35,7 +35,7 @@ async def told_changes(workspace: Workspace, look_every_s: float) -> AsyncIterat
 async def _keep_following(
     workspace: Workspace,
     look_every_s: float,
-    found: asyncio.Queue[ToldChange],
+    found: asyncio.Queue[RateChangeEvent],
     following: dict[str, asyncio.Task[None]],
 ) -> None:
     while True:
@@ -46,7 +46,7 @@ async def _keep_following(
             jobs = list(following)
         for job in set(following) - set(jobs):
             following.pop(job).cancel()
-            _logger.info("the rate of %s is followed no more", job)
+            _logger.info("the rate of %s is no longer followed", job)
         for job in jobs:
             if job not in following or following[job].done():
                 following[job] = asyncio.create_task(_follow(JobFollower(workspace, job), job, found))
@@ -54,13 +54,13 @@ async def _keep_following(
         await asyncio.sleep(look_every_s)
 
 
-async def _follow(follower: JobFollower, job: str, found: asyncio.Queue[ToldChange]) -> None:
+async def _follow(follower: JobFollower, job: str, found: asyncio.Queue[RateChangeEvent]) -> None:
     while True:
         try:
-            told = await in_thread(follower.poll, f"the rate of {job}")
-        except Exception:  # what nobody thought of must not end the following of this job
+            event = await in_thread(follower.poll, f"the rate of {job}")
+        except Exception:  # an unforeseen fault must not end the following of this job
             _logger.exception("the rate of %s could not be followed", job)
-            told = None
-        if told is not None:
-            await found.put(told)
+            event = None
+        if event is not None:
+            await found.put(event)
         await asyncio.sleep(follower.interval_s)

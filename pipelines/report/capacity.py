@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from pipelines.report.style import NEUTRAL, PALETTE, layout
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class OperatorCapacity:
     capacity: float
 
 
-def capacity_info(subject: Subject) -> tuple[OperatorCapacity, ...]:
+def capacity_info(subject: ReportSubject) -> tuple[OperatorCapacity, ...]:
     """In topological order; capacity is tasks x true rate per task (StreamBed Eq. 2)."""
     scaling = subject.scaling
     return tuple(

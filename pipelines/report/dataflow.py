@@ -6,7 +6,7 @@ import networkx as nx
 import plotly.graph_objects as go
 
 from pipelines.report.style import BUSYNESS_SCALE, layout
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class DataflowInfo:
     """Upstream, downstream, partitioning."""
 
 
-def dataflow_info(subject: Subject) -> DataflowInfo:
+def dataflow_info(subject: ReportSubject) -> DataflowInfo:
     """Layer an operator by its longest path from a source; spread a layer's operators evenly around 0."""
     graph: nx.DiGraph[str] = nx.DiGraph((e.upstream, e.downstream) for e in subject.job.edges)
     layers = list(nx.topological_generations(graph))

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pipelines.report.style import MODEL_COLOURS, layout, memory_colour
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class StepInfo:
     loocv: dict[str, float]
 
 
-def exploration_info(subject: Subject) -> tuple[StepInfo, ...]:
+def exploration_info(subject: ReportSubject) -> tuple[StepInfo, ...]:
     return tuple(
         StepInfo(
             index=index,

@@ -12,7 +12,7 @@ from models.placement import Front, pareto_front, place
 from models.placement.problem import DIMENSIONS
 from models.plan import CostVector
 from pipelines.report.style import NEUTRAL, PALETTE, TARGET, layout
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 SEEDS: Final = 10
 """Random orders of tasks that Flink's policies are shown for."""
@@ -39,7 +39,7 @@ class FrontInfo:
     baselines: tuple[BaselineCost, ...]
 
 
-def front_info(subject: Subject, search_s: float = SEARCH_S) -> FrontInfo:
+def front_info(subject: ReportSubject, search_s: float = SEARCH_S) -> FrontInfo:
     """The front within some seconds, and both baselines over ten seeds (where their order finds memory)."""
     dataflow, cluster = subject.scaling.dataflow, subject.cluster
     front = pareto_front(dataflow, cluster, clock=time.monotonic, time_limit_s=search_s)

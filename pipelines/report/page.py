@@ -13,14 +13,14 @@ from pipelines.report.exploration import exploration_figure, exploration_info
 from pipelines.report.front import front_figure, front_info
 from pipelines.report.placement import placement_figure, placement_info
 from pipelines.report.scaling_curve import curve_figure, curve_info
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 _TEMPLATES = Environment(
     loader=PackageLoader("pipelines.report", "."), autoescape=select_autoescape(["j2"]), undefined=StrictUndefined
 )
 
 
-def figures(subject: Subject) -> dict[str, Figure]:
+def figures(subject: ReportSubject) -> dict[str, Figure]:
     """All figures of a plan's report, by name."""
     return {
         "dataflow": dataflow_figure(dataflow_info(subject)),

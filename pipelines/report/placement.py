@@ -8,11 +8,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from models.placement.cost import as_array, load_limits, worker_loads
-from models.placement.problem import DIMENSIONS, Floats, Problem
-from models.placement.stable import running_counts
+from models.placement.kernels.problem import Floats
+from models.placement.problem import DIMENSIONS, Problem
+from models.placement.replan.moves import running_counts
 from models.plan import Placement, Plan
 from pipelines.report.style import LOAD_COLOURS, NEUTRAL, PALETTE, layout
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 SYMBOLS: Final = {"cpu": "circle", "io": "square", "net": "diamond"}
 
@@ -45,7 +46,7 @@ class PlacementInfo:
     before_version: int | None = None
 
 
-def placement_info(subject: Subject) -> PlacementInfo:
+def placement_info(subject: ReportSubject) -> PlacementInfo:
     """Workers in the order of the cluster; loads as the cost model counts them, at the plan's target rate."""
     plan, previous = subject.plan, subject.previous
     problem = Problem.of(subject.scaling.dataflow, subject.cluster)
@@ -62,7 +63,7 @@ def placement_info(subject: Subject) -> PlacementInfo:
     )
 
 
-def _before(subject: Subject, problem: Problem, previous: Plan, scale: Floats) -> tuple[WorkerInfo, ...]:
+def _before(subject: ReportSubject, problem: Problem, previous: Plan, scale: Floats) -> tuple[WorkerInfo, ...]:
     """The previous version's tasks, among which what all tasks of an operator carry now is divided."""
     tasks = np.array([max(1, previous.parallelism.get(name, 0)) for name in problem.operators], dtype=np.int64)
     part, edges = problem.parallelism / tasks, problem.edges
@@ -80,7 +81,7 @@ def _before(subject: Subject, problem: Problem, previous: Plan, scale: Floats) -
 
 
 def _workers(
-    subject: Subject, problem: Problem, placement: Placement, scale: Floats, ran: Placement | None
+    subject: ReportSubject, problem: Problem, placement: Placement, scale: Floats, ran: Placement | None
 ) -> tuple[WorkerInfo, ...]:
     """The workers of the cluster with the tasks of a placement; those that `ran` lacks are marked as started."""
     loads = worker_loads(problem, running_counts(problem, placement)) / np.where(scale > 0, scale, 1.0)[:, None]

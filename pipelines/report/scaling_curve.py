@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from models.capacity.surrogates import prediction_interval
 from pipelines.report.style import MODEL_COLOURS, NEUTRAL, TARGET, layout, memory_colour
-from pipelines.report.subject import Subject
+from pipelines.report.subject import ReportSubject
 
 CURVE_POINTS = 60
 
@@ -40,7 +40,7 @@ class CurveInfo:
     planned_task_slots: int
 
 
-def curve_info(subject: Subject) -> CurveInfo:
+def curve_info(subject: ReportSubject) -> CurveInfo:
     """The curve at the planned memory, from the fewest slots measured to a fifth beyond the plan."""
     plan, dataset, model = subject.plan, subject.dataset, subject.surrogate
     fewest = min(o.task_slots for o in subject.exploration.observations)

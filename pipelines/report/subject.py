@@ -6,12 +6,12 @@ from models.capacity.surrogates import Dataset, Surrogate
 from models.cluster import Cluster
 from models.job import Job
 from models.plan import Plan
-from pipelines.exploration_record import ExplorationRecord
-from pipelines.scaling import Scaling
+from models.planning.parallelism import Scaling
+from pipelines.measuring.exploration_record import ExplorationRecord
 
 
 @dataclass(frozen=True)
-class Subject:
+class ReportSubject:
     """A plan and its grounds."""
 
     plan: Plan

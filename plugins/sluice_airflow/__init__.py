@@ -1,1 +1,1 @@
-"""What the DAGs share: the assets, how a task runs a stage, and the embedded Airflow of `make plan`."""
+"""What the DAGs share: assets, triggers, retries, turns and progress, and the embedded Airflow of `make plan`."""

@@ -1,4 +1,4 @@
-"""What the pipeline leaves and reacts to, as Airflow assets. Private URI schemes begin with `x-` (AIP-60)."""
+"""The assets that DAGs produce and react to. Private URI schemes begin with `x-` (AIP-60)."""
 
 from airflow.sdk import Asset, AssetWatcher
 
@@ -13,17 +13,17 @@ MODEL = Asset(name="sluice-model", uri="x-sluice://model", group="sluice")
 PLAN = Asset(name="sluice-plan", uri="x-sluice://plan", group="sluice")
 """A new version of a job's plan."""
 THRESHOLDS = Asset(name="sluice-thresholds", uri="x-sluice://thresholds", group="sluice")
-"""A job's threshold table, for the scalings that may come."""
+"""A job's threshold table, for scalings ahead of time."""
 POLICIES = Asset(name="sluice-policies", uri="x-sluice://policies", group="sluice")
-"""The scaling policy that a job should have; an event's `extra` carries job, policy, version, reason and URI."""
+"""The scaling policy chosen for a job; an event's `extra` carries job, policy, version, reason and URI."""
 RATE_CHANGE = Asset(
     name="sluice-rate-change",
     uri="x-sluice://rate-change",
     group="sluice",
     watchers=[AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger())],
 )
-"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`, or that as
-the `payload` of the trigger that follows the rates, with its evidence."""
+"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the
+trigger that follows the rates carry it as `payload`, with the evidence."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
-"""A job should be measured and planned anew; an event's `extra` carries its name, the URI of the request to repeat, the
+"""A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
 rate and the reason."""

@@ -1,7 +1,7 @@
-"""Which files a request may name that came through Airflow: its API takes requests from people who are not on the machine.
+"""Which files a request through Airflow may name, since users of its API need no account on the machine.
 
-Allowed are the catalogue, the workspace, and the folders that SLUICE_FILES lists with colons between them. Whoever runs
-a DAG from the command line may read files there anyway, so the embedded Airflow allows all.
+Allowed are the catalogue, the workspace, and the folders in SLUICE_FILES, separated by colons. A user who runs a DAG from
+the command line can read files there anyway, so the embedded Airflow allows all.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from pipelines.workspace import Workspace
+    from pipelines.store.workspace import Workspace
 
 FILES_VARIABLE: Final = "SLUICE_FILES"
 _FIELDS: Final = ("job", "jobs", "cluster", "measurements", "workloads")
@@ -38,7 +38,7 @@ def check_places(asked: Mapping[str, Any], workspace: "Workspace") -> None:
 
 
 def _allowed(workspace: "Workspace") -> Iterator[Path]:
-    from pipelines.catalogue import catalogue_folder
+    from pipelines.inputs.catalogue import catalogue_folder
 
     yield from (catalogue_folder().resolve() / kind for kind in ("jobs", "clusters"))
     if workspace.url.startswith("file://"):
@@ -47,12 +47,12 @@ def _allowed(workspace: "Workspace") -> Iterator[Path]:
 
 
 def _names_a_file(field: str, name: str) -> bool:
-    """Names of the catalogue and of workload patterns are no paths."""
+    """Whether it is a path, not a name of the catalogue or of a workload pattern."""
     return field == "measurements" or "/" in name or Path(name.partition(":")[0]).suffix in _SUFFIXES
 
 
 def _leaves(name: str, allowed: Iterable[Path]) -> bool:
-    """Whether the path, links followed, is in none of the folders."""
+    """Whether the path, with links resolved, is outside all of the folders."""
     try:
         target = Path(name).resolve()
     except (OSError, ValueError):

@@ -1,44 +1,23 @@
-"""Where tasks report their progress: the terminal of `make plan`, or the task's log."""
+"""Progress of tasks, on the terminal of `make plan` or in the task's log."""
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final
 
-from pipelines.progress import Progress
-
-Item = TypeVar("Item")
+from pipelines.progress import LineProgress, Progress
 
 _logger = logging.getLogger("sluice")
+LOG: Final = LineProgress(lambda message: _logger.info("%s", message))
+"""The log of the running task."""
+
 _on_terminal: Progress | None = None
-
-
-class LogProgress:
-    """Remarks as lines of the task's log; a long loop reports each tenth of the way."""
-
-    def say(self, message: str) -> None:
-        _logger.info("%s", message)
-
-    def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-        known = total if total is not None else _length(items)
-        step = max(1, (known or 10) // 10)
-        for done, item in enumerate(items, start=1):
-            yield item
-            if done % step == 0:
-                _logger.info("%s: %d of %s", description, done, known if known is not None else "?")
-
-
-def _length(items: object) -> int | None:
-    try:
-        return len(items)  # type: ignore[arg-type]
-    except TypeError:
-        return None
 
 
 @contextmanager
 def shown_on(progress: Progress) -> Iterator[None]:
-    """Tasks that run in this process, as `dag.test()` runs them, report to `progress`."""
+    """Report the progress of tasks in this process, as `dag.test()` runs them, to `progress`."""
     global _on_terminal
     _on_terminal = progress
     try:
@@ -48,8 +27,8 @@ def shown_on(progress: Progress) -> Iterator[None]:
 
 
 def task_progress() -> Progress:
-    """What the running task reports to."""
-    return _on_terminal or LogProgress()
+    """The progress of the running task."""
+    return _on_terminal or LOG
 
 
 def on_terminal() -> bool:
@@ -59,7 +38,7 @@ def on_terminal() -> bool:
 
 @contextmanager
 def reported(task: str) -> Iterator[None]:
-    """Say when the task begins, and when and how it ends."""
+    """Report the start, end, duration and error of a task."""
     progress, began = task_progress(), time.monotonic()
     progress.say(f"== {task}")
     try:
@@ -72,4 +51,4 @@ def reported(task: str) -> Iterator[None]:
 
 def say_retry(context: Mapping[str, Any]) -> None:
     """Airflow's `on_retry_callback`."""
-    task_progress().say(f"   Airflow tries it again in {context['task'].retry_delay.total_seconds():g} s")
+    task_progress().say(f"   Airflow retries it in {context['task'].retry_delay.total_seconds():g} s")

@@ -1,4 +1,4 @@
-"""How every task of ours is tried again."""
+"""Retries of all tasks."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -11,7 +11,7 @@ RETRYING: Final[dict[str, Any]] = {
     "retries": 2,
     "retry_delay": timedelta(seconds=15),
     "on_retry_callback": say_retry,
-    # What Sluice refuses on purpose will be refused again.
+    # An error that Sluice raises on purpose would be raised again.
     "retry_policy": ExceptionRetryPolicy(
         rules=[RetryRule(exception="models.errors.SluiceError", action=RetryAction.FAIL)]
     ),

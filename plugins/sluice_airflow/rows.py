@@ -1,7 +1,7 @@
-"""Rows of runs that wait for one another, one row for each job, in the workspace: turns/<job>/000001.json, ...
+"""Queues of runs, one for each job, in the workspace: turns/<job>/000001.json, ...
 
-Each run draws a number. It is its turn once no run with a lower number is under way. A run that has ended stands in
-nobody's way, whatever became of it, so nothing has to be given back.
+Each run draws a number, and goes on once no run with a lower number is active. A run that has ended blocks no other,
+however it ended, so nothing needs to be released.
 """
 
 import re
@@ -9,24 +9,24 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from models.schema import SCHEMA_VERSION, Format
-from pipelines.workspace import Missing, Workspace, to_json
+from pipelines.store.workspace import Missing, Workspace, to_json
 
 FOLDER: Final = "turns"
 _FILE: Final = re.compile(r"(\d{6,})\.json")
 
 UnderWay = Callable[[str], bool]
-"""Whether a run has begun and not ended, by its id."""
+"""Whether a run is queued or running, by its id."""
 
 
 class Drawn(Format):
-    """Who drew a number."""
+    """The run that drew a number."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     dag_run: str
 
 
 def draw(workspace: Workspace, job: str, dag_run: str) -> int:
-    """The run's number in its job's row. A run that begins anew goes to the end of the row."""
+    """The run's number in its job's queue. A run that starts again goes to the end of the queue."""
     while True:
         row = _row(workspace, job)
         last = max(row, default=0)
@@ -36,13 +36,13 @@ def draw(workspace: Workspace, job: str, dag_run: str) -> int:
             workspace.delete(_key(job, number))
         try:
             workspace.create_bytes(_key(job, last + 1), to_json(Drawn(dag_run=dag_run)))
-        except FileExistsError:  # another run was faster
+        except FileExistsError:  # drawn by another run
             continue
         return last + 1
 
 
 def first_before(workspace: Workspace, job: str, number: int, under_way: UnderWay) -> str | None:
-    """The run that must end before it is a number's turn; None where it is. Numbers of runs that have ended are removed."""
+    """The active run to wait for; None where it is the number's turn. Numbers of runs that have ended are removed."""
     for earlier, run in _row(workspace, job).items():
         if earlier < number:
             if under_way(run):
@@ -52,13 +52,13 @@ def first_before(workspace: Workspace, job: str, number: int, under_way: UnderWa
 
 
 def _row(workspace: Workspace, job: str) -> dict[int, str]:
-    """Who drew which number, ascending."""
+    """Numbers and their runs, ascending."""
     row = {}
     for key in workspace.list(f"{FOLDER}/{job}"):
         if match := _FILE.fullmatch(key.rpartition("/")[2]):
             try:
                 row[int(match[1])] = workspace.read(key, Drawn).dag_run
-            except Missing:  # its run has ended, and another one has removed it meanwhile
+            except Missing:  # removed meanwhile, since its run has ended
                 continue
     return dict(sorted(row.items()))
 

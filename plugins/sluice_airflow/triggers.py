@@ -1,4 +1,4 @@
-"""What starts DAGs by itself."""
+"""Triggers that start DAG runs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,12 +8,12 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 class RateChangeTrigger(BaseEventTrigger):
     """Follows the source rates of all jobs of the workspace (SLUICE_WORKSPACE) that have a plan and, in their file, rules
-    for replanning; an event for each change, never two for one.
+    for replanning. Sends one event for each change.
 
-    The triggerer may run it twice or start it anew: what was told is in the workspace.
+    Changes are recorded in the workspace, so a second or restarted trigger sends none again.
 
     Args:
-        look_every_s: after so many seconds it is looked again which jobs there are.
+        look_every_s: seconds between two listings of the jobs.
     """
 
     def __init__(self, look_every_s: float = 30.0) -> None:
@@ -26,30 +26,30 @@ class RateChangeTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         from pipelines.rates.threads import in_thread
 
-        async for told in await in_thread(self._changes, "the imports of the stages"):
-            yield TriggerEvent(event_of(told))  # type: ignore[no-untyped-call]
+        async for change in await in_thread(self._changes, "the imports of the stages"):
+            yield TriggerEvent(event_of(change))  # type: ignore[no-untyped-call]
 
     def _changes(self) -> Any:
-        # Imported in the thread: pyarrow and the others take seconds, in which the triggerer has other work.
-        from pipelines.rates.watch import told_changes
-        from pipelines.workspace import Workspace
+        # Imported in the thread: the imports take seconds, in which the triggerer must serve other triggers.
+        from pipelines.rates.watch import rate_change_events
+        from pipelines.store.workspace import Workspace
 
-        return told_changes(Workspace(), self.look_every_s)
+        return rate_change_events(Workspace(), self.look_every_s)
 
 
-def event_of(told: Any) -> dict[str, Any]:
-    """What the event of a change carries: a `ToldChange` as JSON."""
-    change, last_s = told.change, told.change.samples[-1].time_s
+def event_of(record: Any) -> dict[str, Any]:
+    """The content of a change's event: a `RateChangeEvent` as JSON."""
+    change, last_s = record.change, record.change.samples[-1].time_s
     return {
-        "job": told.job,
+        "job": record.job,
         "rate": change.new_rate,
         "old_rate": change.old_rate,
-        "plan_version": told.plan_version,
-        "change": told.key,
+        "plan_version": record.plan_version,
+        "change": record.key,
         "evidence": {
-            "origin": told.origin,
+            "origin": record.origin,
             "band": [change.low, change.high],
             "samples": [{"seconds_ago": last_s - s.time_s, "rate": s.rate} for s in change.samples],
-            "told_at": told.told_at.isoformat(),
+            "reported_at": record.reported_at.isoformat(),
         },
     }

@@ -1,4 +1,8 @@
-"""Runs for one job take turns; runs for several jobs do not wait for each other, except to measure."""
+"""Runs for one job take turns, so that a plan is never replaced by one from older measurements; other jobs do not wait.
+
+Airflow limits active runs by DAG and tasks by pool, not runs by a parameter: `max_active_runs=1` would let one job's pending
+approval hold up all jobs, and a pool for each job would be released between the tasks of a run.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,13 +14,13 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from sluice_airflow.reporting import on_terminal, reported, task_progress
 
 if TYPE_CHECKING:
-    from pipelines.workspace import Workspace
+    from pipelines.store.workspace import Workspace
 
 LOOK_EVERY_S: Final = 10.0
 
 
 class JobTurn(BaseOperator):
-    """Waits until no earlier run for the same job is under way; in the triggerer, where it holds no slot.
+    """Waits in the triggerer, without a slot, until no earlier run for the same job is active.
 
     Args:
         request_uri: URI of the pipeline run's request; the result of the task.
@@ -30,26 +34,26 @@ class JobTurn(BaseOperator):
 
     def execute(self, context: Any) -> str:
         with reported("turn"):
-            if on_terminal():  # one run at a time there; one that was stopped counts as running for ever
+            if on_terminal():  # runs are alone there; an interrupted one stays "running" in the database
                 return str(self.request_uri)
             from sluice_airflow.rows import draw, first_before
 
             workspace, job = _open(self.request_uri)
             dag, run = context["dag_run"].dag_id, context["dag_run"].run_id
             number = draw(workspace, job, run)
-            before = first_before(workspace, job, number, _under_way(dag))
+            before = first_before(workspace, job, number, _is_active(dag))
         if before is not None:
-            task_progress().say(f"turn: {job} is planned by {before} at present; this run goes on when that has ended")
+            task_progress().say(f"turn: waiting for the end of the run {before} of {job}")
             self.defer(trigger=TurnTrigger(dag, self.request_uri, number), method_name="execute_complete")
         return str(self.request_uri)
 
     def execute_complete(self, context: Any, event: Any) -> str:
-        """It is the run's turn."""
+        """Called when it is the run's turn."""
         return str(self.request_uri)
 
 
 class TurnTrigger(BaseTrigger):
-    """Fires when it is the turn of the run that drew a number."""
+    """Fires when it is the turn of a number."""
 
     def __init__(self, dag: str, request_uri: str, number: int, look_every_s: float = LOOK_EVERY_S) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -62,27 +66,27 @@ class TurnTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         from pipelines.rates.threads import in_thread
 
-        under_way = _under_way(self.dag)
-        while await in_thread(lambda: self._before(under_way), f"the turn of {self.request_uri}") is not None:
+        is_active = _is_active(self.dag)
+        while await in_thread(lambda: self._before(is_active), f"the turn of {self.request_uri}") is not None:
             await asyncio.sleep(self.look_every_s)
         yield TriggerEvent(self.request_uri)  # type: ignore[no-untyped-call]
 
-    def _before(self, under_way: Callable[[str], bool]) -> str | None:
+    def _before(self, is_active: Callable[[str], bool]) -> str | None:
         from sluice_airflow.rows import first_before
 
-        return first_before(*_open(self.request_uri), self.number, under_way)
+        return first_before(*_open(self.request_uri), self.number, is_active)
 
 
-def _under_way(dag: str) -> Callable[[str], bool]:
-    """Asks Airflow whether a run of the DAG has begun and not ended."""
+def _is_active(dag: str) -> Callable[[str], bool]:
+    """A function that asks Airflow whether a run of the DAG is queued or running."""
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
     return lambda run: RuntimeTaskInstance.get_dr_count(dag, run_ids=[run], states=["queued", "running"]) > 0
 
 
 def _open(request_uri: str) -> "tuple[Workspace, str]":
-    """The workspace that a request lies in, and its job."""
-    from pipelines.workspace import Workspace
+    """The workspace of a request, and its job."""
+    from pipelines.store.workspace import Workspace
 
     root, _, key = request_uri.rpartition("/runs/")
     return Workspace(root), key.partition("/")[0]

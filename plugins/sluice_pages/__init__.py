@@ -1,1 +1,1 @@
-"""The pages of plans in Airflow: routes and templates. What they show is read by `pipelines.pages`, or from Airflow."""
+"""The plan pages in Airflow: routes, templates and access checks. Content comes from `pipelines.pages` and Airflow."""

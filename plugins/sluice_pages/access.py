@@ -1,31 +1,51 @@
-"""Who may see plans: whoever is logged in to Airflow and may see the DAG that makes them.
+"""Access to the plan pages: users of Airflow who may see the DAG that makes plans.
 
-Airflow does not authenticate what plugins mount, so this is Airflow's own check, as its own routes have it: the token
-comes from the `Authorization` header or from the cookie of the login. The DAG is named here, for otherwise the check
-would take one from the query.
+Airflow does not authenticate what plugins mount, so these are the checks of its own routes: the token comes from the
+`Authorization` header or from the login cookie. The DAG is fixed here; otherwise the check would read it from the query.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
-from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.api_fastapi.core_api.security import bearer_scheme, get_user, requires_access_dag
 from airflow.models.dag import DagModel
-from fastapi import Request
+from fastapi import Depends, HTTPException, Request
+from fastapi.security import HTTPAuthorizationCredentials
 
 PLANNING_DAG: Final = "capacity_plan"
 
 may_see_plans: Final = requires_access_dag("GET", param_dag_id=PLANNING_DAG)
+_may_start_replans: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="replan")
+
+
+async def logged_in(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer_scheme)]
+) -> None:
+    """Answer every token that is not valid with 401, which leads a browser to the login.
+
+    Airflow answers 401 where a token has expired, but 403 where it was revoked or signed with an earlier secret.
+    """
+    try:
+        await get_user(request, None, credentials)
+    except HTTPException as error:
+        raise HTTPException(401, error.detail) from None
+
+
+def may_unpin(request: Request, _: Annotated[None, Depends(_may_start_replans)]) -> None:
+    """Refuse users who may not start replans, and requests that another site makes a browser send."""
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise HTTPException(403, "A job is unpinned from Sluice's own pages, not from another site.")
 
 
 def may_see(user: BaseUser, dag_id: str, entity: DagAccessEntity) -> bool:
-    """Whether a user may see what belongs to a DAG: its runs, or what it asks people."""
+    """Whether a user may see an entity of a DAG: its runs, or its questions to people."""
     details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
     return get_auth_manager().is_authorized_dag(method="GET", access_entity=entity, details=details, user=user)
 
 
 def login_address(request: Request) -> str:
-    """Airflow's login page, which leads back to what was asked for."""
+    """Airflow's login page, which leads back to the requested page."""
     query = f"?{request.url.query}" if request.url.query else ""
     return get_auth_manager().get_url_login(next_url=f"{request.url.path}{query}")

@@ -1,4 +1,4 @@
-"""What Airflow knows of plans: the run that made one, and the approvals that people are asked for."""
+"""Records of Airflow: the run that made a plan, pending approvals, and the health of its components."""
 
 import re
 from collections.abc import Collection
@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
+from airflow.api.common.airflow_health import HEALTHY, get_airflow_health
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.models.asset import AssetEvent, AssetModel
@@ -22,7 +23,7 @@ from sluice_pages.access import may_see
 
 PLAN_ASSET: Final = "sluice-plan"
 TAG: Final = "sluice"
-"""Of every DAG of ours."""
+"""Of every DAG of Sluice."""
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """A name in a sentence; the job in `q5@3`."""
 _WAITING: Final = (TaskInstanceState.DEFERRED, TaskInstanceState.AWAITING_INPUT)
@@ -39,13 +40,32 @@ class MadeBy:
 
 @dataclass(frozen=True)
 class Approval:
-    """A question that a task of ours waits for a person to answer, and the path of its page in Airflow."""
+    """A question that a task waits for a person to answer, and the path of its page in Airflow."""
 
     subject: str
     job: str | None
     dag_id: str
     asked_at: datetime
     path: str
+
+
+@dataclass(frozen=True)
+class ComponentHealth:
+    """A component without which runs do not start or go on."""
+
+    name: str
+    healthy: bool
+    last_heartbeat: str | None
+    """ISO 8601; None where it has never run."""
+
+
+def components() -> tuple[ComponentHealth, ...]:
+    """Health of the components, by Airflow's own limits on their heartbeats."""
+    found = get_airflow_health()
+    return tuple(
+        ComponentHealth(key.replace("_", " "), found[key]["status"] == HEALTHY, found[key][f"latest_{key}_heartbeat"])
+        for key in ("scheduler", "dag_processor", "triggerer")
+    )
 
 
 def made_by(session: Session, user: BaseUser, plan_uri: str) -> MadeBy | None:
@@ -66,9 +86,9 @@ def made_by(session: Session, user: BaseUser, plan_uri: str) -> MadeBy | None:
 
 
 def pending_approvals(session: Session, user: BaseUser, jobs: Collection[str]) -> tuple[Approval, ...]:
-    """What DAGs of ours ask and the user may see, the oldest question first.
+    """Open questions of Sluice's DAGs that the user may see, the oldest first.
 
-    A question is about the job that its DAG run has as parameter, else about the one of `jobs` that its subject names.
+    A question is about the job in the parameters of its DAG run, else about the one of `jobs` that its subject names.
     """
     asked = (
         select(HITLDetail, TaskInstance, DagRun.conf)
@@ -94,7 +114,7 @@ def pending_approvals(session: Session, user: BaseUser, jobs: Collection[str]) -
 
 
 def job_asked_about(conf: object, subject: str, jobs: Collection[str]) -> str | None:
-    """The job of a question, None where neither the DAG run's parameters nor the subject tell it."""
+    """The job of a question; None where neither the parameters of the DAG run nor the subject name one."""
     given = conf.get("job") if isinstance(conf, dict) else None
     named = {given} if isinstance(given, str) else set(_NAME.findall(subject)) & set(jobs)
     return named.pop() if len(named) == 1 else None

@@ -1,4 +1,4 @@
-"""What is answered when a page cannot be shown: a page to browsers, JSON to programs, the login to whoever needs it."""
+"""Answers to requests that fail: a page or the login for browsers, JSON for programs."""
 
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from models.errors import InvalidInput, SluiceError
-from pipelines.workspace import Damaged, Missing
+from pipelines.store.workspace import Damaged, Missing
 from sluice_pages.access import login_address
 from sluice_pages.pages import page
 
@@ -24,7 +24,7 @@ def _http_error(request: Request, error: HTTPException) -> Response:
 
 
 def _wrong_parameters(request: Request, error: RequestValidationError) -> Response:
-    # A version that is no number is an address that leads nowhere.
+    # A version that is not a number is an unknown address.
     first = error.errors()[0]
     return _answer(request, HTTPStatus.NOT_FOUND, f"{first['loc'][-1]}: {first['msg']}")
 
@@ -66,4 +66,4 @@ HANDLERS: Final[dict[int | type[Exception], Handler]] = {
     Missing: _asynchronous(_unknown),
     SluiceError: _asynchronous(_unreadable),
 }
-"""By kind of error; of several that fit, the most special one answers."""
+"""By class of error; the most specific one answers."""

@@ -1,4 +1,4 @@
-"""Headers that go with every answer, errors included."""
+"""Headers of every answer, errors included."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _OF_PLOTLY: Final = "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"
-"""The style element that plotly.js adds for maps when it is loaded; it is of this version of plotly.js."""
+"""Of the style element that this version of plotly.js adds for maps when it is loaded."""
 # Nothing inline, nothing from elsewhere. Airflow shows the pages in a frame of its own origin.
 _POLICY: Final = "; ".join(
     [
@@ -31,7 +31,7 @@ HEADERS: Final = {
 
 
 class SecurityHeaders:
-    """Adds the headers; an answer that does not say how long it may be kept may not be."""
+    """Adds the headers; an answer without a Cache-Control header may not be stored."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Templates, and how numbers and times are written in them."""
+"""Templates, and their formats of numbers and times."""
 
 import functools
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly import __version__ as plotly_version
 
-from pipelines.version import code_version
+from pipelines.store.code_version import code_version
 
 _HERE: Final = Path(__file__).parent
 
 
 def page(request: Request, template: str, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A template as an answer. Addresses in it hold under whatever path Airflow is served."""
+    """A template as an answer. Its addresses are valid under any path that Airflow is served on."""
     mounted: str = request.scope.get("root_path", "")
     airflow = mounted.rpartition("/")[0]
 
@@ -45,7 +45,7 @@ def _templates() -> Environment:
 
 @functools.cache
 def _fingerprint() -> str:
-    """Changes with what is served as static files, so that browsers may keep them."""
+    """Changes when a static file changes, so that browsers can cache them."""
     return f"{code_version()}-{plotly_version}"
 
 
@@ -58,7 +58,7 @@ def _share(ratio: float) -> str:
 
 
 def _time(moment: str | datetime) -> str:
-    """In UTC, to the minute; text that is no time as it is."""
+    """In UTC, to the minute; text that is not a time stays as it is."""
     try:
         parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     except ValueError:

@@ -1,4 +1,4 @@
-"""The routes. Each page has a twin that answers with the same content as JSON."""
+"""The routes. Each page has a twin with the same content as JSON."""
 
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -7,15 +7,18 @@ import plotly
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
-from pipelines.pages.comparison import Comparison, compare
+from pipelines.pages.comparison import VersionComparison, compare
 from pipelines.pages.detail import plan_detail, plan_pictures
 from pipelines.pages.overview import overview
-from pipelines.pages.versions import History, history
-from pipelines.pictures import Pictures
-from pipelines.workspace import Workspace
-from sluice_pages.airflow_records import made_by, pending_approvals
+from pipelines.pages.versions import History, history, versions_of
+from pipelines.store.pictures import Pictures
+from pipelines.store.pins import release_pin
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from sluice_pages.access import may_unpin
+from sluice_pages.airflow_records import components, made_by, pending_approvals
 from sluice_pages.pages import page
 
 router: Final = APIRouter()
@@ -28,11 +31,11 @@ _FILES: Final = {
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 _KEPT: Final = "private, max-age=604800, immutable"
-"""Their addresses change with their content."""
+"""For static files, whose addresses change with their content."""
 
 
 def _workspace() -> Workspace:
-    # Not the class itself: its argument would be taken from the query.
+    # Not the class itself: FastAPI would read its argument from the query.
     return Workspace()
 
 
@@ -42,7 +45,8 @@ Content = dict[str, Any]
 
 def _overview(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep) -> Content:
     jobs = overview(workspace).jobs
-    return {"jobs": jobs, "approvals": pending_approvals(session, user, {row.job for row in jobs})}
+    approvals = pending_approvals(session, user, {row.job for row in jobs})
+    return {"jobs": jobs, "approvals": approvals, "components": components()}
 
 
 def _history(workspace: WorkspaceDep, job: str) -> History:
@@ -56,7 +60,7 @@ def _plan(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep, job: s
 
 def _comparison(
     workspace: WorkspaceDep, job: str, before: Annotated[int, Query()], after: Annotated[int, Query()]
-) -> Comparison:
+) -> VersionComparison:
     return compare(workspace, job, before, after)
 
 
@@ -68,6 +72,14 @@ def jobs_page(request: Request, content: Annotated[Content, Depends(_overview)])
 @router.get("/jobs.json", name="jobs_json")
 def jobs_json(content: Annotated[Content, Depends(_overview)]) -> Content:
     return content
+
+
+@router.post("/jobs/{job}/unpin", name="unpin", dependencies=[Depends(may_unpin)])
+def unpin(workspace: WorkspaceDep, request: Request, job: str) -> RedirectResponse:
+    """Release the pin of a job, and lead back to the jobs."""
+    versions_of(PlanStore(workspace), job)
+    release_pin(workspace, job)
+    return RedirectResponse(request.scope.get("root_path", "") + "/", status_code=303)
 
 
 @router.get("/jobs/{job}/versions", name="history")
@@ -97,19 +109,19 @@ def plan_page(request: Request, content: Annotated[Content, Depends(_plan)]) -> 
 
 @router.get("/jobs/{job}/difference", name="difference")
 def difference_page(
-    request: Request, workspace: WorkspaceDep, content: Annotated[Comparison, Depends(_comparison)]
+    request: Request, workspace: WorkspaceDep, content: Annotated[VersionComparison, Depends(_comparison)]
 ) -> HTMLResponse:
     return page(request, "difference.html.j2", comparison=content, history=history(workspace, content.job))
 
 
 @router.get("/jobs/{job}/difference.json", name="difference_json")
-def difference_json(content: Annotated[Comparison, Depends(_comparison)]) -> Comparison:
+def difference_json(content: Annotated[VersionComparison, Depends(_comparison)]) -> VersionComparison:
     return content
 
 
 @router.get("/static/{file}", name="static")
 def static_file(file: str) -> FileResponse:
-    """One of the files that the pages need; a route and not a mount, since those are behind no dependency."""
+    """A static file; served by a route, since mounts bypass the access checks."""
     if file not in _FILES:
         raise HTTPException(404, f"There is no file named {file[:80]!r}.")
     return FileResponse(_FILES[file], headers={"Cache-Control": _KEPT})

@@ -1,1 +1,1 @@
-"""A real Apache Flink as a testbed: its distribution, a local cluster, what runs on it, and its REST interface."""
+"""Apache Flink as a testbed: a cluster is started or found, fed with records at a set rate, and measured."""

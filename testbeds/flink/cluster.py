@@ -1,11 +1,11 @@
-"""What the testbed needs of a Flink cluster, whether Sluice started it or a user named it."""
+"""The interface of a Flink cluster that the testbed needs, local or named by the user."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from testbeds.flink.readings import Readings
-from testbeds.flink.rest import FlinkRest
+from flink_client.metrics.readings import Readings
+from flink_client.rest import FlinkRest
 
 
 class FlinkCluster(Protocol):

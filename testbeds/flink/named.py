@@ -1,4 +1,4 @@
-"""A Flink cluster that a user runs and names by its address: nothing is started or stopped there but jobs."""
+"""A Flink cluster that a user runs; only jobs are started and stopped there."""
 
 import re
 import socket
@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from models.cluster import Cluster, FlinkAddress, Worker
-from models.deployment import Room
-from models.errors import Infeasible, InvalidInput, SluiceError
-from testbeds.flink.answers import flinks_answers
-from testbeds.flink.distribution import FLINK, Report, flink_home
-from testbeds.flink.jdk import find_jdk
-from testbeds.flink.kit import kit_jar
-from testbeds.flink.readings import Readings, RestReadings
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import (
+from flink_client.address import FlinkAddress
+from flink_client.answers import flinks_answers
+from flink_client.deployment import AvailableTaskManager
+from flink_client.metrics.readings import Readings, RestReadings
+from flink_client.rest import FlinkRest
+from flink_client.restart import SAVEPOINT_SETTINGS
+from flink_client.running import (
     Scheduler,
     other_jobs,
     room_for,
     scheduler,
     settings,
 )
-from testbeds.flink.serving import FileServer
+from models.cluster import Cluster, Worker
+from models.errors import Infeasible, InvalidInput, SluiceError
+from testbeds.flink.feeding.serving import FileServer
+from testbeds.flink.local.distribution import FLINK, Report, flink_home
+from testbeds.flink.local.jdk import find_jdk
+from testbeds.flink.local.kit import kit_jar
 
 _REFRESH_KEY: Final = "metrics.fetcher.update-interval"
 _REFRESH_MS: Final = 10_000
@@ -35,14 +37,13 @@ _UNITS_S: Final = {"": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _FREED_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.2
 _NO_JOB: Final = "none"
-_SAVEPOINT_KEYS: Final = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCluster:
     """What a cluster has, as it is found."""
 
-    rooms: tuple[Room, ...]
+    rooms: tuple[AvailableTaskManager, ...]
     """Of the TaskManagers that have free slots."""
     refresh_s: float
     """How often REST brings metrics up to date, seconds."""
@@ -116,7 +117,7 @@ class NamedCluster:
             raise SluiceError(f"Flink at {self._rest.url} cannot be reached: {error}; check the address") from error
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> FoundCluster:
         """What it has.
 
         Raises:
@@ -133,14 +134,14 @@ class NamedCluster:
             )
         if any(room.memory_mb is None for room in rooms):
             raise InvalidInput(
-                f"TaskManagers at {self._rest.url} must be processes of their own, but one tells no memory"
+                f"TaskManagers at {self._rest.url} must be processes of their own, but one reports no memory"
             )
-        return Found(
+        return FoundCluster(
             rooms=rooms,
             refresh_s=_refresh_s(configured.get(_REFRESH_KEY), self._rest.url),
             others=tuple(others),
             scheduler=scheduler(configured),
-            takes_savepoints=any(configured.get(key) for key in _SAVEPOINT_KEYS),
+            takes_savepoints=any(configured.get(key) for key in SAVEPOINT_SETTINGS),
         )
 
     def uploaded(self, jar: Path) -> str:
@@ -157,7 +158,7 @@ class NamedCluster:
     def readings(self, job: str) -> Readings:
         if self._address.prometheus_url is None:
             return RestReadings(self._rest, job, self.found.refresh_s)
-        from testbeds.flink.prometheus import PrometheusReadings  # its client takes a second to import
+        from flink_client.metrics.prometheus import PrometheusReadings  # its client takes a second to import
 
         names = [room.task_manager for room in self.found.rooms]
         return PrometheusReadings(self._address.prometheus_url, job, names)
@@ -168,7 +169,7 @@ class NamedCluster:
             raise InvalidInput(f"tasks cannot be placed on the cluster at {self._rest.url}; leave the placement out")
 
     def check(self) -> None:
-        """Its processes are not ours; what fails is told by the requests."""
+        """Its processes are not Sluice's; a failure shows in the requests."""
 
     @property
     def takes_savepoints(self) -> bool:

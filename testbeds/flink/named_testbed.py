@@ -2,26 +2,27 @@
 
 from contextlib import suppress
 from functools import partial
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from models.cluster import Cluster, FlinkAddress
+from flink_client.address import FlinkAddress
+from flink_client.answers import ENDED
+from flink_client.closing import Closing
+from flink_client.metrics.readings import REST_REFRESH_S
+from flink_client.rest import wait_for
+from flink_client.running import Scheduler
+from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
-from testbeds.flink.answers import ENDED
-from testbeds.flink.control import SourceControl
-from testbeds.flink.distribution import Report
+from testbeds.flink.feeding.control import SourceControl
+from testbeds.flink.feeding.warming import WARM_UP_S, warm_up
+from testbeds.flink.local.distribution import Report
+from testbeds.flink.local.profile import STATE_METRICS
 from testbeds.flink.named import NamedCluster
-from testbeds.flink.profile import STATE_METRICS
-from testbeds.flink.programs import Payment
-from testbeds.flink.readings import REST_REFRESH_S
+from testbeds.flink.programs.stated_costs import Payment
+from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
-from testbeds.flink.rest import wait_for
 from testbeds.flink.run import FlinkRun
-from testbeds.flink.running import Scheduler
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.flink.user_programs import UserProgram, planned_job
-from testbeds.flink.warming import WARM_UP_S, warm_up
 from testbeds.placing import check_parallelism
 from testbeds.protocol import Configuration, Limits
 
@@ -34,7 +35,7 @@ JOB_SETTINGS: Final = {**STATE_METRICS, "restart-strategy.type": "none"}
 """What can be asked for one job, whatever the settings of the cluster."""
 
 
-class NamedFlinkTestbed:
+class NamedFlinkTestbed(Closing):
     """Implements `testbeds.protocol.Testbed` on a cluster that runs already, with the slots and the memory that it has.
 
     Sources take slots of the cluster, too, a third of them at most; where that is too few, what is measured is the rate of
@@ -157,14 +158,6 @@ class NamedFlinkTestbed:
         finally:
             self._named.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _closed(self, id_: str) -> None:
         """Slots are free again once the job has ended."""
         self._open = None
@@ -203,6 +196,6 @@ class NamedFlinkTestbed:
         if found.refresh_s > REST_REFRESH_S and self._prometheus is None:
             self._report(
                 f"metrics there are {found.refresh_s:g} s old at times, so that measuring takes longer "
-                f"(metrics.fetcher.update-interval: 1000 mends it)",
+                f"(set metrics.fetcher.update-interval to 1000)",
                 1.0,
             )

@@ -1,11 +1,10 @@
-"""Another configuration for a running job: in its TaskManagers as they run, or by a savepoint and a restart."""
+"""Reconfigures a running job, in its TaskManagers or by a savepoint and a restart."""
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from testbeds.flink.checkpoints import checkpoint
 from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
 from testbeds.placing import Placed
 from testbeds.protocol import Configuration
@@ -29,7 +28,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True)
-class Rescaled:
+class RescaledJob:
     """A job that runs in another configuration."""
 
     deployed: Deployed
@@ -55,7 +54,7 @@ class MeasuredRescale:
 
 def rescaled(
     submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
-) -> Rescaled:
+) -> RescaledJob:
     """Run the job with other numbers of tasks; its sources hold meanwhile, so that nothing is read twice.
 
     Live where numbers of tasks change (Flink moves no task of a job whose numbers stay), else by a savepoint.
@@ -68,15 +67,15 @@ def rescaled(
     change = _live if live else _by_savepoint
     began = time.monotonic()
     after, started = change(submission, deployed, parallelism, arrangement)
-    return Rescaled(after, _running_since(submission, after) - began, live, started)
+    return RescaledJob(after, _running_since(submission, after) - began, live, started)
 
 
 def _live(
     submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
 ) -> tuple[Deployed, float]:
-    """The scheduler starts the tasks anew from the last checkpoint. Returns what runs, and when it was asked to."""
+    """The scheduler restarts the tasks from the last checkpoint. Returns what runs, and when that was requested."""
     rest = submission.cluster.rest
-    checkpoint(rest, deployed.id, _CHECKPOINT_S)
+    rest.checkpoint(deployed.id, _CHECKPOINT_S)
     vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in deployed.vertices.items()}
     workers = {} if arrangement.placed is None else task_workers(arrangement.placed)
     if workers:

@@ -1,34 +1,34 @@
-"""A job that runs on Flink: rates are offered to its sources, or a log fills; its counters become samples."""
+"""A run of a job on Flink: rates are offered to its sources, or a log fills; counters become samples."""
 
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
+from flink_client.closing import Closing
 from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
-from testbeds.flink.activity import activity
-from testbeds.flink.checkpoints import StateMeter
-from testbeds.flink.log import DurableLog
+from testbeds.flink.feeding.durable_log import DurableLog
+from testbeds.flink.measuring.activity import activity
+from testbeds.flink.measuring.samples import Task, TaskIntervals, samples
+from testbeds.flink.measuring.state import StateMeter
+from testbeds.flink.measuring.watch import Watch, disturbances
 from testbeds.flink.rescaling import Arrangement, MeasuredRescale, rescaled
-from testbeds.flink.samples import Measured, Task, samples
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.flink.watch import Watch, disturbances
-from testbeds.protocol import Configuration, Rescale, Served, Window, sample_intervals, served_intervals
+from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
 
 _AT_ONCE_S: Final = 5.0
-"""Serving that goes on so soon has not stopped: its next window begins where the last one ended."""
+"""Serving that continues within this time has not stopped: its next window begins where the last one ended."""
 _ON_THE_WAY: Final = ("warmup", "cooldown", "ramp")
-"""Phases whose rates nobody relies on to the last second."""
+"""Phases whose rates need not be exact to the second."""
 _BYTES_PER_MB: Final = 2.0**20
 
 
-class FlinkRun:
+class FlinkRun(Closing):
     """Implements `testbeds.protocol.ElasticRun`. The clock is the machine's: `inject` and `serve` take their seconds, and
     up to two more.
 
@@ -45,7 +45,7 @@ class FlinkRun:
         *,
         configuration: Configuration,
         arrange: Callable[[Configuration], Arrangement],
-        undisturbed: Callable[[Callable[[], Measured]], Measured] | None = None,
+        undisturbed: Callable[[Callable[[], TaskIntervals]], TaskIntervals] | None = None,
     ) -> None:
         """
         Args:
@@ -95,7 +95,7 @@ class FlinkRun:
         """All of this run, in order."""
         return tuple(self._rescales)
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """See `testbeds.protocol.Run.inject`.
 
         Raises:
@@ -108,14 +108,14 @@ class FlinkRun:
         with disturbances():
             self._pass_downtime()
             counts = phase not in _ON_THE_WAY
-            self._offer(rate, told=counts)
+            self._offer(rate, reported=counts)
             owed = self._owed
-            found: list[Measured] = []
+            found: list[TaskIntervals] = []
 
-            def window() -> Measured:
+            def window() -> TaskIntervals:
                 if found:
                     self._rate = None
-                    self._offer(rate, told=counts)
+                    self._offer(rate, reported=counts)
                     self._owed = owed  # as if the window that does not count had not been
                 found.append(self._window(rate, intervals))
                 return found[-1]
@@ -125,14 +125,14 @@ class FlinkRun:
         self._elapsed_s += seconds
         achieved = sum(float(np.sum(emitted)) for emitted in measured.emitted.values()) / seconds
         pending = float(sum(lag[-1] for lag in measured.lags.values()))
-        return Window(rate, achieved, seconds, pending, table)
+        return MeasuredWindow(rate, achieved, seconds, pending, table)
 
     def serve(self, rate: float, seconds: float) -> Served:
         """See `testbeds.protocol.ElasticRun.serve`.
 
         A window begins where the last one ended, if no more than a few seconds have passed since; what comes and is read
         meanwhile is in its first interval. A new rate holds from the call on. The time that a rescale took passes here:
-        what comes in it waits in the log when the job goes on.
+        what comes in it waits in the log when the job resumes.
 
         Raises:
             SluiceError: the run was closed.
@@ -172,20 +172,12 @@ class FlinkRun:
         if not self._closed:
             self._closed = True
             try:
-                with suppress(SluiceError):  # a broken cluster is started anew before it runs another job
+                with suppress(SluiceError):  # a broken cluster is restarted before it runs another job
                     self._submission.cluster.check()
                     self._submission.cluster.rest.cancel(self._deployed.id)
             finally:
                 self._control.close()
                 self._on_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -210,9 +202,9 @@ class FlinkRun:
         """By what each source is called where its rate is set."""
         return {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
 
-    def _offer(self, rate: float, told: bool) -> None:
-        """Set the rate, and wait until every source task follows it, and, where what is told next must be of this rate
-        alone, until Flink has told of it.
+    def _offer(self, rate: float, reported: bool) -> None:
+        """Set the rate, and wait until every source task follows it, and, where the next metrics must be of this rate
+        alone, until Flink has reported since.
         """
         if rate != self._rate:
             if not self._log.stands:
@@ -220,7 +212,7 @@ class FlinkRun:
             self._watch.sources.follow(self._control.offer(self._rates(rate)))
             self._rate = rate
             self._owed = {}
-        self._watch.wait_until_followed(told)
+        self._watch.wait_until_followed(reported)
 
     def _hold(self) -> dict[str, float]:
         """Let the sources emit nothing, and the log stand. Returns how many events each source's tasks have taken."""
@@ -243,14 +235,14 @@ class FlinkRun:
         self._elapsed_s += SAMPLE_INTERVAL_S * math.ceil(self._down_s / SAMPLE_INTERVAL_S)
         self._down_s = 0.0
 
-    def _window(self, rate: float, intervals: int) -> Measured:
+    def _window(self, rate: float, intervals: int) -> TaskIntervals:
         """So many intervals from now on."""
         begin = time.monotonic()
         boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
         self._watch.read_until_covered(begin, boundaries[-1])
         return self._measured(rate, boundaries)
 
-    def _measured(self, rate: float, boundaries: Sequence[float]) -> Measured:
+    def _measured(self, rate: float, boundaries: Sequence[float]) -> TaskIntervals:
         """What was read, between the boundaries of intervals (`time.monotonic`)."""
         sources = self._watch.sources
         emitted = sources.increments(boundaries)
@@ -260,7 +252,7 @@ class FlinkRun:
         lags = {task: self._lags(rate, task, own) for task, own in emitted.items()}
         self._owed = {task: float(lag[-1]) for task, lag in lags.items()}
         sources.forget_before(boundaries[-1])
-        return Measured(
+        return TaskIntervals(
             counters=self._watch.increments(boundaries),
             emitted={task: share * e for task, e in emitted.items()},
             lags=lags,
@@ -280,7 +272,7 @@ class FlinkRun:
         self._log.wait(rate * float(ends[-1]))
         by_source = self._log.read_before
         read = np.full(len(ends), sum(by_source.values()))
-        return self._told(ends, 0.0, arrived, read, self._log.lag(arrived, by_source), {})
+        return self._served(ends, 0.0, arrived, read, self._log.lag(arrived, by_source), {})
 
     def _up(self, rate: float, ends: np.ndarray, down_s: float) -> Served:
         begin = self._begin(rate, down_s)
@@ -295,9 +287,9 @@ class FlinkRun:
         stretch = self._watch.stretch(begin, end, float(lag[-1]), self._state.read())
         self._end = end
         did = activity(self._job, self._deployed, stretch)
-        return self._told(ends, float(ends[-1]) - down_s, arrived, np.sum(list(read.values()), axis=0), lag, did)
+        return self._served(ends, float(ends[-1]) - down_s, arrived, np.sum(list(read.values()), axis=0), lag, did)
 
-    def _told(
+    def _served(
         self,
         ends: np.ndarray,
         running_s: float,

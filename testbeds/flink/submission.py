@@ -1,19 +1,19 @@
-"""Starting a job on a cluster: its program, its operators' vertices, and its tasks where they were placed."""
+"""Starts a job on a cluster: its program, the vertex of each operator, and the placement of its tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from flink_client.answers import Vertex
+from flink_client.job_graph import source_name, vertices_of
+from flink_client.rest import FlinkRest, JarProgram
 from models.errors import SluiceError
 from models.job import Job
-from testbeds.flink.answers import Vertex
 from testbeds.flink.cluster import FlinkCluster
-from testbeds.flink.control import SourceControl
-from testbeds.flink.graph import source_name, vertices_of
-from testbeds.flink.programs import Payment, dataflow_program, with_tasks
-from testbeds.flink.rest import FlinkRest, Program
-from testbeds.flink.user_programs import UserProgram, submitted
+from testbeds.flink.feeding.control import SourceControl
+from testbeds.flink.programs.stated_costs import Payment, dataflow_program
+from testbeds.flink.programs.user_programs import UserProgram, submitted
 from testbeds.placing import Placed
 
 _START_S: Final = 120.0
@@ -76,7 +76,7 @@ class Submission:
             raise
         return deployed
 
-    def _planned(self, parallelism: Mapping[str, int]) -> tuple[str, Program, dict[str, Vertex], dict[str, str]]:
+    def _planned(self, parallelism: Mapping[str, int]) -> tuple[str, JarProgram, dict[str, Vertex], dict[str, str]]:
         """The jar and what it is to run, with the vertex of each operator and what each source is called."""
         rest, address = self.cluster.rest, self.control.address
         names = [o.name for o in self.job.sources]
@@ -90,7 +90,7 @@ class Submission:
         jar, program = submitted(self.program, self.job.name, self.cluster, address, self.seed)
         planned = vertices_of(self.job, *rest.plan(jar, program))
         vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in planned.items()}
-        program = with_tasks(program, {v.id: v.parallelism for v in vertices.values()})
+        program = program.with_parallelism({v.id: v.parallelism for v in vertices.values()})
         program = replace(program, settings={**program.settings, **self.settings})
         return jar, program, vertices, {name: source_name(vertices[name]) for name in names}
 

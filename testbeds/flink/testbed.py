@@ -2,36 +2,36 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from flink_client.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from testbeds.flink.control import SourceControl
-from testbeds.flink.distribution import Report
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.programs import Payment
+from testbeds.flink.feeding.control import SourceControl
+from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
+from testbeds.flink.lab.stolen import Patience, least_stolen
+from testbeds.flink.local.distribution import Report
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.measuring.samples import TaskIntervals
+from testbeds.flink.programs.stated_costs import Payment
+from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
-from testbeds.flink.samples import Measured
-from testbeds.flink.stolen import Patience, least_stolen
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.flink.user_programs import UserProgram, planned_job
-from testbeds.flink.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
 from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
 
 INJECTOR_MB: Final = 960.0
 SLOT_STEP: Final = 8
-"""Slots of an injector come in steps, since another number of them means to start the cluster anew."""
+"""Slots of an injector come in steps, since another number of them restarts the cluster."""
 READER_MB: Final = 900.0
 PATIENCE_S: Final = 300.0
 """For all measurements together. Operators with stated costs wait for nothing: they take the time that they state."""
 
 
-class FlinkTestbed:
+class FlinkTestbed(Closing):
     """Implements `testbeds.protocol.Testbed`. Processes are started at the first `deploy`, and stopped by `close`.
 
     With a program, jobs run as that SQL or jar, and each TaskManager is held to its cores by a quota. Without one,
@@ -143,14 +143,6 @@ class FlinkTestbed:
                 self._local.close()
                 self._local = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _ensure(self, profile: Profile) -> None:
         self._is_warm = self._is_warm and self.local.runs(profile)
         self.local.ensure(profile)
@@ -170,7 +162,7 @@ class FlinkTestbed:
 
         return Arrangement(placed, live, prepare, settle)
 
-    def _least_stolen(self, measure: Callable[[], Measured]) -> Measured:
+    def _least_stolen(self, measure: Callable[[], TaskIntervals]) -> TaskIntervals:
         return least_stolen(measure, self._patience, lambda what: self._report(what, 0.0))
 
     def _closed(self) -> None:

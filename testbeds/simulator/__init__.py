@@ -1,4 +1,4 @@
-"""The embedded testbed: a vectorised simulator of a Flink-like stream processor. See docs/simulator.md."""
+"""The embedded testbed: a vectorised simulator of a Flink-like stream processor. See docs/explanation/simulator.md."""
 
 from testbeds.simulator.settings import Flink, Noise, Physics, Rescaling, StateAccess
 from testbeds.simulator.simulator import Simulator, streambed_cluster

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from models.metrics import Activity
-from testbeds.simulator import arrays
-from testbeds.simulator.arrays import Plant, Row, State
+from testbeds.simulator.kernel import arrays
+from testbeds.simulator.kernel.arrays import Plant, Row, SimulationState
 from testbeds.simulator.rescaling import state_bytes
 from testbeds.simulator.samples import TaskColumns
 
 
 def activity(
-    columns: TaskColumns, plant: Plant, state: State, measured: np.ndarray, seconds: float
+    columns: TaskColumns, plant: Plant, state: SimulationState, measured: np.ndarray, seconds: float
 ) -> Mapping[str, Activity]:
     """What each operator did in `seconds` of running.
 
@@ -47,7 +47,7 @@ def activity(
     return found
 
 
-def _queue_share(plant: Plant, state: State, operator: Row) -> np.ndarray:
+def _queue_share(plant: Plant, state: SimulationState, operator: Row) -> np.ndarray:
     """Share of the room for records on the way to each task that is taken, float64[tasks]; 0 at sources."""
     queue = room = np.zeros(operator["end"] - operator["first"])
     for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:

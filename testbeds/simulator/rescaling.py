@@ -1,16 +1,16 @@
 """A rescale: what is in flight is worked off, state is saved, and given to the tasks of another deployment.
 
-Numbers in brackets refer to docs/simulator.md.
+Numbers in brackets refer to docs/explanation/simulator.md.
 """
 
 import numpy as np
 
-from testbeds.simulator.arrays import FORWARD, JOB_CLOCK, Plant, Row, State, fresh_state
+from testbeds.simulator.kernel.arrays import FORWARD, JOB_CLOCK, Plant, Row, SimulationState, fresh_state
 from testbeds.simulator.settings import Rescaling
 
 
-def state_bytes(plant: Plant, state: State) -> np.ndarray:
-    """State of each task, bytes, float64[tasks]."""
+def state_bytes(plant: Plant, state: SimulationState) -> np.ndarray:
+    """SimulationState of each task, bytes, float64[tasks]."""
     size = plant.tasks["key_bytes"].copy()
     for operator in plant.operators:
         own = slice(operator["first"], operator["end"])
@@ -18,7 +18,7 @@ def state_bytes(plant: Plant, state: State) -> np.ndarray:
     return np.asarray(size)
 
 
-def transfer_s(plant: Plant, state: State, bytes_per_s: float) -> float:
+def transfer_s(plant: Plant, state: SimulationState, bytes_per_s: float) -> float:
     """Time in which all workers move the state of their tasks to or from shared storage at once, seconds (Eq. 13).
 
     Args:
@@ -32,7 +32,9 @@ def transfer_s(plant: Plant, state: State, bytes_per_s: float) -> float:
     return slowest
 
 
-def carry_over(old: Plant, state: State, new: Plant, settings: Rescaling, rng: np.random.Generator) -> State:
+def carry_over(
+    old: Plant, state: SimulationState, new: Plant, settings: Rescaling, rng: np.random.Generator
+) -> SimulationState:
     """The state of another deployment of the same job, with all that the old one kept (Eq. 14)."""
     carried = fresh_state(new, rng)
     carried = carried._replace(clock=state.clock, came=state.came, log=state.log)
@@ -60,7 +62,7 @@ def _shares(plant: Plant, operator: Row) -> np.ndarray:
     return np.full(tasks, 1.0 / tasks)
 
 
-def _carry_tasks(state: State, before: Row, carried: State, after: Row, share: np.ndarray) -> None:
+def _carry_tasks(state: SimulationState, before: Row, carried: SimulationState, after: Row, share: np.ndarray) -> None:
     """Give the tasks of one operator what all of its old tasks had; sources share their log evenly."""
     old, new = slice(before["first"], before["end"]), slice(after["first"], after["end"])
     for column in ("live", "firing", "permits", "due", "log"):
@@ -77,7 +79,7 @@ def _carry_tasks(state: State, before: Row, carried: State, after: Row, share: n
     carried.tasks["pane"][new] = after["ring_first"] + np.arange(len(share)) * panes + turned % panes
 
 
-def _ring(state: State, operator: Row) -> np.ndarray:
+def _ring(state: SimulationState, operator: Row) -> np.ndarray:
     """Panes of an operator's tasks, a view, float64[tasks, panes]."""
     tasks, panes, first = operator["end"] - operator["first"], operator["panes"], operator["ring_first"]
     return state.ring[first : first + tasks * panes].reshape(tasks, panes)

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from models.errors import SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
-from testbeds.protocol import Configuration, Rescale, Served, Window, sample_intervals, served_intervals
-from testbeds.simulator import arrays
+from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
 from testbeds.simulator.activity import activity
-from testbeds.simulator.arrays import EVENT_CLOCK, LIMITED, LOGGED, WALL_CLOCK, Plant, fresh_state
-from testbeds.simulator.buffers import BYTES_PER_MB
-from testbeds.simulator.kernel import advance, drain
+from testbeds.simulator.kernel import arrays
+from testbeds.simulator.kernel.arrays import EVENT_CLOCK, LIMITED, LOGGED, WALL_CLOCK, Plant, fresh_state
+from testbeds.simulator.kernel.step import advance, drain
+from testbeds.simulator.layout.buffers import BYTES_PER_MB
 from testbeds.simulator.rescaling import carry_over, state_bytes, transfer_s
 from testbeds.simulator.samples import TaskColumns, samples
 from testbeds.simulator.settings import Physics
@@ -25,7 +25,7 @@ INTERVALS_AT_ONCE = 240
 
 
 @dataclass(frozen=True)
-class Deployment:
+class SimulatedDeployment:
     """A configuration, laid out on a cluster."""
 
     configuration: Configuration
@@ -38,7 +38,7 @@ class SimulatedRun:
 
     def __init__(
         self,
-        lay_out: Callable[[Configuration], Deployment],
+        lay_out: Callable[[Configuration], SimulatedDeployment],
         configuration: Configuration,
         physics: Physics,
         seed: int,
@@ -68,7 +68,7 @@ class SimulatedRun:
         """Time since the job was asked for, seconds; the deployment itself is counted."""
         return self._physics.deploy_s + self._intervals * SAMPLE_INTERVAL_S
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """Offer `rate` records/s for `seconds`; see `testbeds.protocol.Run.inject`.
 
         What waits in the log stays there meanwhile. After a rescale, the rate is offered once the job runs again.
@@ -91,7 +91,7 @@ class SimulatedRun:
             tables.append(samples(self._deployed.columns, measured, start, phase))
             emitted += float(np.sum(measured[:, self._deployed.columns.is_source, arrays.RECORDS_OUT]))
         pending = float(np.sum(np.maximum(self.state.tasks["due"], 0.0)))
-        return Window(rate, emitted / seconds, seconds, pending, pa.concat_tables(tables))
+        return MeasuredWindow(rate, emitted / seconds, seconds, pending, pa.concat_tables(tables))
 
     def serve(self, rate: float, seconds: float) -> Served:
         """Let `rate` records/s arrive for `seconds`; see `testbeds.protocol.ElasticRun.serve`.
@@ -190,7 +190,7 @@ class _Noise:
         self.redeploy(tasks)
 
     def redeploy(self, tasks: int) -> None:
-        """Other tasks, on the same machines: their own deviations begin anew."""
+        """Other tasks, on the same machines: their own deviations are drawn again."""
         self._drift = self._rng.normal(0.0, 1.0, tasks) * self._deviation
 
     def factors(self, intervals: int) -> np.ndarray:

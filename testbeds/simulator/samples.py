@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from models.metrics import SAMPLE_INTERVAL_S
 from testbeds.protocol import SAMPLE_SCHEMA
-from testbeds.simulator import arrays
+from testbeds.simulator.kernel import arrays
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The constants of the simulated machines and of the simulated Flink, each with its unit and its source.
 
-`docs/simulator.md` says why each has its value. None of them is a property of a job: those stand in the job's file.
+`docs/explanation/simulator.md` says why each has its value. None of them is a property of a job: those stand in the job's file.
 """
 
 from typing import Literal, Self
@@ -73,7 +73,7 @@ class Rescaling(Format):
     restore_bytes_per_s: Positive = Field(
         1e8, description="One task reads its part of a savepoint at most so fast, bytes/s."
     )
-    new_jvms: bool = Field(True, description="Whether TaskManagers start anew, with code to be compiled again.")
+    new_jvms: bool = Field(True, description="Whether TaskManagers restart, so that their code is compiled again.")
 
     @classmethod
     def in_place(cls) -> Self:

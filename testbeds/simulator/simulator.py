@@ -10,10 +10,10 @@ from models.job import Job
 from models.memory import managed_memory_per_slot_mb
 from testbeds.placing import Placed, check_parallelism, place
 from testbeds.protocol import Configuration, Limits
-from testbeds.simulator.buffers import BYTES_PER_MB
-from testbeds.simulator.layout import Resources, lay_out
-from testbeds.simulator.memory import cache_mb, network_memory_mb, write_buffer_mb
-from testbeds.simulator.run import Deployment, SimulatedRun
+from testbeds.simulator.layout.buffers import BYTES_PER_MB
+from testbeds.simulator.layout.memory import cache_mb, network_memory_mb, write_buffer_mb
+from testbeds.simulator.layout.plant import Resources, lay_out
+from testbeds.simulator.run import SimulatedDeployment, SimulatedRun
 from testbeds.simulator.samples import TaskColumns
 from testbeds.simulator.settings import Physics
 
@@ -79,19 +79,19 @@ class Simulator:
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
         """Start the job; see `testbeds.protocol.Testbed.deploy`."""
 
-        def lay_out_as(wanted: Configuration) -> Deployment:
+        def lay_out_as(wanted: Configuration) -> SimulatedDeployment:
             return self._lay_out(job, wanted, run)
 
         return SimulatedRun(lay_out_as, configuration, self._physics, seed)
 
-    def _lay_out(self, job: Job, configuration: Configuration, run: str) -> Deployment:
+    def _lay_out(self, job: Job, configuration: Configuration, run: str) -> SimulatedDeployment:
         check_parallelism(job, configuration)
         even = self._even_share_mb(job, configuration)
         room = [mb * worker.slots for mb, worker in zip(even, self._cluster.workers, strict=True)]
         placed = place(job, configuration, self._cluster, room)
         resources = self._resources(configuration, placed, even)
         plant = lay_out(job, configuration.parallelism, placed, resources, self._physics)
-        return Deployment(configuration, plant, _columns(job, configuration, placed, run))
+        return SimulatedDeployment(configuration, plant, _columns(job, configuration, placed, run))
 
     def _even_share_mb(self, job: Job, configuration: Configuration) -> list[float]:
         """Managed memory of one slot of each worker, MiB."""

@@ -37,7 +37,7 @@ def workspace_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 def run_dag(root: Path, airflow_home: Path, workspace_folder: Path) -> Callable[..., Any]:
     """Runs a DAG in this process with the given parameters, and returns the DAG run.
 
-    Each run loads the DAG anew, since a run's parameters become the defaults of the DAG object it ran with.
+    Each run loads the DAG again, since a run's parameters become the defaults of its DAG object.
     """
 
     def run(name: str, **params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The DAG that applies plans: what it looks like, and which plans it takes up. A server of the tests answers as Flink does."""
+"""The DAG that applies plans: its tasks, and the plans it applies, against a fake Flink."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -12,16 +12,16 @@ from flink_server import FakeFlink
 from models.errors import InvalidInput
 from operated_job import JOB, OperatedJob
 from pipelines.apply.record import recorded
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
-from sluice_airflow import applying
-from sluice_airflow.approval import PlanApproval
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from sluice_airflow.approvals.plan import PlanApproval
+from sluice_airflow.tasks import applying
 
 NOTHING: dict[str, Any] = {"job": None, "version": None}
 SOURCE, CHAIN = "a" * 32, "b" * 32
 
 
-def test_the_steps_are_worked_out_approved_and_done(dags: dict[str, DAG]) -> None:
+def test_steps_are_rehearsed_approved_and_applied(dags: dict[str, DAG]) -> None:
     dag = dags["apply_plan"]
     assert [asset.name for asset in dag.timetable.asset_condition.objects] == ["sluice-plan"]
     assert [task.task_id for task in dag.topological_sort()] == [
@@ -31,7 +31,7 @@ def test_the_steps_are_worked_out_approved_and_done(dags: dict[str, DAG]) -> Non
         "one_plan.apply",
     ]
     assert dag.get_task("one_plan.apply").upstream_task_ids == {"one_plan.rehearse", "one_plan.approve"}
-    # Two plans must not change a job at once; that one waits for a person holds up no other.
+    # Two plans must not change a job at once; a pending approval blocks no other plan.
     assert dag.get_task("one_plan.apply").max_active_tis_per_dag == 1
     assert dag.max_active_runs > 1
 
@@ -56,7 +56,7 @@ def _event(job: OperatedJob, version: int) -> dict[str, str]:
     return {"uri": PlanStore(job.workspace).uri(JOB, version)}
 
 
-def test_plans_are_taken_up_where_the_jobs_file_allows_it(job: OperatedJob) -> None:
+def test_plans_are_applied_where_the_jobs_file_allows_it(job: OperatedJob) -> None:
     assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == []
     job.apply(mode="approved", flink="http://127.0.0.1:1")
     assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == [_event(job, 1)["uri"]]
@@ -68,7 +68,7 @@ def test_plans_are_taken_up_where_the_jobs_file_allows_it(job: OperatedJob) -> N
         applying.plans_to_apply({"job": JOB, "version": 1}, [])
 
 
-def test_a_job_whose_file_is_wrong_keeps_no_other_from_being_applied(job: OperatedJob) -> None:
+def test_an_invalid_job_file_does_not_block_other_jobs(job: OperatedJob) -> None:
     job.file.write_text("name: [")
     assert applying.plans_to_apply(NOTHING, [_event(job, 1)]) == []
 
@@ -91,10 +91,10 @@ def test_a_person_is_asked_with_the_steps_and_the_reason(job: OperatedJob, flink
     [
         ("Approve", {"id": "1", "name": "ann"}, "person:ann"),
         ("Reject", {"id": "1", "name": "ann"}, "rejected:ann"),
-        ("Reject", None, "rejected:nobody in time"),
+        ("Reject", None, "rejected:no answer in time"),
     ],
 )
-def test_the_answer_itself_decides_and_what_was_rejected_is_not_done(
+def test_the_answer_decides_and_rejected_steps_are_not_taken(
     job: OperatedJob, flink: FakeFlink, chosen: str, who: Any, decided: str
 ) -> None:
     job.apply(mode="approved", flink=flink.url)
@@ -102,14 +102,14 @@ def test_the_answer_itself_decides_and_what_was_rejected_is_not_done(
     assert uri is not None
     asking = PlanApproval(task_id="approve", rehearsal_uri=uri)
     answered = {"chosen_options": [chosen], "params_input": {}, "responded_at": datetime.now(UTC)}
-    told = asking.execute_complete({"task": asking, "ti": None}, {**answered, "responded_by_user": who})
-    assert told == decided
-    record = applying.apply_rehearsed(uri, told)
+    decision = asking.execute_complete({"task": asking, "ti": None}, {**answered, "responded_by_user": who})
+    assert decision == decided
+    record = applying.apply_rehearsed(uri, decision)
     assert (record is None) == (chosen == "Reject") == (flink.put_bodies == [])
 
 
 @pytest.mark.slow
-def test_a_job_that_allows_it_is_changed_alone_and_what_runs_already_is_left(
+def test_a_job_that_allows_it_is_changed_without_approval_and_only_once(
     run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink
 ) -> None:
     job.apply(mode="alone", flink=flink.url)

@@ -1,4 +1,4 @@
-"""Requests to measure anew, before a stage is called."""
+"""Requests for new measurements, before a stage is called."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.workspace import Workspace
-from sluice_airflow.drift import jobs_to_watch, keep_reprofile_request, newest_of_each_job
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.store.workspace import Workspace
+from sluice_airflow.tasks.drift import jobs_to_watch, keep_reprofile_request, newest_of_each_job
 
 JOB = "nexmark-q1"
 
@@ -48,10 +49,10 @@ def test_a_request_without_a_job_or_of_another_job_is_refused(extra: dict[str, A
 
 def test_the_run_that_is_named_is_repeated_under_a_new_name_from_this_workspace(workspace: Workspace) -> None:
     elsewhere = f"s3://another/place/runs/{JOB}/before/request.json"
-    uri = keep_reprofile_request({"job": JOB, "request": elsewhere, "rate": 2500.0, "reason": "dearer"}, "anew")
-    assert uri == workspace.uri(f"runs/{JOB}/anew/request.json")
-    kept = workspace.read(f"runs/{JOB}/anew/request.json", PlanRequest)
-    assert (kept.rate, kept.seed, kept.run) == (2500.0, 3, "anew")
+    uri = keep_reprofile_request({"job": JOB, "request": elsewhere, "rate": 2500.0, "reason": "dearer"}, "again")
+    assert uri == workspace.uri(f"runs/{JOB}/again/request.json")
+    kept = workspace.read(f"runs/{JOB}/again/request.json", PlanRequest)
+    assert (kept.rate, kept.seed, kept.run) == (2500.0, 3, "again")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_the_run_that_is_named_is_repeated_under_a_new_name_from_this_workspace(
 )
 def test_a_request_that_cannot_be_repeated_says_why(workspace: Workspace, extra: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        keep_reprofile_request(extra, "anew")
+        keep_reprofile_request(extra, "again")
 
 
 def test_jobs_with_a_plan_and_with_samples_are_watched(workspace: Workspace) -> None:

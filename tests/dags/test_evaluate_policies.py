@@ -8,9 +8,9 @@ import pytest
 from airflow.sdk import DagRunState, TaskInstanceState
 
 from models.errors import InvalidInput
-from pipelines.evaluation.choice import latest_choice
-from pipelines.workspace import Workspace
-from sluice_airflow import evaluation
+from pipelines.arena.choice import latest_choice
+from pipelines.store.workspace import Workspace
+from sluice_airflow.tasks import evaluation
 
 SMALL = {"jobs": "nexmark-q1,nexmark-q2", "workloads": "cosine", "policies": ["ds2", "hpa-cpu"], "minutes": 3}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("pyspark", "mlflow", "great_expectations", "skopt", "sklearn", "pandas", "pyarrow", "numba", "plotly")
-MAY_IMPORT = {"airflow", "pipelines", "models", "sluice_airflow", "rich"}
+MAY_IMPORT = {"airflow", "pipelines", "models", "sluice_airflow", "rich", "httpx", "psutil", "pydantic", "spark"}
 PAGES_MAY_IMPORT = MAY_IMPORT | {"sluice_pages", "fastapi", "starlette", "jinja2", "plotly", "sqlalchemy"}
 
 PARSE = f"""

@@ -9,19 +9,23 @@ from typing import Any
 
 import pytest
 import yaml
+from airflow.providers.standard.operators import hitl
+from airflow.sdk.exceptions import TaskAwaitingInput
 
 from models.errors import SluiceError
-from pipelines.planning_model import planning_model
-from pipelines.registry import NotReviewed
-from pipelines.review import list_reviews, reviewed_version
-from pipelines.review.pages import PAGES_VARIABLE
-from pipelines.run import PipelineRun, PlanRequest
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.registry.models import PENDING, NotReviewed
+from pipelines.registry.planning_model import planning_model
+from pipelines.registry.review.decision import list_reviews
+from pipelines.registry.review.pages import PAGES_VARIABLE
+from pipelines.registry.tracking import TRACKING_VARIABLE
+from pipelines.run import PipelineRun
 from pipelines.stages import run_stage
-from pipelines.tracking import TRACKING_VARIABLE
-from pipelines.workspace import Workspace
+from pipelines.stages.review import reviewed_version
+from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
+from sluice_airflow.approvals.model import ModelApproval, _body
 from sluice_airflow.assets import MODEL
-from sluice_airflow.review import ModelApproval, _body
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +33,7 @@ JOB = "nexmark-q5"
 
 
 class Transcript:
-    """A terminal that remembers what was said."""
+    """A terminal that keeps its lines."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -57,7 +61,7 @@ def waiting(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Call
         )
         run = PipelineRun(request, workspace)
         run.start()
-        for stage in ("explore", "select", "review"):
+        for stage in ("explore", "check", "select", "review"):
             run_stage(stage, run)
         return run
 
@@ -73,8 +77,11 @@ def approval(run: PipelineRun) -> ModelApproval:
 
 
 def answered(run: PipelineRun, option: str, reason: str) -> dict[str, Any]:
-    """The event that the answer of a person sends to the task of a run; what the task returned and told."""
-    context: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
+    """Send a person's answer to the task of a run; what the task returned, and its asset event."""
+    context: dict[str, Any] = {
+        "outlet_events": {MODEL: SimpleNamespace(extra=None)},
+        "task_instance": SimpleNamespace(id="t"),
+    }
     event = {
         "chosen_options": [option],
         "params_input": {"reason": reason},
@@ -82,7 +89,7 @@ def answered(run: PipelineRun, option: str, reason: str) -> dict[str, Any]:
         "responded_by_user": {"id": "7", "name": "ada"},
     }
     returned = approval(run).execute_complete(context, event)
-    return {"returned": returned, "told": context["outlet_events"][MODEL].extra}
+    return {"returned": returned, "event": context["outlet_events"][MODEL].extra}
 
 
 def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +97,7 @@ def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], m
     review_uri = first.workspace.uri(first.key("review.json"))
     assert answered(first, "Approve", "the curve looks right") == {
         "returned": review_uri,
-        "told": {"request": first.workspace.uri(first.key("request.json")), "uri": review_uri},
+        "event": {"request": first.workspace.uri(first.key("request.json")), "uri": review_uri},
     }
     assert planning_model(first).uri == "models:/nexmark-q5/1"
 
@@ -103,23 +110,32 @@ def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], m
     assert "[models:/nexmark-q5/2 in MLflow](http://mlflow.example:5000/#/models/nexmark-q5/versions/2)" in shown
     assert re.search(r"asks for [\d,]+ task slots with the challenger, and for [\d,]+ with the champion", shown)
 
-    answered(second, "Reject", "")
+    asked: list[str] = []
+    monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **question: asked.append(question["subject"]))
+    for blank in ("", " \n"):
+        with pytest.raises(TaskAwaitingInput):
+            answered(second, "Approve", blank)
+        assert reviewed_version(second).review == PENDING, "an answer without a reason decides nothing"
+    assert len(asked) == 2, "each time the question is asked again"
+    answered(second, "Reject", "bends too early")
     assert planning_model(second).uri == "models:/nexmark-q5/1", "the champion stays, and the plan is made with it"
     newest, before = list_reviews(second.workspace, JOB)
-    assert (newest.verdict, newest.by, newest.reason) == ("rejected", "ada", "no reason given")
+    assert (newest.verdict, newest.by, newest.reason) == ("rejected", "ada", "bends too early")
     assert (before.verdict, before.by, before.reason) == ("approved", "ada", "the curve looks right")
     assert newest.page is not None and newest.page.startswith("http://mlflow.example:5000/#/experiments/")
 
-    told: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
-    assert approval(second).execute(told).endswith("/review.json"), "nobody is asked twice"
+    context: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
+    assert approval(second).execute(context).endswith("/review.json"), "the question is not asked twice"
     answered(second, "Approve", "too late")
     assert reviewed_version(second).review == "rejected", "what was decided elsewhere meanwhile counts"
 
 
-def test_an_embedded_airflow_has_nobody_to_ask_and_says_what_to_do(waiting: Callable[[int], PipelineRun]) -> None:
+def test_an_embedded_airflow_cannot_ask_and_names_the_command_that_decides(
+    waiting: Callable[[int], PipelineRun],
+) -> None:
     run, terminal = waiting(14), Transcript()
     with reporting.shown_on(terminal), pytest.raises(NotReviewed, match="sluice models approve nexmark-q5@1 --reason"):
         approval(run).execute({})
     assert terminal.said[-1].startswith("   failed after ")
-    with pytest.raises(SluiceError, match="nobody has reviewed the model within 7 days"):
+    with pytest.raises(SluiceError, match="the model was not reviewed within 7 days"):
         approval(run).execute_complete({}, {"error": "timeout", "error_type": "timeout"})

@@ -13,11 +13,12 @@ from flink_server import FakeFlink
 from operated_job import JOB as APPLIED
 from operated_job import OperatedJob
 from pipelines.apply.record import recorded
-from pipelines.plan_store import PlanStore
-from pipelines.review import list_reviews
-from pipelines.run import PipelineRun, PlanRequest
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.registry.review.decision import list_reviews
+from pipelines.run import PipelineRun
 from pipelines.stages import run_all
-from pipelines.workspace import Workspace
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 from reviewed_job import JOB as REVIEWED
 from reviewed_job import RATE, approved_job
 from running_airflow import RunningAirflow
@@ -35,7 +36,7 @@ def workspace(workspace_folder: Path) -> Workspace:
 @pytest.fixture(scope="module")
 def planned(workspace: Workspace, root: Path) -> dict[str, Any]:
     """What a job was planned for; the same request again finds all of it."""
-    asked = {"job": OTHER, "rate": 5e6, "testbed": "recorded"}
+    asked = {"job": OTHER, "rate": 5e6, "testbed": "recorded", "measurement_rows": 24}  # the others judge the model
     asked["measurements"] = str(root / "tests" / "data" / "streambed" / "search_q1.csv")
     run_all(PipelineRun(PlanRequest.model_validate(asked), workspace))
     return asked
@@ -65,7 +66,7 @@ def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_threshold
     airflow.pause("threshold_table")
 
 
-def test_a_replan_that_is_asked_for_by_a_request_stores_a_version(
+def test_a_replan_requested_through_the_rest_api_stores_a_version(
     running_airflow: RunningAirflow, workspace: Workspace, planned: dict[str, Any]
 ) -> None:
     before = PlanStore(workspace).versions(OTHER)
@@ -78,10 +79,10 @@ def test_a_replan_that_is_asked_for_by_a_request_stores_a_version(
 
 
 @pytest.fixture(scope="module")
-def asked_anew(
+def requested(
     running_airflow: RunningAirflow, workspace: Workspace, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """A request to measure the reviewed job anew, as drift in production makes it; the job has a champion."""
+    """A request for new measurements of the reviewed job, as drift in production makes it; the job has a champion."""
     measurements = root / "tests" / "data" / "streambed" / "search_q5.csv"
     before = approved_job(root, tmp_path_factory.mktemp("jobs"), workspace, measurements)
     running_airflow.unpause_without_its_schedule("capacity_plan")
@@ -89,16 +90,16 @@ def asked_anew(
     return {"job": REVIEWED, "request": workspace.uri(before.key("request.json")), "rate": RATE, "reason": reason}
 
 
-def test_a_run_that_waits_for_a_person_holds_up_its_own_job_alone_and_a_rejected_model_plans_nothing(
-    running_airflow: RunningAirflow, workspace: Workspace, asked_anew: dict[str, Any], planned: dict[str, Any]
+def test_a_pending_approval_blocks_runs_of_its_own_job_only_and_a_rejected_model_plans_nothing(
+    running_airflow: RunningAirflow, workspace: Workspace, requested: dict[str, Any], planned: dict[str, Any]
 ) -> None:
     airflow, plans = running_airflow, PlanStore(workspace)
-    first = airflow.started_by_event("capacity_plan", "sluice-reprofile", asked_anew)
+    first = airflow.started_by_event("capacity_plan", "sluice-reprofile", requested)
     question = airflow.question("capacity_plan", first, "approve")
     said = airflow.task_log("capacity_plan", first, "request")
-    assert f"{REVIEWED} is measured anew: {asked_anew['reason']}" in said
+    assert f"new measurements of {REVIEWED}: {requested['reason']}" in said
 
-    second = airflow.started_by_event("capacity_plan", "sluice-reprofile", asked_anew)
+    second = airflow.started_by_event("capacity_plan", "sluice-reprofile", requested)
     airflow.wait_for(lambda: airflow.states("capacity_plan", second)["turn"] == "deferred")
     other = airflow.start("capacity_plan", planned)
     assert airflow.end("capacity_plan", other) == "success"
@@ -107,6 +108,9 @@ def test_a_run_that_waits_for_a_person_holds_up_its_own_job_alone_and_a_rejected
     assert plans.versions(REVIEWED) == []
 
     assert question.shown["subject"].startswith(f"Plan {REVIEWED} with models:/{REVIEWED}/2 (")
+    question.answer("Approve", reason=" ")
+    airflow.wait_for(lambda: question.shown["responded_at"] is None)  # an answer without a reason leaves it open
+    question = airflow.question("capacity_plan", first, "approve", times=2)
     question.answer("Reject", reason="the curve bends too early")
     assert airflow.end("capacity_plan", first) == "success"
     newest, champion = list_reviews(workspace, REVIEWED)

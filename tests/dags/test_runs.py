@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
-from pipelines.catalogue import load_job
-from pipelines.plan_store import PlanStore
+from pipelines.inputs.catalogue import load_job
 from pipelines.run import PipelineRun
-from pipelines.workspace import Workspace
-from sluice_airflow.drift import keep_reprofile_request
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from sluice_airflow.tasks.drift import keep_reprofile_request
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator
 from testbeds.simulator.simulator import streambed_cluster
@@ -66,7 +66,7 @@ def _measured(workspace: Path) -> dict[str, int]:
 def test_every_stage_succeeds_and_a_plan_is_published(dags: dict[str, DAG], planned: Any, store: PlanStore) -> None:
     assert planned.state == DagRunState.SUCCESS
     states = _states(planned)
-    assert states.pop("ask_again") == TaskInstanceState.SKIPPED, "no other job is to be measured anew"
+    assert states.pop("ask_again") == TaskInstanceState.SKIPPED, "no other job needs new measurements"
     assert states == dict.fromkeys(set(dags["capacity_plan"].task_ids) - {"ask_again"}, TaskInstanceState.SUCCESS)
     plan = store.current(JOB)
     assert (plan.version, plan.target_rate, plan.lineage.trigger) == (1, SMALL["rate"], "plan")
@@ -74,8 +74,8 @@ def test_every_stage_succeeds_and_a_plan_is_published(dags: dict[str, DAG], plan
 
 def test_tasks_hand_on_uris_of_the_workspace_and_nothing_else(planned: Any, workspace_folder: Path) -> None:
     returned = _returned(planned)
-    assert returned.pop("others") == []
-    assert set(returned) == set(_states(planned)) - {"others", "ask_again"}
+    assert (returned.pop("jobs"), returned.pop("others")) == ([], [])
+    assert set(returned) == set(_states(planned)) - {"jobs", "others", "ask_again"}
     for task, uri in returned.items():
         assert isinstance(uri, str) and uri.startswith(("file://", "models:/")), task
         if uri.startswith("file://"):
@@ -108,7 +108,8 @@ def test_a_request_that_cannot_be_met_fails_at_once_where_it_was_found(run_dag: 
     assert failed.state == DagRunState.FAILED
     states = _states(failed)
     assert states.pop("request") == TaskInstanceState.FAILED
-    assert (states.pop("others"), states.pop("ask_again")) == (TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED)
+    done, skipped = TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED
+    assert (states.pop("jobs"), states.pop("others"), states.pop("ask_again")) == (done, done, skipped)
     assert set(states.values()) == {TaskInstanceState.UPSTREAM_FAILED}
     assert [task.try_number for task in failed.get_task_instances() if task.task_id == "request"] == [1]
 
@@ -181,9 +182,9 @@ def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
     )
     assert "sink" not in event["reason"] and "source:" not in event["reason"]
 
-    anew = PipelineRun.open(workspace, tasks_key(keep_reprofile_request(event, "asked-anew"), workspace))
-    assert (anew.run_id, anew.request.job, anew.request.rate) == ("asked-anew", JOB, plan.target_rate)
-    assert anew.request.max_task_slots == SMALL["max_task_slots"], "all else is as it was asked for"
+    repeated = PipelineRun.open(workspace, tasks_key(keep_reprofile_request(event, "repeated"), workspace))
+    assert (repeated.run_id, repeated.request.job, repeated.request.rate) == ("repeated", JOB, plan.target_rate)
+    assert repeated.request.max_task_slots == SMALL["max_task_slots"], "the rest of the request is unchanged"
 
     again = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2/xxy.parquet")
     assert _states(again)["watch"] == TaskInstanceState.SKIPPED, "it was asked for before"

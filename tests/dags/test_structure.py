@@ -2,10 +2,12 @@
 
 import json
 from datetime import timedelta
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import pytest
+import typer
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, RetryAction
 from airflow.sdk.exceptions import ParamValidationError
@@ -13,9 +15,9 @@ from airflow.sdk.exceptions import ParamValidationError
 from models.errors import Infeasible, InvalidInput
 from models.scaling.policies import POLICIES
 from pipelines.arena.evaluation import EvaluationRequest
-from pipelines.arena.workloads import Pattern
-from pipelines.run import PlanRequest
-from pipelines.threshold_table import ThresholdRequest
+from pipelines.arena.replays.workloads import Pattern
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.planning.threshold_table import ThresholdRequest
 from sluice_airflow.measuring import POOL
 from sluice_airflow.triggers import RateChangeTrigger
 from sluice_airflow.turns import JobTurn
@@ -29,8 +31,9 @@ STAGE_IDS = [
     "check_features",
     "select",
     "review",
-    "tune",
-    "plan",
+    "size",
+    "scale",
+    "place",
     "publish",
 ]
 
@@ -38,6 +41,7 @@ STAGE_IDS = [
 AFTER_REVIEW = STAGE_IDS.index("review") + 1
 PLANNING_IDS = [*STAGE_IDS[:AFTER_REVIEW], "approve", *STAGE_IDS[AFTER_REVIEW:]]
 FOR_OTHER_JOBS = ["others", "ask_again"]
+BEFORE_STAGES = ["jobs", "request", "turn"]
 
 
 def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline_and_one_that_asks_a_person(
@@ -47,7 +51,7 @@ def test_planning_has_one_task_a_stage_in_the_order_of_the_pipeline_and_one_that
 
     assert list(STAGES) == STAGE_IDS
     ids = [task.task_id for task in dags["capacity_plan"].topological_sort()]
-    assert [name for name in ids if name not in FOR_OTHER_JOBS] == ["request", "turn", *PLANNING_IDS]
+    assert [name for name in ids if name not in FOR_OTHER_JOBS] == [*BEFORE_STAGES, *PLANNING_IDS]
     assert set(FOR_OTHER_JOBS) < set(ids)
     assert isinstance(dags["capacity_plan"].get_task("approve"), ApprovalOperator)
 
@@ -215,18 +219,50 @@ def test_parameters_are_those_of_a_request_with_its_defaults(dags: dict[str, DAG
         {"max_measurements": 21},
         {"seed": -1},
         {"run": "a/b"},
+        {"rate": float("inf")},
+        {"rate": float("nan")},
+        {"rate": 1e13},
+        {"headroom": float("nan")},
+        {"memory_mb": float("inf")},
     ],
     ids=str,
 )
 def test_the_schema_refuses_what_a_request_refuses(dags: dict[str, DAG], wrong: dict[str, Any]) -> None:
     good = {"job": "nexmark-q5", "rate": 1.0}
     PlanRequest.model_validate(good)
-    if wrong != {"job": ""}:  # a name that no catalogue has is refused when it is looked up
-        with pytest.raises(ValueError):
-            PlanRequest.model_validate(good | wrong)
+    with pytest.raises(ValueError):
+        PlanRequest.model_validate(good | wrong)
     (name, value), *_ = wrong.items()
     with pytest.raises(ParamValidationError):
         dags["capacity_plan"].params.get_param(name).resolve(value)
+
+
+def test_one_parameter_has_one_description_and_one_bound_everywhere(dags: dict[str, DAG]) -> None:
+    import_module("pipelines.cli.plans.plan")  # registers the commands
+    from pipelines.cli import app
+
+    commands = typer.main.get_command(app).commands
+    schema = PlanRequest.model_json_schema()["properties"]
+    for name, command, dag in [
+        *((name, "plan", "capacity_plan") for name in schema if name != "schema_version"),
+        *((name, "replan", "replan") for name in ("job", "rate")),
+    ]:
+        option = next(p for p in commands[command].params if p.name == name)
+        param = dags[dag].params.get_param(name)
+        assert param.description == option.help == schema[name]["description"], name
+        for bound, key in (("min", "minimum"), ("max", "maximum")):
+            given = param.schema.get(key, param.schema.get("exclusiveMinimum") if bound == "min" else None)
+            assert getattr(option, bound, None) == given, (name, bound)
+
+
+def test_what_the_form_sends_for_finite_numbers_is_accepted(dags: dict[str, DAG]) -> None:
+    params = dags["capacity_plan"].params
+    for name, value in {"rate": 0.5, "headroom": 1, "memory_mb": None, "measurement_rows": 3, "run": None}.items():
+        assert params.get_param(name).resolve(value) == value
+    replan = dags["replan"].params
+    assert (replan.get_param("job").resolve(None), replan.get_param("rate").resolve(None)) == (None, None)
+    with pytest.raises(ParamValidationError):
+        replan.get_param("rate").resolve(float("inf"))
 
 
 @pytest.mark.parametrize("name", DAGS)
@@ -237,3 +273,13 @@ def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
     for key in params:
         assert params.get_param(key).description, key
         json.dumps(params.get_param(key).schema)
+
+
+@pytest.mark.parametrize("name", DAGS)
+def test_numbers_are_finite(dags: dict[str, DAG], name: str) -> None:
+    params = {key: dags[name].params.get_param(key) for key in dags[name].params}
+    numbers = {key: param for key, param in params.items() if "number" in param.schema.get("type", ())}
+    for key, param in numbers.items():
+        with pytest.raises(ParamValidationError):
+            param.resolve(json.loads("1e400"))
+            pytest.fail(f"{key} accepts infinity, which JSON keeps as null")

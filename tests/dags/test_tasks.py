@@ -3,18 +3,18 @@
 import importlib
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from airflow.sdk import DAG
 from airflow.triggers.base import BaseEventTrigger
 
 from models.errors import InvalidInput
-from pipelines.rates.record import ToldChange, tell
+from pipelines.rates.record import RateChangeEvent, keep_event
 from pipelines.run import PipelineRun
-from pipelines.workspace import Workspace
-from sluice_airflow import reporting, tasks
-from sluice_airflow.embedded import read_parameters
+from pipelines.store.workspace import Workspace
+from sluice_airflow import reporting
+from sluice_airflow.embedded.run import read_parameters
+from sluice_airflow.tasks import planning, replanning, thresholds
 from sluice_airflow.triggers import RateChangeTrigger, event_of
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
@@ -45,50 +45,42 @@ def _kept(workspace: Workspace, uri: str) -> PipelineRun:
 
 def test_a_request_is_kept_under_the_same_uri_each_time(workspace: Workspace) -> None:
     asked = {"job": "nexmark-q1", "rate": 1000.0, "run": None}
-    first, again = (tasks.keep_request(asked, None) for _ in range(2))
+    first, again = (planning.keep_request(asked) for _ in range(2))
     assert first == again
     assert _kept(workspace, first).request.rate == 1000.0
-    assert tasks.keep_request(asked | {"rate": 1001.0}, None) != first
-
-
-def test_a_scheduled_run_names_its_request_so_that_it_measures_anew(workspace: Workspace) -> None:
-    asked = {"job": "nexmark-q1", "rate": 1000.0, "run": None}
-    name = tasks.run_name("scheduled__2026-11-21T00:00:00+00:00")
-    assert name == "scheduled__2026-11-21T00-00-00-00-00"
-    assert _kept(workspace, tasks.keep_request(asked, name)).run_id == name
-    assert _kept(workspace, tasks.keep_request(asked | {"run": "mine"}, name)).run_id == "mine"
+    assert planning.keep_request(asked | {"rate": 1001.0}) != first
 
 
 def test_a_request_that_contradicts_itself_is_refused_with_the_field(workspace: Workspace) -> None:
     with pytest.raises(InvalidInput, match="measurements"):
-        tasks.keep_request({"job": "nexmark-q1", "rate": 1000.0, "testbed": "recorded", "run": None}, None)
+        planning.keep_request({"job": "nexmark-q1", "rate": 1000.0, "testbed": "recorded", "run": None})
 
 
 def test_a_job_that_changes_during_a_run_stops_the_run(workspace: Workspace, root: Path, tmp_path: Path) -> None:
     job = tmp_path / "mine.yaml"
     text = (root / "jobs" / "nexmark-q1.yaml").read_text().replace("sql: nexmark-q1.sql\n", "")
     job.write_text(text)
-    uri = tasks.keep_request({"job": str(job), "rate": 1000.0, "run": None}, None)
+    uri = planning.keep_request({"job": str(job), "rate": 1000.0, "run": None})
     job.write_text(text.replace("currency conversion", "conversion", 1))
     with pytest.raises(InvalidInput, match=r"has changed since the run began; run the DAG again"):
-        tasks.run_stage("profile", uri)
+        planning.run_stage("profile", uri)
 
 
 def test_of_several_changes_the_latest_of_each_job_counts() -> None:
     events = [{"job": "a", "rate": 1}, {"job": "b/c", "rate": 2.5}, {"job": "a", "rate": 3}]
-    assert tasks.rate_changes(NOTHING, events, "run") == [
-        "x-sluice://rate-change?job=a&rate=3",
-        "x-sluice://rate-change?job=b%2Fc&rate=2.5",
+    assert replanning.rate_changes(NOTHING, events, "run") == [
+        {"job": "a", "rate": 3},
+        {"job": "b/c", "rate": 2.5},
     ]
 
 
 def test_parameters_given_by_hand_are_a_change() -> None:
-    assert tasks.rate_changes({"job": "a", "rate": 3e6}, [], "run") == ["x-sluice://rate-change?job=a&rate=3000000.0"]
+    assert replanning.rate_changes({"job": "a", "rate": 3e6}, [], "run") == [{"job": "a", "rate": 3e6}]
 
 
 def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> None:
     with pytest.raises(InvalidInput, match=r"needs a job and its new rate.*trigger the DAG with"):
-        tasks.rate_changes(NOTHING, [], "run")
+        replanning.rate_changes(NOTHING, [], "run")
 
 
 @pytest.mark.parametrize(
@@ -109,15 +101,15 @@ def test_with_neither_events_nor_parameters_a_replan_says_what_it_needs() -> Non
 )
 def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"must carry 'job'.*'rate'"):
-        tasks.rate_changes(NOTHING, [extra], "run")
+        replanning.rate_changes(NOTHING, [extra], "run")
 
 
-TOLD = ToldChange.model_validate(
+TOLD = RateChangeEvent.model_validate(
     {
         "job": "a",
         "plan_version": 3,
         "number": 1,
-        "told_at": "2026-01-01T00:00:00Z",
+        "reported_at": "2026-01-01T00:00:00Z",
         "origin": "Prometheus",
         "change": {
             "old_rate": 1000,
@@ -144,14 +136,12 @@ def test_the_event_of_a_change_says_from_what_to_what_and_why() -> None:
 
 
 def test_a_change_that_comes_twice_is_planned_for_by_one_dag_run(workspace: Workspace) -> None:
-    assert tell(workspace, TOLD)
+    assert keep_event(workspace, TOLD)
     extra = {"from_trigger": True, "payload": event_of(TOLD)}
-    uri = f"x-sluice://rate-change?job=a&rate=2000.0&change={quote(TOLD.key, safe='')}"
+    change = {"job": "a", "rate": 2000.0, "change": TOLD.key}
     # The task may be tried again, and the same event may come with the next run.
-    assert [tasks.rate_changes(NOTHING, [extra], run) for run in ("one", "one", "two")] == [[uri], [uri], []]
-    assert tasks.rate_changes(NOTHING, [extra, {"job": "b", "rate": 1}], "two") == [
-        "x-sluice://rate-change?job=b&rate=1"
-    ]
+    assert [replanning.rate_changes(NOTHING, [extra], run) for run in ("one", "one", "two")] == [[change], [change], []]
+    assert replanning.rate_changes(NOTHING, [extra, {"job": "b", "rate": 1}], "two") == [{"job": "b", "rate": 1}]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +149,7 @@ def test_a_change_that_comes_twice_is_planned_for_by_one_dag_run(workspace: Work
 )
 def test_a_change_that_is_none_of_the_workspace_leaves_nothing_there(workspace: Workspace, key: str) -> None:
     extra = {"job": "a", "rate": 1, "change": key}
-    assert len(tasks.rate_changes(NOTHING, [extra], "run")) == 1
+    assert replanning.rate_changes(NOTHING, [extra], "run") == [{"job": "a", "rate": 1}]
     assert workspace.list() == []
 
 
@@ -176,25 +166,25 @@ PLANS = "file:///w/plans"
 
 def test_threshold_tables_are_due_for_the_jobs_of_new_plans_once_each() -> None:
     events = [{"uri": f"{PLANS}/{plan}"} for plan in ("a/v000001.json", "b.c/v000012.json", "a/v000002.json")]
-    assert tasks.jobs_with_new_plans({"job": None}, events) == ["a", "b.c"]
-    assert tasks.jobs_with_new_plans({"job": "d"}, []) == ["d"]
-    assert tasks.jobs_with_new_plans({"job": "a"}, events[:1]) == ["a"]
+    assert thresholds.jobs_with_new_plans({"job": None}, events) == ["a", "b.c"]
+    assert thresholds.jobs_with_new_plans({"job": "d"}, []) == ["d"]
+    assert thresholds.jobs_with_new_plans({"job": "a"}, events[:1]) == ["a"]
 
 
 def test_with_neither_events_nor_a_job_a_threshold_table_says_what_it_needs() -> None:
     with pytest.raises(InvalidInput, match=r"needs a job with a plan.*trigger the DAG with"):
-        tasks.jobs_with_new_plans({"job": None}, [])
+        thresholds.jobs_with_new_plans({"job": None}, [])
 
 
 @pytest.mark.parametrize("extra", [{}, {"uri": None}, {"uri": PLANS}, {"uri": f"{PLANS}/a/plan.json"}], ids=str)
 def test_a_plan_event_without_the_uri_of_a_plan_is_refused(extra: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"must carry its URI"):
-        tasks.jobs_with_new_plans({"job": None}, [extra])
+        thresholds.jobs_with_new_plans({"job": None}, [extra])
 
 
 def test_a_grid_that_makes_no_sense_is_refused_before_anything_is_tuned(workspace: Workspace) -> None:
     with pytest.raises(InvalidInput, match="at most 2000 rates"):
-        tasks.threshold_table("a", {"job": "a", "rate": None, "step": 1e-6})
+        thresholds.threshold_table("a", {"job": "a", "rate": None, "step": 1e-6})
 
 
 def test_a_task_reports_when_it_begins_and_how_it_ends() -> None:
@@ -207,12 +197,12 @@ def test_a_task_reports_when_it_begins_and_how_it_ends() -> None:
     assert (begun, looking, begun_again) == ("== check", "looking", "== tune")
     assert done.startswith("   done in ")
     assert failed.startswith("   failed after ") and failed.endswith("disk full")
-    assert isinstance(reporting.task_progress(), reporting.LogProgress)
+    assert reporting.task_progress() is reporting.LOG
 
 
 def test_in_a_task_log_a_long_loop_reports_each_tenth(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="sluice"):
-        assert list(reporting.LogProgress().track(range(40), "measuring")) == list(range(40))
+        assert list(reporting.LOG.track(range(40), "measuring")) == list(range(40))
     assert caplog.messages[0] == "measuring: 4 of 40"
     assert len(caplog.messages) == 10
 

@@ -1,4 +1,4 @@
-"""Runs for one job take turns: who draws which number, whom it waits for, and the pool that measurements wait in."""
+"""Runs for one job take turns: their numbers, the run to wait for, and the pool that measurements run in."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 from sluice_airflow import turns
 from sluice_airflow.measuring import POOL, PoolMaker
 from sluice_airflow.rows import draw, first_before
@@ -18,24 +18,24 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def test_runs_of_a_job_go_on_in_the_order_in_which_they_drew(workspace: Workspace) -> None:
+def test_runs_of_a_job_continue_in_the_order_of_their_numbers(workspace: Workspace) -> None:
     numbers = [draw(workspace, "q5", run) for run in ("a", "b", "c")]
     assert numbers == [1, 2, 3]
     assert draw(workspace, "q1", "d") == 1, "other jobs have rows of their own"
-    under_way = {"a", "b", "c", "d"}
-    assert [first_before(workspace, "q5", n, under_way.__contains__) for n in numbers] == [None, "a", "a"]
-    under_way.remove("a")  # it has ended, or was deleted
-    assert [first_before(workspace, "q5", n, under_way.__contains__) for n in (2, 3)] == [None, "b"]
-    under_way.remove("b")
-    assert first_before(workspace, "q5", 3, under_way.__contains__) is None
+    active = {"a", "b", "c", "d"}
+    assert [first_before(workspace, "q5", n, active.__contains__) for n in numbers] == [None, "a", "a"]
+    active.remove("a")  # it has ended, or was deleted
+    assert [first_before(workspace, "q5", n, active.__contains__) for n in (2, 3)] == [None, "b"]
+    active.remove("b")
+    assert first_before(workspace, "q5", 3, active.__contains__) is None
     assert workspace.list("turns/q5") == ["turns/q5/000003.json"], "nothing is left of runs that have ended"
 
 
-def test_a_task_that_is_tried_again_keeps_the_number_of_its_run(workspace: Workspace) -> None:
+def test_a_retried_task_keeps_the_number_of_its_run(workspace: Workspace) -> None:
     assert (draw(workspace, "q5", "a"), draw(workspace, "q5", "a")) == (1, 1)
 
 
-def test_a_run_that_begins_anew_waits_for_the_one_that_took_its_place(workspace: Workspace) -> None:
+def test_a_restarted_run_waits_for_the_run_that_overtook_it(workspace: Workspace) -> None:
     draw(workspace, "q5", "failed")
     assert first_before(workspace, "q5", draw(workspace, "q5", "next"), {"next"}.__contains__) is None
     again = draw(workspace, "q5", "failed")
@@ -44,7 +44,7 @@ def test_a_run_that_begins_anew_waits_for_the_one_that_took_its_place(workspace:
     assert first_before(workspace, "q5", 2, {"failed", "next"}.__contains__) is None, "and that one not for it"
 
 
-def test_runs_that_draw_at_once_get_a_number_each(workspace: Workspace) -> None:
+def test_runs_that_draw_at_once_get_different_numbers(workspace: Workspace) -> None:
     drawn: dict[str, int] = {}
     begin = threading.Barrier(8)
 
@@ -63,16 +63,16 @@ def test_runs_that_draw_at_once_get_a_number_each(workspace: Workspace) -> None:
 def test_the_trigger_fires_when_the_earlier_run_has_ended(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    under_way, looks = {"first", "second"}, 0
+    active, looks = {"first", "second"}, 0
 
     def asks_airflow(run: str) -> bool:
         nonlocal looks
         looks += 1
         if looks == 3:
-            under_way.remove("first")
-        return run in under_way
+            active.remove("first")
+        return run in active
 
-    monkeypatch.setattr(turns, "_under_way", lambda dag: asks_airflow)
+    monkeypatch.setattr(turns, "_is_active", lambda dag: asks_airflow)
     draw(workspace, "q5", "first")
     number = draw(workspace, "q5", "second")
     trigger = TurnTrigger("capacity_plan", workspace.uri("runs/q5/r/request.json"), number, look_every_s=0.01)
@@ -86,7 +86,7 @@ def test_the_trigger_fires_when_the_earlier_run_has_ended(
     assert looks == 3
 
 
-def test_the_pool_is_made_when_airflow_starts_and_left_as_it_is_from_then_on(airflow_home: Path) -> None:
+def test_the_pool_is_made_when_airflow_starts_and_keeps_changes(airflow_home: Path) -> None:
     from airflow.jobs.job import Job
     from airflow.models.pool import Pool
     from airflow.utils.session import create_session
@@ -100,7 +100,7 @@ def test_the_pool_is_made_when_airflow_starts_and_left_as_it_is_from_then_on(air
         Pool.delete_pool(POOL)
     PoolMaker().on_starting(component=object())
     assert slots() is None, "tasks have no database"
-    Job()  # as scheduler, triggerer and DAG processor begin; Airflow tells the plugin's listener
+    Job()  # scheduler, triggerer and DAG processor start with one, which calls the plugin's listener
     assert slots() == 1
     Pool.create_or_update_pool(POOL, 3, "two more testbeds", include_deferred=False)
     Job()

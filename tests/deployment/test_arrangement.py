@@ -18,8 +18,8 @@ from urllib.parse import quote
 import pytest
 
 from arrangement import Arrangement
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 from postgres import programs
 
 pytestmark = [
@@ -145,7 +145,7 @@ def test_a_plan_is_made_through_the_rest_api_though_the_scheduler_is_killed_in_m
 
     tasks = api.tasks(run)
     assert {task: tries for task, (_, tries) in tasks.items() if tries > 1} == {"explore": 2}
-    # Nobody is asked where the rule may approve the model alone, and no other job asks to be measured anew.
+    # The rule approves the model alone, and no other job needs new measurements.
     assert {task: state for task, (state, _) in tasks.items() if state != "success"} == {"ask_again": "skipped"}
     assert measured.items() < _measured(workspace).items(), "what was measured is not measured again"
     assert PlanStore(workspace).versions(JOB) == [1]

@@ -1,9 +1,14 @@
 """docker-compose.yml: what compose itself says of it, health checks, pinned versions, loopback ports, no secrets, no root."""
 
+import json
+import os
 import re
 import shutil
 import stat
 import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +68,62 @@ def test_compose_reads_it(root: Path, tmp_path: Path, profiles: tuple[str, ...],
     assert "${" not in done.stdout
 
 
+@pytest.mark.skipif(not _compose_command(), reason="compose is not installed; apt-get install docker-compose")
+@pytest.mark.parametrize("missing", sorted(SECRETS))
+def test_compose_refuses_a_blank_secret(root: Path, tmp_path: Path, missing: str) -> None:
+    shutil.copy(root / "docker-compose.yml", tmp_path)
+    shutil.copytree(root / "docker", tmp_path / "docker")
+    (tmp_path / ".env").write_text("\n".join(f"{name}={'' if name == missing else 'x'}" for name in SECRETS))
+    done = subprocess.run([*_compose_command(), "config"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert missing in done.stderr and "make env" in done.stderr
+
+
+def test_every_service_has_limits_of_memory_cpu_processes_and_logs(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert re.fullmatch(r"\d+[gm]", service["mem_limit"]), name
+        assert service["cpus"] > 0 and service["pids_limit"] > 0, name
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+
+
+class _Healthy(BaseHTTPRequestHandler):
+    """Answers as Airflow's health endpoint does."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(
+            json.dumps({"triggerer": {"status": "healthy"}, "scheduler": {"status": "unhealthy"}}).encode()
+        )
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def healthy() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Healthy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/api/v2/monitor/health"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_health_check_reports_the_component_and_costs_little(root: Path, healthy: str) -> None:
+    program = root / "docker" / "answers"
+    before = os.times()
+    codes = [subprocess.run([program, healthy, *words]).returncode for words in ([], ["triggerer"], ["scheduler"])]
+    after = os.times()
+    assert codes == [0, 0, 1]
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    assert spent / 3 < 0.5, "CPU seconds of one check"
+
+
+def test_health_checks_start_nothing_but_small_programs(services: dict[str, Any]) -> None:
+    programs = {service["healthcheck"]["test"][1] for service in services.values() if "healthcheck" in service}
+    assert programs == {"/opt/sluice/docker/answers", "pg_isready", "wget"}
+
+
 def test_every_lasting_service_has_a_health_check(services: dict[str, Any]) -> None:
     assert {name for name, service in services.items() if "healthcheck" not in service} == ONE_SHOT
     for name in ONE_SHOT:
@@ -120,11 +181,11 @@ def test_ports_are_bound_to_loopback(services: dict[str, Any]) -> None:
 
 def test_secrets_come_from_the_environment_alone(root: Path, services: dict[str, Any]) -> None:
     text = (root / "docker-compose.yml").read_text()
-    assert set(re.findall(r"\$\{(\w+)\}", text)) == SECRETS
+    assert set(re.findall(r"\$\{(\w+)", text)) == SECRETS
     for service in services.values():
         for key, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|SECRET|_KEY$|FERNET", key):
-                assert re.fullmatch(r"\$\{\w+\}", value), key
+                assert re.fullmatch(r"\$\{\w+:\?.+\}", value), key
 
 
 def test_the_image_has_every_folder_that_a_volume_or_a_service_writes_to(root: Path, services: dict[str, Any]) -> None:

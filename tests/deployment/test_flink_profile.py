@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from arrangement import Arrangement
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import placement_file
+from flink_client.rest import FlinkRest
+from flink_client.running import placement_file
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,6 +1,7 @@
-"""The set-up script: what it says when something is missing, and that it does nothing twice."""
+"""The set-up script: its errors when something is missing, and that a second run changes nothing."""
 
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -53,4 +54,5 @@ def test_a_second_set_up_changes_nothing_and_says_nothing(root: Path) -> None:
         ["make", "--no-print-directory", "setup"], cwd=root, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("", "")
+    assert stat.S_IMODE((root / ".sluice" / "airflow").stat().st_mode) == 0o700, "it holds passwords and the database"
     assert (root / ".venv" / ".made-from").stat().st_mtime_ns == before

@@ -6,18 +6,20 @@ from pathlib import Path
 import pytest
 
 from models.plan import PlanContent
-from pipelines.documents import parse_json
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
+from pipelines.inputs.documents import parse_json
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 WALL_CLOCK = {
-    "pipelines/evaluation/log.py",
+    "pipelines/arena/log.py",
+    "pipelines/registry/review/log.py",
+    "pipelines/registry/selection_log.py",
+    "testbeds/flink/feeding/control.py",
+    "flink_client/metrics/prometheus.py",
     "pipelines/review/log.py",
     "pipelines/selection_log.py",
-    "testbeds/flink/control.py",
-    "testbeds/flink/prometheus.py",
 }
-"""Modules that ask for the time of day, to tell it to another program (MLflow, Flink's sources, Prometheus)."""
+"""Modules that read the time of day, to pass it to another program (MLflow, Flink's sources, Prometheus)."""
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_the_newest_version_is_that_of_the_highest_number_whatever_the_clock_sai
     second = store.publish(content.model_copy(update={"target_rate": 900_000.0}), "1970-01-01T00:00:00+00:00")
     assert (first.version, second.version) == (1, 2)
     assert store.current(content.job) == second
-    assert store.rollback(content.job, 1, "1999-01-01T00:00:00+00:00").version == 3
+    assert store.rollback(content.job, 1, "1999-01-01T00:00:00+00:00", by="Ada").version == 3
     assert store.current(content.job).target_rate == content.target_rate
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full: the run stops and says what to do, what was measured stays, and it goes on when there is room."""
+"""A full disk: the run stops with the remedy, keeps its measurements, and resumes when there is room."""
 
 import json
 import os
@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from models.errors import SluiceError
-from pipelines.explore import explore
-from pipelines.profile import profile
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.stages.explore import explore
+from pipelines.stages.profile import profile
+from pipelines.store.workspace import Workspace
 
 SMALL = {"job": "wordcount", "rate": 30_000.0, "max_task_slots": 12, "max_measurements": 3, "run": "r"}
 ROOM_KIB = 160
@@ -54,7 +55,7 @@ def test_a_run_on_a_full_disk_keeps_what_it_measured_and_goes_on_when_there_is_r
 
     kept = _kept(small_disk)
     assert any("samples.parquet" in name for name in kept)
-    for name, content in kept.items():  # nothing half written lies there under a name that is read
+    for name, content in kept.items():  # no partial file has a name that is read
         assert Path(name).name[0] != "."
         if name.endswith(".json"):
             json.loads(content)

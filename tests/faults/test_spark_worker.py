@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.catalogue import load_job
-from pipelines.profile import profile
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.catalogue import load_job
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.stages.profile import profile
+from pipelines.store.workspace import Workspace
 from spark_cluster import SPARK_HOME, SparkCluster, spark_environment, wait_for
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 
 from fuzz_entry_points import STATED, Corpus, EntryPoint, entry_points
 from fuzz_servers import server_entry_points
-from pipelines.documents import parse_json
+from pipelines.inputs.documents import parse_json
 
 CASES = int(os.environ.get("SLUICE_FUZZ_CASES", "1000"))
 FIRST = int(os.environ.get("SLUICE_FUZZ_FIRST", "0"))
@@ -74,7 +74,7 @@ def _tried(points: list[EntryPoint], places: Path) -> tuple[dict[str, Counter[in
 
 def _stored(document: dict[str, object]) -> dict[str, object]:
     """The file of a stored plan: the document may be the plan alone."""
-    from pipelines.digests import digest
+    from pipelines.store.digests import digest
 
     return document if "digest" in document else {"schema_version": 1, "digest": digest(document), "plan": document}
 

@@ -9,7 +9,7 @@ import pytest
 
 from models.dataflow import Partitioning
 from models.job import Job, Kind, records_in_per_source_record
-from pipelines.catalogue import catalogue_folder, job_names, load_job
+from pipelines.inputs.catalogue import catalogue_folder, job_names, load_job
 
 STREAMBED = Path(__file__).parent.parent / "data" / "streambed"
 NEXMARK = ["nexmark-q1", "nexmark-q2", "nexmark-q3", "nexmark-q5", "nexmark-q6", "nexmark-q8", "nexmark-q11"]
@@ -83,28 +83,29 @@ def test_operators_and_single_task_rate_are_those_of_streambed(name: str) -> Non
     operators, rate = TABLE_2[name]
     job = load_job(name)
     assert len([o for o in job.operators if o.kind is Kind.OPERATOR]) == operators
-    if name != "nexmark-q8":
-        assert single_task_capacity(job) == pytest.approx(rate, rel=0.11)
-
-
-def test_q8_takes_its_single_task_rate_with_counting_firing_and_joining_in_turn() -> None:
-    busy = busy_s_per_source_record(load_job("nexmark-q8"))
-    in_turn = 0.85 * busy["auction-window"] + 0.5 * busy["person-window"] + busy["join"]
-    assert 1 / in_turn == pytest.approx(TABLE_2["nexmark-q8"][1], rel=0.1)
+    if name != "nexmark-q8":  # its operators are busy in turn; the simulator's tests hold its rate
+        assert single_task_capacity(job) == pytest.approx(rate, rel=0.02)
 
 
 @pytest.mark.parametrize(
-    ("query", "from_throughput"), [("q1", {"calc"}), ("q5", {"count-window", "max", "join"})], ids=["q1", "q5"]
+    ("query", "faster"),
+    [("q1", {"calc": 0.9312}), ("q5", {"count-window": 1.1051, "max": 1.2065, "join": 1.8153})],
+    ids=["q1", "q5"],
 )
-def test_rates_and_record_ratios_are_those_streambed_published(query: str, from_throughput: set[str]) -> None:
-    """Bottlenecks have the cost that gives the published throughput; the rate by busyness is near, but not the same."""
+def test_rates_and_record_ratios_are_those_streambed_published(query: str, faster: dict[str, float]) -> None:
+    """One task of most operators takes the published rate; those of `faster` take so many times that rate.
+
+    The published rates are records over busy time. They are too low where a task waits for its state or is hardly busy: the
+    join was busy for a tenth of the time. With those rates the job would not take the throughput that was published
+    (`tests/testbeds/simulator/test_published.py`), so the unit costs of these operators follow from the throughput.
+    """
     job = load_job(f"nexmark-{query}")
     ratio = records_in_per_source_record(job)
     operators = published(query, 65536)
     assert len(operators) == len(job.scaled_operators)
     for ours, theirs in zip(job.scaled_operators, operators, strict=True):
-        rate, tolerance = theirs["true_rate_per_task"], 0.85 if ours.name in from_throughput else 1e-5
-        assert 1 / ours.cost.cpu_s == pytest.approx(rate, rel=tolerance)
+        rate = faster.get(ours.name, 1.0) * theirs["true_rate_per_task"]
+        assert 1 / ours.cost.cpu_s == pytest.approx(rate, rel=1e-4)
         assert ratio[ours.name] == pytest.approx(theirs["records_in_per_source_record"], rel=1e-5)
 
 

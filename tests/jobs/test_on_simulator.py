@@ -4,9 +4,9 @@ import pyarrow.compute as pc
 import pytest
 
 from models.job import Job, records_in_per_source_record
-from pipelines.catalogue import job_names, load_job
+from pipelines.inputs.catalogue import job_names, load_job
 from testbeds.protocol import Configuration
-from testbeds.simulator import Simulator
+from testbeds.simulator import Physics, Simulator
 
 
 def low_rate(job: Job) -> float:
@@ -19,18 +19,18 @@ def low_rate(job: Job) -> float:
 def test_record_ratios_and_true_rates_are_those_of_the_file(name: str) -> None:
     job = load_job(name)
     configuration = Configuration(parallelism={o.name: 1 for o in job.operators}, memory_mb=65536)
-    with Simulator().deploy(job, configuration, run="r", seed=1) as run:
+    with Simulator(physics=Physics().ideal()).deploy(job, configuration, run="r", seed=1) as run:
         rate = low_rate(job)
         run.inject(rate, 120.0, "warmup")
         window = run.inject(rate, 120.0, "observe")
-    assert window.achieved_rate == pytest.approx(rate, rel=0.02)
+    assert window.achieved_rate == pytest.approx(rate, rel=1e-9)
     expected = records_in_per_source_record(job)
     totals = window.samples.group_by("operator").aggregate([("records_in", "sum"), ("busy_s", "sum")]).to_pylist()
     emitted = window.achieved_rate * window.seconds
     for row in totals:
         operator = job.operator(row["operator"])
-        assert row["records_in_sum"] / emitted == pytest.approx(expected[operator.name], rel=0.05), operator.name
-        assert row["busy_s_sum"] / row["records_in_sum"] == pytest.approx(operator.cost.cpu_s, rel=0.2), operator.name
+        assert row["records_in_sum"] / emitted == pytest.approx(expected[operator.name], rel=1e-9), operator.name
+        assert row["busy_s_sum"] / row["records_in_sum"] == pytest.approx(operator.cost.cpu_s, rel=1e-9), operator.name
 
 
 @pytest.mark.parametrize("name", job_names())

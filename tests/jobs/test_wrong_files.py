@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.catalogue import load_cluster, load_job
+from pipelines.inputs.catalogue import load_cluster, load_job
 
 RIGHT = """\
 name: clicks
@@ -61,11 +61,11 @@ FAULTS = {
         "{from: source, to: cuont,",
         ["'source' -> 'cuont'", "does not exist", "source, count, sink"],
     ),
-    "operator that stands twice": ("name: count", "name: sink", ["must be unique", "'sink' stands 2 times"]),
-    "edge that stands twice": (
+    "operator given twice": ("name: count", "name: sink", ["must be unique", "'sink' appears 2 times"]),
+    "edge given twice": (
         "edges:\n",
         "edges:\n  - {from: source, to: count, partitioning: hash}\n",
-        ["'source' -> 'count' stands twice", "keep one"],
+        ["'source' -> 'count' appears twice", "keep one"],
     ),
     "source with input": (
         "edges:\n",
@@ -75,7 +75,7 @@ FAULTS = {
     "source in the middle": (
         "  - name: count\n",
         "  - name: count\n    kind: source\n",
-        ["'count' (source)", "no incoming edge", "mend its kind or the edges"],
+        ["'count' (source)", "no incoming edge", "fix its kind or the edges"],
     ),
     "operator without input": (
         "  - {from: source, to: count, partitioning: hash}",
@@ -119,7 +119,7 @@ FAULTS = {
     ),
     "name with a path in it": ("name: clicks", "name: ../clicks", ["line 1", "field 'name'", "../clicks"]),
     "newer version": ("name: clicks", "name: clicks\nschema_version: 2", ["field 'schema_version'", "1", "got 2"]),
-    "field that stands twice": (
+    "field given twice": (
         "description: Counts clicks.",
         "description: Counts clicks.\nname: other",
         ["'name' stands on line 1 and again on line 3", "keep one"],
@@ -225,7 +225,7 @@ def test_the_same_fault_in_every_item_is_told_once(tmp_path: Path) -> None:
         ("count: 1000000000000\nslots: 4\n", "'count' must be a whole number"),
         ("count: 2\nslots: 4\nworkers: []\n", "not both"),
         ("workers: []\n", "at least 1 item"),
-        ("workers: [{name: a, slots: 1}, {name: a, slots: 1}]\n", "'a' stands 2 times"),
+        ("workers: [{name: a, slots: 1}, {name: a, slots: 1}]\n", "'a' appears 2 times"),
         ("workers: [{name: a, slots: 1, memory_mb: 0}]\n", r"workers.0 \(a\).memory_mb.*greater than 0, but got 0"),
         ("slots: 4\n", "need 'count', the number of equal workers; add it"),
         ("name: mine\n", "field 'workers' is missing"),

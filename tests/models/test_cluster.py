@@ -29,7 +29,7 @@ def test_the_long_form_survives_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ({"count": 2, "workers": [{"name": "a", "slots": 1}]}, "either 'workers' or 'count'"),
         ({"workers": [{"name": "a", "slots": 1}], "cores": 4}, "either 'workers' or 'count'"),
@@ -40,12 +40,12 @@ def test_the_long_form_survives_json() -> None:
         ({"count": "3", "slots": 1}, "whole number"),
         ({"count": MOST_WORKERS + 1, "slots": 1}, "whole number"),
         ({"workers": []}, "at least 1 item"),
-        ({"workers": [{"name": "a", "slots": 1}] * 2}, "'a' stands 2 times"),
+        ({"workers": [{"name": "a", "slots": 1}] * 2}, "'a' appears 2 times"),
         ({"workers": [{"name": "a", "slots": 1, "cpu": 4}]}, "cpu"),
         ({"workers": [{"name": "a/b", "slots": 1}]}, "pattern"),
         ({"workers": [{"name": "a", "slots": 1, "net": 0}]}, "greater than 0"),
     ],
 )
-def test_a_wrong_cluster_is_refused(data: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_a_wrong_cluster_is_refused(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         Cluster.model_validate(data)

@@ -13,7 +13,8 @@ COUNT = """
 import numpy as np
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.placement import tree, count_plans
+from models.placement import count_plans
+from models.placement.kernels import tree
 operators = [{"name": "a", "parallelism": 10, "cpu": 1, "io": 0, "net": 0}]
 print(tree.__file__)
 print(count_plans(Dataflow.model_validate({"operators": operators}), Cluster.model_validate({"count": 4, "slots": 4})))
@@ -25,7 +26,7 @@ print(type(tree.advance._cache).__name__)
 def test_an_installation_that_nothing_can_be_written_to(tmp_path: Path):
     """A file where the cache folders would be: even root, who may write to read-only folders, cannot make them."""
     shutil.copytree(ROOT / "models", tmp_path / "models", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "models" / "placement" / "__pycache__").write_text("not a folder")
+    (tmp_path / "models" / "placement" / "kernels" / "__pycache__").write_text("not a folder")
     (tmp_path / "home").write_text("not a folder")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "XDG", "PYTHON"))}
     environment |= {"HOME": str(tmp_path / "home"), "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -36,3 +37,67 @@ def test_an_installation_that_nothing_can_be_written_to(tmp_path: Path):
     file, plans, cache = done.stdout.split()
     assert Path(file).is_relative_to(tmp_path)
     assert (plans, cache) == ("7", "NullCache")
+
+
+CALLEE = """
+from models.compiled import compiled
+FACTOR = {factor}
+
+@compiled
+def callee(x):
+    return x + {summand}
+"""
+CALLER = """
+from models.compiled import compiled
+from kernels.callee import FACTOR, callee
+
+@compiled
+def caller(x):
+    return FACTOR * callee(x)
+
+if __name__ != "__main__":
+    print(caller(1), sum(caller.stats.cache_hits.values()))
+"""
+
+
+def test_an_edited_callee_or_constant_changes_the_answer_of_its_caller(tmp_path: Path):
+    """The second run loads the machine code of the first; the caller's own file is never touched."""
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "caller.py").write_text(CALLER)
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+    answers = []
+    for factor, summand in ((2, 10), (2, 10), (2, 30), (5, 30)):
+        (package / "callee.py").write_text(CALLEE.format(factor=factor, summand=summand))
+        command = [sys.executable, "-c", "import kernels.caller"]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout.split())
+    assert answers == [["22", "0"], ["22", "1"], ["62", "0"], ["155", "0"]]
+
+
+NAMED = """
+from typing import NamedTuple
+from models.compiled import compiled
+
+class {name}(NamedTuple):
+    x: int
+
+@compiled
+def kernel(point):
+    return point.x + 1
+"""
+
+
+def test_a_renamed_class_of_an_argument_compiles_again(tmp_path: Path):
+    """The index on disk names the class that the arguments had."""
+    (tmp_path / "kernels").mkdir()
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT)])
+    for name in ("Before", "After"):
+        (tmp_path / "kernels" / "named.py").write_text(NAMED.format(name=name))
+        call = f"from kernels.named import {name}, kernel; print(kernel({name}(1)))"
+        command = [sys.executable, "-c", call]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.stdout == "2\n", done.stderr

@@ -67,17 +67,17 @@ def test_ties_keep_the_given_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operators", "edges", "told"),
+    ("operators", "edges", "message"),
     [
-        (["a", "b", "a"], [], "'a' stands 2 times"),
+        (["a", "b", "a"], [], "'a' appears 2 times"),
         (["a", "b"], [edge("a", "x")], "names the operator 'x', which does not exist; known operators: a, b"),
-        (["a", "b"], [edge("a", "b"), edge("a", "b", "rebalance")], "'a' -> 'b' stands twice"),
+        (["a", "b"], [edge("a", "b"), edge("a", "b", "rebalance")], "'a' -> 'b' appears twice"),
         (["a", "b", "c"], [edge("a", "b"), edge("b", "c"), edge("c", "a")], "a -> b -> c -> a is one; remove one"),
         (["a"], [edge("a", "a")], "a -> a is one"),
     ],
 )
-def test_what_is_no_dataflow_is_told(operators: list[str], edges: list[Edge], told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_an_invalid_dataflow_is_refused_with_the_reason(operators: list[str], edges: list[Edge], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         topological_order(operators, edges)
 
 

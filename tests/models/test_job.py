@@ -112,7 +112,7 @@ def test_windows_fire_by_their_kind(kind: WindowKind, slide_s: float | None, int
 
 
 @pytest.mark.parametrize(
-    ("kind", "slide_s", "told"),
+    ("kind", "slide_s", "message"),
     [
         ("sliding", None, "must be given for a sliding window"),
         ("tumbling", 2.0, "must be given for a sliding window, and only there"),
@@ -120,8 +120,8 @@ def test_windows_fire_by_their_kind(kind: WindowKind, slide_s: float | None, int
         ("hopping", None, "'tumbling', 'sliding' or 'session'"),
     ],
 )
-def test_a_slide_belongs_to_a_sliding_window(kind: str, slide_s: float | None, told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_a_slide_belongs_to_a_sliding_window(kind: str, slide_s: float | None, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         Window.model_validate({"kind": kind, "length_s": 10, "slide_s": slide_s})
 
 

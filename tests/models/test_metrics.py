@@ -1,5 +1,6 @@
 """The column specification is consistent, and rates are those of DS2's equations."""
 
+import numpy as np
 import pytest
 
 from models.metrics import (
@@ -13,7 +14,8 @@ from models.metrics import (
     SAMPLE_PHASES,
     Column,
     ColumnType,
-    WindowTotals,
+    observed_rate,
+    true_rate,
 )
 
 TABLES = [(SAMPLE_COLUMNS, SAMPLE_EVIDENCE, SAMPLE_KEY), (FEATURE_COLUMNS, FEATURE_EVIDENCE, FEATURE_KEY)]
@@ -49,13 +51,8 @@ def test_features_come_from_phases_that_samples_have() -> None:
     assert set(FEATURE_PHASES) < set(SAMPLE_PHASES)
 
 
-def test_rates_of_a_window() -> None:
-    window = WindowTotals(window_s=10.0, busy_s=4.0, records_in=2000.0, records_out=100.0)
-    assert (window.observed_processing_rate, window.observed_output_rate) == (200.0, 10.0)
-    assert (window.true_processing_rate, window.true_output_rate) == (500.0, 25.0)
-
-
-def test_without_useful_time_the_true_rates_are_unknown() -> None:
-    window = WindowTotals(window_s=10.0, busy_s=0.0, records_in=0.0, records_out=0.0)
-    assert (window.true_processing_rate, window.true_output_rate) == (None, None)
-    assert window.observed_processing_rate == 0.0
+def test_rates_are_those_of_ds2() -> None:
+    records, elapsed_s, useful_s = np.array([2000.0, 100.0]), np.array([10.0, 10.0]), np.array([4.0, 1.0])
+    assert observed_rate(records, elapsed_s).tolist() == [200.0, 10.0]
+    assert true_rate(records, useful_s).tolist() == [500.0, 100.0]
+    assert (observed_rate(2000.0, 10.0), true_rate(2000.0, 4.0)) == (200.0, 500.0)

@@ -130,7 +130,7 @@ def test_a_plan_that_contradicts_itself_is_refused(first: Plan, changes: dict[st
 
 def test_an_operator_cannot_stand_twice(first: Plan) -> None:
     twice = [*operators(first, "window"), first.operators[2].model_dump()]
-    with pytest.raises(ValidationError, match="'sink' stands 2 times"):
+    with pytest.raises(ValidationError, match="'sink' appears 2 times"):
         changed(first, operators=twice)
 
 

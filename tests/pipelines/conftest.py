@@ -6,14 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
+import pyarrow as pa
 import pytest
 
+from models.capacity.exploration import recorded_steps
 from models.capacity.observation import Observation
-from pipelines.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.run import PipelineRun, PlanRequest
+from pipelines.checks.reporting import CheckReport
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.registry.tracking import DATABASE, FOLDER, TRACKING_VARIABLE, create_database
+from pipelines.run import PipelineRun
 from pipelines.stages import run_all
-from pipelines.tracking import DATABASE, FOLDER, TRACKING_VARIABLE, create_database
-from pipelines.workspace import Workspace
+from pipelines.store.digests import digest
+from pipelines.store.samples import write_samples
+from pipelines.store.workspace import Artifact, Workspace
 
 ExploredRun = Callable[..., PipelineRun]
 
@@ -82,22 +88,34 @@ def q5_observations() -> tuple[Observation, ...]:
         )
 
 
+def artifact_of(report: CheckReport) -> Artifact:
+    output = report.model_dump(mode="json")
+    return Artifact(inputs={}, digest=digest(output), output=output)
+
+
 @pytest.fixture(scope="session")
 def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace], ExploredRun]:
     """Makes, for a workspace, what makes runs in it whose exploration took the first of q5's observations."""
 
     def in_workspace(workspace: Workspace) -> ExploredRun:
-        def make(name: str = "first", observations: int = 14, **fields: str) -> PipelineRun:
+        def make(name: str = "first", observations: int = 14, kept_back: int = 8, **fields: str) -> PipelineRun:
             record = ExplorationRecord(
                 job="nexmark-q5",
                 testbed="recorded",
                 slots_per_worker=16,
                 observations=q5_observations[:observations],
-                steps=(),
+                kept_back=q5_observations[observations : observations + kept_back],
+                steps=recorded_steps([(o.budget, o.mst) for o in q5_observations[:observations]]),
                 stopped_because="all published measurements were taken",
             )
             run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, **fields), workspace)
             workspace.once(run.key(EXPLORATION_FILE), {}, ExplorationRecord, lambda: record)
+            for table in ("samples", "observations"):
+                report = CheckReport(
+                    table=table, success=True, rows=1, evaluated=1, broken=(), quarantine=(), docs="index.html"
+                )
+                workspace.write(run.key(f"checks/{table}.json"), artifact_of(report))
+            write_samples(workspace, pa.table({"job": ["nexmark-q5"], "run": [f"{name}-m000"], "task": [0]}))
             return run
 
         return make

@@ -3,14 +3,18 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from models.errors import InvalidInput
-from models.metrics import WindowTotals
+from models.metrics import observed_rate, true_rate
+from pipelines.inputs.catalogue import load_job
+from pipelines.measuring.estimate import operator_rates
 from spark.features import features
 from spark.schemas import FEATURES
 from testbeds.protocol import SAMPLE_SCHEMA
@@ -58,6 +62,44 @@ def test_rates_are_sums_over_tasks_of_rates_over_their_window(spark: SparkSessio
     assert count["selectivity"] == pytest.approx(0.01)
     assert count["records_in_per_source_record"] == pytest.approx(0.8)
     assert count["skew"] == pytest.approx(3000.0 / 2000.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rates_from_arrow_and_from_spark_are_the_same(spark: SparkSession, seed: int) -> None:
+    """What an observation holds (Arrow) and what features hold (Spark) of the same samples, to rounding."""
+    job, generator = load_job("nexmark-q1"), np.random.default_rng(seed)
+    rows = [
+        sample(
+            operator.name,
+            task,
+            time_s=5.0 * (step + 1),
+            records_in=generator.uniform(1.0, 5000.0),
+            records_out=generator.uniform(1.0, 5000.0),
+            busy_s=generator.uniform(0.1, 5.0),
+            lag_records=0.0 if operator in job.sources else None,
+        )
+        for operator in job.operators
+        for task in range(int(generator.integers(1, 4)))
+        for step in range(4)
+    ]
+    by_spark, table = extract(spark, rows), pa.Table.from_pylist(rows, SAMPLE_SCHEMA)
+    for rates in operator_rates(job, table):
+        row = by_spark[rates.name]
+        assert row["true_rate_per_task"] == pytest.approx(rates.true_rate_per_task, rel=1e-12)
+        assert row["records_in_per_source_record"] == pytest.approx(rates.records_in_per_source_record, rel=1e-12)
+    for operator in job.operators:
+        tasks: dict[int, list[Row]] = defaultdict(list)
+        for row in rows:
+            if row["operator"] == operator.name:
+                tasks[row["task"]].append(row)
+        records, useful_s = (
+            np.array([math.fsum(s[name] for s in of) for of in tasks.values()]) for name in ("records_in", "busy_s")
+        )
+        row = by_spark[operator.name]
+        assert row["true_processing_rate"] == pytest.approx(true_rate(records, useful_s).sum(), rel=1e-12)
+        assert row["observed_input_rate"] == pytest.approx(
+            observed_rate(records, np.full(len(records), 20.0)).sum(), rel=1e-12
+        )
 
 
 def test_what_enters_is_related_to_what_all_sources_emit_together(spark: SparkSession) -> None:
@@ -162,6 +204,32 @@ def features_in_python(rows: list[Row]) -> dict[tuple[str, str], Row]:
         if operator == "bids":
             emitted[run] += sum(window(samples).observed_output_rate for samples in of_task.values())
     return {key: operator_in_python(of_task, emitted[key[0]]) for key, of_task in tasks.items()}
+
+
+@dataclass(frozen=True)
+class WindowTotals:
+    """What one task did in a window of `window_s` seconds, `busy_s` of them useful."""
+
+    window_s: float
+    busy_s: float
+    records_in: float
+    records_out: float
+
+    @property
+    def observed_processing_rate(self) -> float:
+        return observed_rate(self.records_in, self.window_s)
+
+    @property
+    def observed_output_rate(self) -> float:
+        return observed_rate(self.records_out, self.window_s)
+
+    @property
+    def true_processing_rate(self) -> float | None:
+        return true_rate(self.records_in, self.busy_s) if self.busy_s > 0 else None
+
+    @property
+    def true_output_rate(self) -> float | None:
+        return true_rate(self.records_out, self.busy_s) if self.busy_s > 0 else None
 
 
 def window(samples: list[Row]) -> WindowTotals:

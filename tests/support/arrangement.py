@@ -61,8 +61,8 @@ class Arrangement:
 
     Args:
         settings: environment on top of what the file says, for all services: sizes that suit a test.
-        moved: (service, port) -> another port, where a server cannot be told to listen on the service's address alone.
-        extra: service -> further arguments, such as those that tell it so.
+        moved: (service, port) -> another port, for a server that cannot be restricted to the service's address.
+        extra: service -> further arguments, such as that port.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Arrangement:
         return [*program, *(self._native(word, service) for word in words), *self._extra.get(service, [])]
 
     def volume(self, name: str) -> Path:
-        """Where a volume of that name lies here."""
+        """The folder of a volume."""
         return self.folder / "volumes" / name
 
     def dump(self, database: str) -> str:
@@ -245,7 +245,7 @@ class Arrangement:
         return found
 
     def _with_secrets(self, text: str) -> str:
-        return re.sub(r"\$\{(\w+)\}", lambda found: self.secrets[found[1]], text)
+        return re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: self.secrets[found[1]], text)
 
     def _native(self, text: str, service: str) -> str:
         """The text with places of this machine in place of those of a container."""

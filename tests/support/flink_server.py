@@ -74,8 +74,10 @@ class FakeFlink:
     """
 
     def __init__(self) -> None:
-        self.emitted_per_s, self.backpressure = 1500.0, 0.0
-        """What the sources do, all of their tasks together."""
+        self.emitted_per_s, self.backpressure, self.busyness = 1500.0, 0.0, 0.5
+        """What the sources do, all of their tasks together, and the shares of time of each, by the meters."""
+        self.pending: float | None = None
+        """Records that wait before each source task; None where the source reports none."""
         self.reports = True
         """Whether it tells the values of metrics."""
         self._asked = 0
@@ -154,7 +156,8 @@ class FakeFlink:
     def _metrics(self, vertex: str, wanted: list[str]) -> object:
         """Counters that have grown by a second each time they are asked for, and meters; their names, if none is asked."""
         if not wanted:
-            return [{"id": f"{task}.Source__source.{name}"} for task in range(self.tasks[vertex]) for name in _COUNTED]
+            names = _COUNTED if self.pending is None else (*_COUNTED, "pendingRecords")
+            return [{"id": f"{task}.Source__source.{name}"} for task in range(self.tasks[vertex]) for name in names]
         if not self.reports:
             return []
         self._asked += 1
@@ -166,6 +169,9 @@ class FakeFlink:
             "numRecordsIn": of_a_task * self._asked,
             "Source__source.numRecordsOut": of_a_task * self._asked,
             "Source__source.numRecordsOutPerSecond": of_a_task,
+            "Source__source.pendingRecords": self.pending,
+            "busyTimeMsPerSecond": 1000 * self.busyness,
+            "backPressuredTimeMsPerSecond": 1000 * self.backpressure,
         }
         return [{"id": name, "value": str(known[name.partition(".")[2]])} for name in wanted]
 

@@ -20,8 +20,8 @@ import yaml
 from fuzz_mutations import NUMBERS, OTHERS, STRINGS, as_bytes, damaged, mutated, mutated_table
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli import run
-from pipelines.digests import digest
-from pipelines.documents import parse_json
+from pipelines.inputs.documents import parse_json
+from pipelines.store.digests import digest
 
 STATED = {0: "done", 1: "failed", 2: "unusable input", 3: "no feasible answer"}
 
@@ -152,13 +152,13 @@ def write(rng: random.Random, folder: Path, name: str, data: Any) -> str:
 
 def entry_points(corpus: Corpus) -> list[EntryPoint]:
     def jobs(rng: random.Random, at: Path) -> Ending:
-        return command("jobs", write(rng, at, "job", rng.choice(corpus.jobs)), "--json")
+        return command("jobs", "show", write(rng, at, "job", rng.choice(corpus.jobs)), "--json")
 
     def shown_job(rng: random.Random, at: Path) -> Ending:
-        return command("jobs", write(rng, at, "job", rng.choice(corpus.jobs)))
+        return command("jobs", "show", write(rng, at, "job", rng.choice(corpus.jobs)))
 
     def clusters(rng: random.Random, at: Path) -> Ending:
-        return command("clusters", write(rng, at, "cluster", rng.choice(corpus.clusters)), "--json")
+        return command("clusters", "show", write(rng, at, "cluster", rng.choice(corpus.clusters)), "--json")
 
     def configure(rng: random.Random, at: Path) -> Ending:
         slots = str(rng.choice((0, -1, 1, 2, 7, 100, 10**9, "x")))
@@ -221,7 +221,7 @@ def entry_points(corpus: Corpus) -> list[EntryPoint]:
         return command("plans", *verb, "--workspace", str(folder), "--json")
 
     def request(rng: random.Random, at: Path) -> Ending:
-        from sluice_airflow.tasks import keep_request
+        from sluice_airflow.tasks.planning import keep_request
 
         parameters = dict(PARAMETERS)
         if rng.random() < 0.4:
@@ -232,10 +232,11 @@ def entry_points(corpus: Corpus) -> list[EntryPoint]:
             parameters = mutated(rng, parameters)
         if not isinstance(parameters, dict):
             parameters = {"job": parameters}
-        return task(lambda: keep_request(parameters, None))
+        return task(lambda: keep_request(parameters))
 
     def changes(rng: random.Random, at: Path) -> Ending:
-        from sluice_airflow.tasks import jobs_with_new_plans, rate_changes
+        from sluice_airflow.tasks.replanning import rate_changes
+        from sluice_airflow.tasks.thresholds import jobs_with_new_plans
 
         event = mutated(rng, {"job": "nexmark-q1", "rate": 1000.0, "uri": "file:///w/plans/nexmark-q1/v000001.json"})
         events = [event] if isinstance(event, dict) else []
@@ -265,7 +266,7 @@ def entry_points(corpus: Corpus) -> list[EntryPoint]:
 
 
 def _workload(path: Path) -> Any:
-    from pipelines.arena.workloads import read_workload
+    from pipelines.arena.replays.workloads import read_workload
 
     return read_workload(path, "increasing").name
 
@@ -276,8 +277,8 @@ def _samples(rng: random.Random, folder: Path) -> int:
     import pyarrow.parquet as pq
 
     from models.metrics import SAMPLE_COLUMNS
-    from pipelines.samples import read_samples, samples_key
-    from pipelines.workspace import Workspace
+    from pipelines.store.samples import read_samples, samples_key
+    from pipelines.store.workspace import Workspace
 
     names = [column.name for column in SAMPLE_COLUMNS if column.name not in ("job", "run")]
     columns = {name: [rng.choice((1.0, 0.0, None, -1.0, float("nan"))) for _ in range(3)] for name in names}

@@ -66,7 +66,7 @@ UNKNOWN_FIELDS = ("nmae", "", "__class__", "schema_version", "name", "Name", "x"
 
 
 def paths(data: Any, at: Path = ()) -> Iterator[Path]:
-    """Where values stand, the whole first."""
+    """Paths of all values, that of the whole document first."""
     yield at
     if isinstance(data, dict):
         for name, value in data.items():
@@ -152,7 +152,7 @@ def _scale(rng: random.Random, data: Any, path: Path, found: Any) -> Any:
 
 
 def _swap(rng: random.Random, data: Any, path: Path, found: Any) -> Any:
-    """A value of the document in another place: edges to oneself, names that stand twice, types that changed places."""
+    """A value of the document in another place: edges to oneself, repeated names, swapped types."""
     other = rng.choice(list(paths(data)))
     return put(data, path, copy.deepcopy(get(data, other)))
 

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from flink_client.address import FlinkAddress
+from flink_client.answers import Vertex
 from flink_server import JOB_ID, FakeFlink
 from fuzz_entry_points import Ending, EntryPoint, task
 from fuzz_mutations import as_bytes, mutated
-from models.cluster import FlinkAddress
-from models.operations import FlinkRates, PrometheusRates, RateOrigin, Replanning
 from models.scaling.rate_band import RateBand
 from operated_job import JOB, OperatedJob
-from pipelines.workspace import Workspace
-from testbeds.flink.answers import Vertex
+from pipelines.inputs.operations import FlinkRates, PrometheusRates, RateOrigin, Replanning
+from pipelines.store.workspace import Workspace
 
 Right = Callable[[str, str, Mapping[str, list[str]]], tuple[int, Any]]
 """Method, path and query -> status and document."""
@@ -172,7 +172,7 @@ def _prometheus_rate(server: SpoiltServer, at: Path) -> Any:
 
 
 def _prometheus_counters(server: SpoiltServer, at: Path) -> Any:
-    from testbeds.flink.prometheus import PrometheusReadings
+    from flink_client.metrics.prometheus import PrometheusReadings
 
     readings = PrometheusReadings(server.url, JOB_ID, ["tm1"])
     return readings.refresh_s, readings.of_vertex(VERTEX, stateful=False), readings.cpu_s("tm1")
@@ -204,13 +204,13 @@ def _cluster(server: SpoiltServer, at: Path) -> Any:
 
 def _requests(rng: random.Random, server: SpoiltServer, at: Path) -> Any:
     """One of the questions that a measurement asks again and again."""
-    from testbeds.flink.checkpoints import StateMeter, checkpoint
-    from testbeds.flink.readings import RestReadings
-    from testbeds.flink.rest import FlinkRest, Program
+    from flink_client.metrics.readings import RestReadings
+    from flink_client.rest import FlinkRest, JarProgram
+    from testbeds.flink.measuring.state import StateMeter
 
     with FlinkRest(server.url, timeout_s=2.0, patience_s=0.1) as rest:
         readings, state = RestReadings(rest, JOB_ID), StateMeter(rest, JOB_ID, {"count": VERTEX})
-        program = Program("Main", ("--x",), {})
+        program = JarProgram("Main", ("--x",), {})
         questions: list[Callable[[], Any]] = [
             lambda: rest.job(JOB_ID),
             lambda: rest.wait_until_running(JOB_ID, 0.2),
@@ -226,7 +226,7 @@ def _requests(rng: random.Random, server: SpoiltServer, at: Path) -> Any:
             lambda: rest.run("known.jar", program),
             lambda: readings.of_vertex(VERTEX, stateful=True),
             lambda: readings.cpu_s("tm1"),
-            lambda: checkpoint(rest, JOB_ID, 0.2),
+            lambda: rest.checkpoint(JOB_ID, 0.2),
             lambda: (state.ask(at_once=True), state.read(patience_s=0.2)),
         ]
         return rng.choice(questions)()

@@ -8,9 +8,9 @@ import yaml
 
 from flink_server import word_count_plan
 from models.plan import Plan
-from pipelines.plan_store import PlanStore
-from pipelines.run import PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 JOB = "wordcount"
 ROOT = Path(__file__).parents[2]

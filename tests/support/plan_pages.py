@@ -10,11 +10,12 @@ import jwt
 import pytest
 
 from models.plan import Plan
-from pipelines.digests import digest
 from pipelines.drift.detect import drift_key
 from pipelines.drift.record import DriftReport
-from pipelines.plan_store import PlanStore, StoredPlan
-from pipelines.workspace import Workspace, to_json
+from pipelines.rates.status import keep_status
+from pipelines.store.digests import digest
+from pipelines.store.plans import PlanStore, StoredPlan
+from pipelines.store.workspace import Workspace, to_json
 
 JOB = "nexmark-q1"
 """Planned on the simulator; version 2 by a run of the DAG `replan`."""
@@ -24,8 +25,6 @@ SCRIPT = "<script>document.title = 'broken in'</script>"
 PATIENCE_S = 120.0
 """For any one answer, on a machine that is busy."""
 PASSWORD = secrets.token_hex(8)
-UNUSED_STAGES = ("check", "check_features")
-"""They need Great Expectations, and leave nothing that a plan is made from."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,8 @@ def store_damaged(workspace: Workspace, root: Path) -> None:
 
 
 def store_drift(workspace: Workspace) -> None:
-    """What a look at production leaves where it has drifted."""
+    """What a look at production leaves where it has drifted, and a source rate that cannot be read."""
+    keep_status(workspace, JOB, "unreadable", "<no> token", datetime(2026, 3, 1, 12, tzinfo=UTC))
     report = DriftReport(
         job=JOB,
         version=1,

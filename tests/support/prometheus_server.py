@@ -1,4 +1,4 @@
-"""A server of this machine that answers instant queries as Prometheus does, or otherwise if it is told to."""
+"""A fake Prometheus: answers instant queries, correctly or with the faults of a test."""
 
 import json
 import threading

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import yaml
 
-from pipelines.review import decide
-from pipelines.run import PipelineRun, PlanRequest
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.registry.review.decision import decide
+from pipelines.run import PipelineRun
 from pipelines.stages import run_stage
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 
 JOB = "nexmark-q5"
 RATE = 2_500_000.0
@@ -27,7 +28,7 @@ def approved_job(root: Path, folder: Path, workspace: Workspace, measurements: P
     )
     run = PipelineRun(asked, workspace)
     run.start()
-    for stage in ("explore", "select", "review"):
+    for stage in ("explore", "check", "select", "review"):
         run_stage(stage, run)
     decide(workspace, JOB, 1, True, "ada", "it is the first")
     return run

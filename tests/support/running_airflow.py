@@ -1,10 +1,10 @@
-"""A whole Airflow of this machine."""
+"""The Airflow of `make airflow`, on free ports."""
 
 import contextlib
 import json
 import os
+import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
+
+import psutil
+
+_ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -43,51 +47,28 @@ class RunningAirflow:
         Args:
             variables: environment variables beside those of this process.
         """
-        ports = [_free_port() for _ in range(3)]
-        self.url = f"http://127.0.0.1:{ports[0]}"
-        self._log = log
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.home, self._log = home, log
         environment = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # `standalone` calls `airflow` by its name
+            "PYTHONPATH": os.pathsep.join(map(str, (_ROOT / "plugins", _ROOT))),
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": str(ports[0]),
+            "AIRFLOW__API__PORT": str(port),
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__PARALLELISM": "2",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
-            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports[1]),
-            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports[2]),
             **(variables or {}),
         }
-        command = [sys.executable, "-m", "airflow", "standalone"]
+        command = [sys.executable, "-m", "sluice_airflow.standing"]
         with log.open("w") as sink:
-            # A process that was started in the background ignores SIGINT, and hands that down; Airflow stops by it.
-            self._process = subprocess.Popen(
-                command,
-                env=environment,
-                stdout=sink,
-                stderr=sink,
-                start_new_session=True,
-                preexec_fn=_heed_interrupts,
-            )
+            self._process = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink, start_new_session=True)
         self._token = ""
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The JSON answer of the REST API.
-
-        On SQLite a request is refused with "Database error", and is made once more, where a task starts at the same time:
-        Airflow 3.3 writes its audit log first, in the event loop, which the other transaction needs in order to end.
-        """
-        try:
-            return self._answer(method, path, body)
-        except HTTPError as error:
-            if "Database error" not in error.__notes__[0]:
-                raise
-        return self._answer(method, path, body)
-
-    def _answer(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+        """The JSON answer of the REST API."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Content-Type", "application/json")
         if self._token:
@@ -175,21 +156,41 @@ class RunningAirflow:
 
         return str(self.wait_for(ended))
 
-    def question(self, dag: str, run: str, task: str, index: int = -1) -> Question:
-        """Wait for a task to ask a person."""
+    def question(self, dag: str, run: str, task: str, index: int = -1, times: int = 1) -> Question:
+        """Wait for a task to ask a person, and for its processes, as many as `times`, to have ended."""
         self.wait_for(lambda: self.states(dag, run).get(task) == "awaiting_input")
         # Airflow 3.3 tries a task again, and asks again, that was answered before its scheduler has seen its process end.
-        self.wait_for(lambda: self.logged(f"TaskInstance Finished: dag_id={dag}, task_id={task}, run_id={run},"))
+        finished = f"TaskInstance Finished: dag_id={dag}, task_id={task}, run_id={run},"
+        self.wait_for(lambda: self._log.read_text(errors="replace").count(finished) >= times)
         path = f"/api/v2/dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/{index}/hitlDetails"
         return Question(self, path)
 
-    def logged(self, text: str) -> bool:
-        """Whether one of its processes has said this."""
-        return text in self._log.read_text(errors="replace")
+    @property
+    def passwords(self) -> Path:
+        """The file in which Airflow keeps the password that it has generated."""
+        return self.home / "simple_auth_manager_passwords.json.generated"
 
     def log_in(self) -> None:
         """Wait until it answers; on a busy machine it takes minutes to start."""
-        self._token = self.wait_for(lambda: self.call("GET", "/auth/token")["access_token"], seconds=600.0)
+        self.wait_for(self.passwords.exists, seconds=600.0)
+        credentials = {"username": "admin", "password": json.loads(self.passwords.read_text())["admin"]}
+        answer = self.wait_for(lambda: self.call("POST", "/auth/token", credentials), seconds=600.0)
+        self._token = answer["access_token"]
+
+    def processes(self) -> list[psutil.Process]:
+        """All of them."""
+        return psutil.Process(self._process.pid).children(recursive=True)
+
+    def component(self, name: str) -> int:
+        """Process id of a component: of the process that the supervisor has started last."""
+        found = re.findall(
+            rf"^{name} +\| started as process (\d+)$", self._log.read_text(errors="replace"), re.MULTILINE
+        )
+        return int(found[-1])
+
+    def restarts(self) -> list[str]:
+        """What the supervisor has said of processes that ended."""
+        return [line for line in self._log.read_text(errors="replace").splitlines() if "ended with exit code" in line]
 
     def wait_for(self, look: Callable[[], Any], seconds: float = 300.0) -> Any:
         """What `look` returns, as soon as that is something; refused connections and HTTP errors count as nothing."""
@@ -203,16 +204,17 @@ class RunningAirflow:
         raise AssertionError(f"nothing came within {seconds:g} s: {self._log.read_text()[-3000:]}")
 
     def stop(self) -> None:
-        self._process.send_signal(signal.SIGINT)
+        """End all of its processes."""
+        below = self.processes()
+        self._process.terminate()
         try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(150)
+        finally:
+            for process in below:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            self._process.kill()
             self._process.wait()
-
-
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _free_port() -> int:

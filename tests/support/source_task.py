@@ -4,7 +4,7 @@ import socket
 from types import TracebackType
 from typing import Self
 
-from testbeds.flink.control import SourceControl
+from testbeds.flink.feeding.control import SourceControl
 
 
 class SourceTask:

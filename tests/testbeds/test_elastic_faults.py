@@ -72,13 +72,13 @@ FAULTS: dict[str, tuple[str, dict[str, Any], Callable[[Served], Served], Callabl
         same,
     ),
     "a task that does not report": (
-        "test_every_task_of_every_operator_is_told",
+        "test_every_task_of_every_operator_is_reported",
         {"rate": RATE, "job": small_job()},
         of_activity(busy_s=lambda v: v[1:]),
         same,
     ),
     "busier than time allows": (
-        "test_every_task_of_every_operator_is_told",
+        "test_every_task_of_every_operator_is_reported",
         {"rate": RATE, "job": small_job()},
         of_activity(busy_s=lambda v: v + 1.0),
         same,

@@ -11,10 +11,10 @@ import pytest
 from models.job import Job
 from models.metrics import SAMPLE_COLUMNS
 from testbeds import conformance
-from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, Window
+from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, MeasuredWindow
 from testbeds.simulator import Simulator
 
-Change = Callable[[Window], Window]
+Change = Callable[[MeasuredWindow], MeasuredWindow]
 
 
 def test_the_schema_has_every_column_of_the_specification() -> None:
@@ -23,14 +23,14 @@ def test_the_schema_has_every_column_of_the_specification() -> None:
     assert {c.name for c in SAMPLE_COLUMNS if c.nullable} == {"state_latency_s", "lag_records"}
 
 
-def window_of(window: Window, **changed: Any) -> Window:
-    return Window(**{**vars(window), **changed})
+def window_of(window: MeasuredWindow, **changed: Any) -> MeasuredWindow:
+    return MeasuredWindow(**{**vars(window), **changed})
 
 
 def column(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Change:
     """A window whose samples have one column changed."""
 
-    def apply(window: Window) -> Window:
+    def apply(window: MeasuredWindow) -> MeasuredWindow:
         at = window.samples.schema.get_field_index(name)
         values = change(window.samples[name].to_numpy(zero_copy_only=False))
         return window_of(window, samples=window.samples.set_column(at, SAMPLE_SCHEMA.field(name), [pa.array(values)]))
@@ -49,7 +49,7 @@ class Faulty:
     def elapsed_s(self) -> float:
         return float(self.run.elapsed_s)
 
-    def inject(self, rate: float, seconds: float, phase: str) -> Window:
+    def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         return self.change(self.run.inject(rate, seconds, phase))
 
 
@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     ),
     "not a number": ("test_values_are_within_their_bounds", column("cpu_s", lambda v: v * np.nan), {}),
     "lag of an operator": (
-        "test_lag_is_told_at_sources_only",
+        "test_lag_is_reported_at_sources_only",
         column("lag_records", lambda v: np.nan_to_num(v.astype(float))),
         {"job": conformance.small_job()},
     ),
@@ -165,7 +165,7 @@ def test_the_suite_finds_a_testbed_that_refuses_nothing(test: str, arguments: di
 
 
 @pytest.mark.parametrize("test", ["test_the_same_seed_repeats_the_same_run", "test_tasks_run_where_they_are_placed"])
-def test_the_suite_finds_a_testbed_that_ignores_what_it_is_told(test: str) -> None:
+def test_the_suite_finds_a_testbed_that_ignores_what_it_is_reported(test: str) -> None:
     suite = conformance.TestbedConformance()
     with pytest.raises(AssertionError):
         getattr(suite, test)(Refusing(), conformance.small_job(), configuration())

@@ -6,11 +6,11 @@ from models.capacity.mst import MstSearch, MstSettings
 from models.capacity.observation import Observation
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from pipelines.catalogue import load_cluster, load_job
-from pipelines.measurements import read_measurements
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.measurements import parse_parallelism, read_measurements
 from testbeds import conformance, protocol
 from testbeds.protocol import Configuration
-from testbeds.recorded import Recorded, parallelism_per_operator
+from testbeds.recorded import Recorded
 
 STREAMBED = Path(__file__).parent.parent / "data" / "streambed"
 
@@ -40,7 +40,7 @@ def search_q5(q5: Job) -> Recorded:
 
 
 def asked(job: Job, text: str, memory_mb: float) -> Configuration:
-    return Configuration(parallelism={"source": 32, **parallelism_per_operator(job, text)}, memory_mb=memory_mb)
+    return Configuration(parallelism={"source": 32, **parse_parallelism(job, text)}, memory_mb=memory_mb)
 
 
 def test_observations_keep_their_order_and_their_parallelism(search_q5: Recorded) -> None:
@@ -125,12 +125,12 @@ def test_no_observation_is_no_testbed() -> None:
         ("", "holds 1"),
     ],
 )
-def test_a_parallelism_that_is_not_of_this_job_is_told(text: str, told: str, q5: Job) -> None:
+def test_a_parallelism_that_is_not_of_this_job_is_reported(text: str, told: str, q5: Job) -> None:
     with pytest.raises(InvalidInput, match=told):
-        parallelism_per_operator(q5, text)
+        parse_parallelism(q5, text)
 
 
-def test_measurements_of_another_job_are_told_with_file_and_line() -> None:
+def test_measurements_of_another_job_are_reported_with_file_and_line() -> None:
     path = STREAMBED / "search_q1.csv"
     with pytest.raises(InvalidInput, match=r"search_q1.csv, line 2, column 'parallelism_per_operator': .*9 numbers"):
         read_measurements(path, job=load_job("nexmark-q5"))

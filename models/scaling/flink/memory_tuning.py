@@ -3,7 +3,7 @@
 From the TaskManager's memory before tuning, in this order: what is not tuned (framework off-heap memory, JVM overhead),
 the buffers of all channels that its tasks can have, metaspace and heap as used with some room on top, and managed memory:
 as before, or all that is left if it is to be maximised; none if none is used. When there will be fewer TaskManagers, the
-heap grows so that all together keep theirs. The order tells who goes short if it is not enough.
+heap grows so that all together keep theirs. If the memory is not enough, what comes last is cut.
 
 All sizes are bytes. Fractions of a size are Flink's: 32-bit numbers, the product cut to whole bytes.
 """

@@ -23,7 +23,7 @@ from models.scaling.flink.topology import Topology
 
 
 @dataclass(frozen=True)
-class Window:
+class MetricMeans:
     """Metrics over a window; arrays are float64[operators], means over time but for `lag`."""
 
     records_in: np.ndarray
@@ -124,7 +124,7 @@ def mean_rate(rates: Sequence[float], min_observations: int) -> float | None:
     return sum(finite) / len(finite) if len(finite) >= min_observations else None
 
 
-def true_rates(window: Window, switch_threshold: float) -> np.ndarray:
+def true_rates(window: MetricMeans, switch_threshold: float) -> np.ndarray:
     """Records/s that all tasks of an operator can read, float64[operators]."""
     rates = np.full(len(window.busy), math.inf)
     np.divide(window.records_in, window.busy, out=rates, where=(window.records_in > 0) & (window.busy > 0))
@@ -134,13 +134,13 @@ def true_rates(window: Window, switch_threshold: float) -> np.ndarray:
     return rates
 
 
-def processes_backlog(window: Window, topology: Topology, lag_threshold_s: float) -> bool:
+def processes_backlog(window: MetricMeans, topology: Topology, lag_threshold_s: float) -> bool:
     """Whether a source is further behind than the threshold at the rate that it reads."""
     sources = topology.sources
     return bool((window.lag[sources] > lag_threshold_s * window.records_in[sources]).any())
 
 
-def evaluate(window: Window, topology: Topology, settings: FlinkSettings, restart_s: float) -> Evaluated:
+def evaluate(window: MetricMeans, topology: Topology, settings: FlinkSettings, restart_s: float) -> Evaluated:
     """All of the module's table at once. `restart_s` is the downtime to expect."""
     catch_up_s = settings.catch_up_duration_s
     target = topology.propagate(np.maximum(window.arriving, 0.0), window.edge_ratios)

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.errors import InvalidInput
-from models.scaling.change import changes_in_words
+from models.scaling.decisions.change import changes_in_words
 from models.scaling.flink.memory_tuning import MIB, Channels, MemoryUse, TunedMemory, tune
 from models.scaling.flink.metrics import Evaluated, evaluate
 from models.scaling.flink.scaling_history import (
     DelayedScaleDowns,
+    PastScaling,
     RestartTimes,
-    Scaling,
     ScalingHistory,
-    Wanted,
+    WantedTasks,
     is_ineffective,
 )
 from models.scaling.flink.settings import FlinkSettings
@@ -82,11 +82,11 @@ class _Planned:
     after: Sequence[int]
     changed: Sequence[int]
 
-    def scaling(self, i: int) -> tuple[str, Scaling]:
+    def scaling(self, i: int) -> tuple[str, PastScaling]:
         """The operator's name, and its part."""
         true_rate, now = self.targets.true_rate[i], self.targets.current[i]
         expected = true_rate * self.targets.exact[i] / now if math.isfinite(true_rate) else math.inf
-        return self.targets.names[i], Scaling(self.time_s, now, self.after[i], true_rate, expected)
+        return self.targets.names[i], PastScaling(self.time_s, now, self.after[i], true_rate, expected)
 
 
 class FlinkAutoscaler:
@@ -202,10 +202,10 @@ class FlinkAutoscaler:
         backlog = "; a backlog is being processed" if evaluated.processing_backlog else ""
         return Recommendation(None, f"The autoscaler leaves the job as it is: {content}{backlog}.")
 
-    def _due(self, targets: _Targets, i: int, now_s: float) -> Wanted | None:
+    def _due(self, targets: _Targets, i: int, now_s: float) -> WantedTasks | None:
         """What to do now with an operator that should change; None to leave it."""
         name, now, after = targets.names[i], targets.current[i], targets.tasks[i]
-        wanted = Wanted(now_s, after, targets.outside_band[i])
+        wanted = WantedTasks(now_s, after, targets.outside_band[i])
         if after < now:
             return self._delayed.want(name, wanted)
         if self._settings.blocks_ineffective:
@@ -226,15 +226,15 @@ class FlinkAutoscaler:
             return f"{name} would do with {tasks(after)}, but has not for {interval_s:g} s{more}"
         return f"{name} should have {tasks(after)}, but its last scale-up brought next to nothing{more}"
 
-    def _deploy(self, facts: Facts, targets: _Targets, changes: dict[int, Wanted]) -> Recommendation:
+    def _deploy(self, facts: Facts, targets: _Targets, changes: dict[int, WantedTasks]) -> Recommendation:
         after = list(targets.current)
         for i, change in changes.items():
             after[i] = change.tasks
         self._planned = _Planned(facts.time_s, targets, after, tuple(changes))
         decision = self._decision(facts.rates, targets, after)
         name = next(targets.names[i] for i, change in changes.items() if change.outside_band)
-        told = f"{changes_in_words(decision, facts.rates)}: at {name}, {decision.reasons[name]}"
-        return Recommendation(decision, f"The autoscaler takes {told}.")
+        remark = f"{changes_in_words(decision, facts.rates)}: at {name}, {decision.reasons[name]}"
+        return Recommendation(decision, f"The autoscaler takes {remark}.")
 
     def _decision(self, rates: Rates, targets: _Targets, after: Sequence[int]) -> Decision:
         rated = [(i, name) for i, name in enumerate(targets.names) if targets.rated[i]]
@@ -244,8 +244,8 @@ class FlinkAutoscaler:
         if self._settings.memory_tuning_enabled:
             tuned = self._tune(rates, parallelism)
             memory = dict.fromkeys(parallelism, tuned.managed / self._settings.task_slots / MIB)
-            told = f"; TaskManagers are tuned to {tuned.process / MIB:,.0f} MiB, {tuned.managed / MIB:,.0f} of them managed"
-            reasons = {name: reason + told for name, reason in reasons.items()}
+            remark = f"; TaskManagers are tuned to {tuned.process / MIB:,.0f} MiB, {tuned.managed / MIB:,.0f} of them managed"
+            reasons = {name: reason + remark for name, reason in reasons.items()}
         return Decision(
             parallelism=parallelism,
             exact={name: targets.exact[i] for i, name in rated if i not in targets.kept},

@@ -10,7 +10,7 @@ from models.scaling.flink.settings import FlinkSettings
 
 
 @dataclass(frozen=True)
-class Scaling:
+class PastScaling:
     """One operator's part in a rescale."""
 
     time_s: float
@@ -23,7 +23,7 @@ class Scaling:
     """True rate that it was to bring."""
 
 
-def is_ineffective(last: Scaling | None, tasks: int, true_rate: float, threshold: float) -> bool:
+def is_ineffective(last: PastScaling | None, tasks: int, true_rate: float, threshold: float) -> bool:
     """Whether the last scaling was a scale-up to what runs, and brought less than a share of the expected increase.
 
     Args:
@@ -37,7 +37,7 @@ def is_ineffective(last: Scaling | None, tasks: int, true_rate: float, threshold
     return not actual >= threshold * expected
 
 
-def observed_scalability(scalings: Sequence[Scaling], min_observations: int, lowest: float) -> float:
+def observed_scalability(scalings: Sequence[PastScaling], min_observations: int, lowest: float) -> float:
     """Share of linear scaling that earlier scalings showed, from `lowest` to 1; 1 if there are too few.
 
     The baseline is the rate per task of the latest scaling from the fewest tasks. Least squares of
@@ -58,12 +58,12 @@ class ScalingHistory:
 
     def __init__(self, settings: FlinkSettings) -> None:
         self._settings = settings
-        self._of: dict[str, deque[Scaling]] = {}
+        self._of: dict[str, deque[PastScaling]] = {}
 
-    def add(self, name: str, scaling: Scaling) -> None:
+    def add(self, name: str, scaling: PastScaling) -> None:
         self._of.setdefault(name, deque(maxlen=self._settings.history_max_count)).append(scaling)
 
-    def of(self, name: str, now_s: float) -> Sequence[Scaling]:
+    def of(self, name: str, now_s: float) -> Sequence[PastScaling]:
         """The latest last."""
         scalings = self._of.get(name)
         if scalings is None:
@@ -81,7 +81,7 @@ class ScalingHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTasks:
     """A scale-down that is wanted."""
 
     time_s: float
@@ -92,7 +92,7 @@ class Wanted:
 @dataclass
 class _Delayed:
     first_s: float
-    falling: deque[Wanted] = field(default_factory=deque)
+    falling: deque[WantedTasks] = field(default_factory=deque)
     """Tasks strictly fall: what came before more tasks were wanted can no longer be the maximum."""
 
 
@@ -110,7 +110,7 @@ class DelayedScaleDowns:
     def clear(self) -> None:
         self._of.clear()
 
-    def want(self, name: str, wanted: Wanted) -> Wanted | None:
+    def want(self, name: str, wanted: WantedTasks) -> WantedTasks | None:
         """What to scale down to now; None to wait."""
         if self._interval_s <= 0:
             return wanted

@@ -41,7 +41,7 @@ class Topology:
     def edge_ratios(self, records_in: np.ndarray, records_out: np.ndarray) -> np.ndarray:
         """Records over each edge per record that its upstream operator reads, float64[edges]; 0 where it reads none.
 
-        Edges have no counters of their own. What an operator reads tells what came over its only edge; of several
+        Edges have no counters of their own. What an operator reads came over its only edge; of several
         edges, what is left after the others, if nothing else could have read what those bring; failing that, all that
         the upstream operator sent out.
 

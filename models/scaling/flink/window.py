@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from models.scaling.flink.metrics import Window, mean_rate, observed_true_rate
+from models.scaling.flink.metrics import MetricMeans, mean_rate, observed_true_rate
 from models.scaling.flink.settings import FlinkSettings
 from models.scaling.flink.topology import Topology
 from models.scaling.rates import OperatorMetrics, Rates
@@ -58,7 +58,7 @@ class Sample:
             observed=observed,
         )
 
-    def window(self, topology: Topology) -> Window:
+    def window(self, topology: Topology) -> MetricMeans:
         """This interval as a window of its own."""
         return _window([self], np.ones(1), self.observed, topology)
 
@@ -97,7 +97,7 @@ def _observed(metrics: OperatorMetrics | None, lag: float, lag_threshold_s: floa
 
 def _window(
     samples: list[Sample], weights: np.ndarray, observed_true_rates: dict[int, float], topology: Topology
-) -> Window:
+) -> MetricMeans:
     means = np.tensordot(
         weights / weights.sum(), np.array([(s.records_in, s.records_out, s.busy, s.arriving) for s in samples]), axes=1
     )
@@ -107,7 +107,7 @@ def _window(
     else:
         selectivity = np.divide(sent, read, out=np.zeros_like(read), where=read > 0)
         ratios = selectivity[topology.upstream]
-    return Window(read, sent, busy, arriving, samples[-1].lag, ratios, observed_true_rates)
+    return MetricMeans(read, sent, busy, arriving, samples[-1].lag, ratios, observed_true_rates)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class MetricWindow:
             self._intervals.popleft()
         return None
 
-    def mean(self, topology: Topology) -> Window:
+    def mean(self, topology: Topology) -> MetricMeans:
         """Means over the intervals by their lengths."""
         weights = np.array([i.end_s - i.start_s for i in self._intervals])
         observed = {source: self._mean_observed(source) for source in topology.sources}

@@ -123,7 +123,7 @@ class Learned:
             names,
             np.array([m.parallelism for m in metrics], dtype=np.float64),
             np.array([self._useful_s[name] / self._records[name] for name in names]),
-            np.array([most_tasks(m, self._settings) for m in metrics], dtype=np.float64),
+            np.array([m.at_most(self._settings.largest_parallelism) for m in metrics], dtype=np.float64),
         )
 
     def share(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
@@ -157,15 +157,6 @@ def read_rate(rates: Rates) -> float:
 def lag_of(rates: Rates) -> float:
     """Records that wait before the sources."""
     return sum(_needed(name, "lag_records", metrics.lag_records) for name, metrics in _sources(rates))
-
-
-def most_tasks(metrics: OperatorMetrics, settings: SluiceSettings) -> int:
-    """Tasks beyond which more of them would get nothing to do, or are not allowed."""
-    most = settings.largest_parallelism
-    for limit in (metrics.max_parallelism, metrics.key_groups, metrics.partitions):
-        if limit is not None and limit < most:
-            most = limit
-    return most
 
 
 def _sources(rates: Rates) -> list[tuple[str, OperatorMetrics]]:

@@ -1,7 +1,7 @@
 """A short forecast of the rate, with its interval.
 
 Exponential smoothing (ETS) with or without a damped trend, whichever has the lower corrected Akaike criterion, fitted
-anew at each forecast to the rates of the last hour; the random walk while the history is short. All come from
+at each forecast to the rates of the last hour; the random walk while the history is short. All come from
 statsforecast. A rate that wanders has no trend to be followed, one that goes up and down over the day has.
 """
 

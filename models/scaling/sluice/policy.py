@@ -17,13 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.scaling.ds2 import ds2
+from models.scaling.ds2.model import ds2
 from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
 from models.scaling.rates import Rates
-from models.scaling.sluice.capacity import Demand, Learned, lag_of, most_tasks, read_rate
+from models.scaling.sluice.capacity import Demand, Learned, lag_of, read_rate
 from models.scaling.sluice.forecast import Forecast, RateForecast
 from models.scaling.sluice.memory import Memory
-from models.scaling.sluice.outlook import Options, Situation, costs
 from models.scaling.sluice.settings import SluiceSettings
 from models.scaling.sluice.spending import Spending
 from models.wording import amount
@@ -92,8 +91,8 @@ class Sluice:
         factor = wanted / total if total > 0 else 1.0
         raised = rates.model_copy(update={"source_rates": {k: factor * v for k, v in rates.source_rates.items()}})
         found = ds2(raised)
-        limits = {name: most_tasks(m, self._settings) for name, m in rates.operators.items()}
-        tasks = {name: min(p, limits[name]) for name, p in found.parallelism.items()}
+        largest = self._settings.largest_parallelism
+        tasks = {name: rates.operators[name].at_most(min(p, largest)) for name, p in found.parallelism.items()}
         return Decision(
             parallelism=tasks,
             exact=found.exact,
@@ -121,7 +120,7 @@ class Sluice:
         warm = _running_s(facts) - facts.interval_s >= self._settings.warm_up_s
         self._learned.observe(facts.rates, facts.interval_s, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
-        # While the job was down nobody asked: the rate then is taken to be that of now.
+        # The policy is not called while the job is down: assume the present rate for that time.
         passed = facts.interval_s if self._last_s is None else facts.time_s - self._last_s
         self._last_s = facts.time_s
         rate = sum(facts.rates.source_rates.values())
@@ -143,6 +142,9 @@ class Sluice:
         return facts.interval_s * max(1.0 - read / capacity, 0.0)
 
     def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
+        # Compiles at import, which commands that only name the policy need not wait for.
+        from models.scaling.sluice.outlook import Options, Situation, costs
+
         demand, lag = self._learned.demand, lag_of(facts.rates)
         sources = frozenset(facts.rates.sources)
         tasks = np.vstack([demand.tasks, self._candidates(facts, demand, forecast, lag)])

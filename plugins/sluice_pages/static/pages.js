@@ -1,10 +1,10 @@
 "use strict";
 
-// Airflow shows the pages in a frame that may neither open tabs nor leave itself. Pages of Airflow are opened by
-// Airflow's own router, which heeds its history; links to elsewhere say that they need a tab.
+// Airflow shows the pages in a frame that can neither open tabs nor navigate its parent. Pages of Airflow are opened by
+// Airflow's own router, through its history; links to other sites say that they need a tab.
 const isFramed = window.parent !== window;
 
-// On the document, before there is any link on it: a link that is seen can be followed.
+// On the document, before it has any link, so that every visible link works.
 if (isFramed) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-airflow]");
@@ -19,7 +19,7 @@ function explainLinksToElsewhere() {
   for (const link of document.querySelectorAll("a[data-outside]")) {
     const note = document.createElement("span");
     note.className = "aside";
-    note.textContent = "(opens from \"Sluice plans in a new tab\"; Airflow's frame does not open other sites)";
+    note.textContent = "(opens from \"Sluice plans in a new tab\"; Airflow's frame cannot open other sites)";
     link.after(" ", note);
   }
 }
@@ -35,7 +35,7 @@ function draw(holder, figure) {
 
 async function drawPictures(place) {
   const status = document.getElementById("pictures-status");
-  status.textContent = "Pictures are being drawn.";
+  status.textContent = "Drawing pictures.";
   try {
     const answer = await fetch(place.dataset.pictures, { headers: { Accept: "application/json" } });
     const content = await answer.json();
@@ -45,7 +45,7 @@ async function drawPictures(place) {
       if (figure === undefined) holder.closest("figure").remove();
       else await draw(holder, figure);
     }
-    status.textContent = "What the dataflow and the placement show stands in the tables as well.";
+    status.textContent = "The tables have the content of the dataflow and the placement as text.";
     place.dataset.drawn = "yes";
   } catch (error) {
     status.textContent = `The pictures cannot be shown: ${error.message}`;

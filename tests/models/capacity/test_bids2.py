@@ -132,7 +132,7 @@ def test_an_operator_without_records_never_limits():
         ([operator("a", 1, 0.0)], 3, {}, InvalidInput, "is 0 for all of them"),
         ([operator("a", 1)], 3, {"b": 2}, InvalidInput, "'b', which is no operator; known: a"),
         ([operator("a", 1)], 3, {"a": 0}, InvalidInput, "must be at least 1, but got 0"),
-        ([operator("a", 1e308, 1e-300)], 3, {}, InvalidInput, "mend their units"),
+        ([operator("a", 1e308, 1e-300)], 3, {}, InvalidInput, "check their units"),
     ],
 )
 def test_what_has_no_answer_says_why(operators, slots, limits, error, message):

@@ -57,7 +57,7 @@ def test_two_slot_counts_cannot_tell_the_models_apart_so_the_simplest_is_taken()
     selection = select(data)
     assert selection.model == "linear"
     assert selection.reason.endswith(
-        "linear and log and sqrt cannot be told apart by these measurements; the first was taken."
+        "linear and log and sqrt do not differ on these measurements; the first was taken."
     )
 
 

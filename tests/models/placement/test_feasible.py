@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
-from models.placement.budget import Budget
 from models.placement.cost import TOLERANCE, costs, load_limits, worker_loads
 from models.placement.feasible import first_feasible
 from models.placement.problem import Problem
-from models.placement.repair import Repair
-from models.placement.search import Verdict, search_first
+from models.placement.search.repair import Repair
+from models.placement.search.tree import Feasibility, search_first
+from models.placement.time_limit import TimeLimit
 
 PUBLISHED_THRESHOLDS = [(0.08, 0.15, 0.6), (0.15, 0.25, 0.8), (0.25, 0.3, 0.9)]
 """CAPSys section 6.5.1."""
@@ -32,11 +32,11 @@ def assert_plan_of(p: Problem, counts: np.ndarray) -> None:
 @pytest.mark.parametrize(("workers", "slots", "tasks"), [(8, 8, 64), (16, 16, 256), (16, 64, 1024), (70, 16, 1100)])
 def test_published_thresholds_are_met_in_well_under_a_second(q2_scaled, workers, slots, tasks, thresholds):
     p = Problem.of(*q2_scaled(workers, slots, tasks))
-    first_feasible(p, np.ones(3), Budget())  # loads the compiled code
+    first_feasible(p, np.ones(3), TimeLimit())  # loads the compiled code
     started = time.perf_counter()
-    found = first_feasible(p, np.array(thresholds), Budget())
+    found = first_feasible(p, np.array(thresholds), TimeLimit())
     seconds = time.perf_counter() - started
-    assert found.verdict is Verdict.FEASIBLE
+    assert found.verdict is Feasibility.FEASIBLE
     assert_plan_of(p, found.counts)
     assert (costs(p, found.counts) <= np.array(thresholds) + TOLERANCE).all()
     assert seconds < 0.5
@@ -44,15 +44,15 @@ def test_published_thresholds_are_met_in_well_under_a_second(q2_scaled, workers,
 
 def test_thresholds_below_every_plan_are_proved_infeasible(q2_scaled):
     p = Problem.of(*q2_scaled(8, 8))
-    assert first_feasible(p, np.array([0.029, 1, 1]), Budget()).verdict is Verdict.INFEASIBLE
-    assert first_feasible(p, np.array([0.02904, 1, 1]), Budget()).verdict is Verdict.FEASIBLE
+    assert first_feasible(p, np.array([0.029, 1, 1]), TimeLimit()).verdict is Feasibility.INFEASIBLE
+    assert first_feasible(p, np.array([0.02904, 1, 1]), TimeLimit()).verdict is Feasibility.FEASIBLE
 
 
 def test_when_the_time_is_over_the_answer_is_unknown_and_shows_the_closest_plan(q2_scaled):
     p = Problem.of(*q2_scaled(16, 64))
     ticks = itertools.count()
-    found = first_feasible(p, np.array([0.0001, 0.0158, 0.2]), Budget(lambda: float(next(ticks)), 2.0))
-    assert found.verdict is Verdict.UNKNOWN
+    found = first_feasible(p, np.array([0.0001, 0.0158, 0.2]), TimeLimit(lambda: float(next(ticks)), 2.0))
+    assert found.verdict is Feasibility.UNKNOWN
     assert_plan_of(p, found.counts)
 
 
@@ -64,10 +64,10 @@ def test_memory_is_a_hard_limit():
     ]
     dataflow = Dataflow.model_validate({"operators": operators})
     p = Problem.of(dataflow, Cluster.model_validate({"count": 2, "slots": 5, "memory_mb": 5120}))
-    found = first_feasible(p, np.ones(3), Budget())
+    found = first_feasible(p, np.ones(3), TimeLimit())
     assert found.counts.tolist() == [[1, 2], [1, 2]]
     too_small = Problem.of(dataflow, Cluster.model_validate({"count": 3, "slots": 5, "memory_mb": 3500}))
-    assert first_feasible(too_small, np.ones(3), Budget()).verdict is Verdict.INFEASIBLE
+    assert first_feasible(too_small, np.ones(3), TimeLimit()).verdict is Feasibility.INFEASIBLE
 
 
 @st.composite
@@ -98,9 +98,9 @@ def instances(draw: st.DrawFn) -> tuple[Problem, np.ndarray]:
 @given(instances())
 def test_repair_and_search_never_contradict_each_other(instance: tuple[Problem, np.ndarray]):
     p, thresholds = instance
-    found = first_feasible(p, thresholds, Budget())
-    assert found.verdict is search_first(p, load_limits(p, thresholds), Budget()).verdict
-    if found.verdict is Verdict.FEASIBLE:
+    found = first_feasible(p, thresholds, TimeLimit())
+    assert found.verdict is search_first(p, load_limits(p, thresholds), TimeLimit()).verdict
+    if found.verdict is Feasibility.FEASIBLE:
         assert_plan_of(p, found.counts)
         assert (costs(p, found.counts) <= thresholds + 1e-6).all()
 

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput
 from models.placement import Effort
 from models.placement.cost import as_array, costs
 from models.placement.front import Front, efficient, pareto_front, split
-from models.placement.problem import Floats, Problem
-from models.placement.search import enumerate_plans
+from models.placement.kernels.problem import Floats
+from models.placement.problem import Problem
 
 
 def costs_of(front: Front) -> Floats:

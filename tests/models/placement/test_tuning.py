@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput
 from models.placement import Effort, tune
 from models.placement.cost import as_array, costs
 from models.placement.problem import Problem
-from models.placement.search import enumerate_plans
 
 
 def test_q2_scaled_on_4_workers_of_4_slots(q2_scaled):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from models.errors import Infeasible
 from models.scaling.limits import most_tasks, within
-from pipelines.catalogue import load_job
+from pipelines.inputs.catalogue import load_job
 
 TASKS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 40), min_size=1)
 

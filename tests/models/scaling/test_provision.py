@@ -5,7 +5,7 @@ import pytest
 from models.errors import Infeasible
 from models.job import records_in_per_source_record
 from models.scaling.provision import HEADROOM, provision, sustainable_rate
-from pipelines.catalogue import load_job
+from pipelines.inputs.catalogue import load_job
 
 
 @pytest.mark.parametrize("name", ["nexmark-q1", "nexmark-q5", "nexmark-q11"])

@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.operations import Replanning
-from models.scaling.rate_band import RateBand, RateChange, Verdict
+from models.scaling.decisions.overload import SourceLoad
+from models.scaling.rate_band import BandRules, BandVerdict, RateBand, RateChange
 
 POLL_S = 10.0
 
 
-def rules(**fields: Any) -> Replanning:
-    rates = {"prometheus": {"url": "http://127.0.0.1:9090", "query": "q"}, "timeout_s": 1}
+def rules(**fields: Any) -> BandRules:
     small = {"upwards": 0.1, "downwards": 0.3, "polls": 3, "poll_interval_s": POLL_S, "cool_down_s": 0}
-    return Replanning.model_validate({"rates": rates, **small, **fields})
+    return BandRules.model_validate({**small, **fields})
 
 
-def seen(band: RateBand, rates: Sequence[object], begin_s: float = 0.0) -> list[Verdict]:
+def seen(band: RateBand, rates: Sequence[object], begin_s: float = 0.0) -> list[BandVerdict]:
     """A poll every 10 s."""
     return [band.see(begin_s + POLL_S * n, rate) for n, rate in enumerate(rates)]
 
@@ -38,7 +37,7 @@ def test_the_third_poll_in_a_row_outside_of_the_band_tells_the_median() -> None:
     assert [(s.time_s, s.rate) for s in change.samples] == [(10, 1101), (20, 1400), (30, 1200)]
 
 
-def test_a_change_is_told_once_and_the_way_back_is_another_one() -> None:
+def test_a_change_is_reported_once_and_the_way_back_is_another_one() -> None:
     band = RateBand(rules(), 1000.0)
     assert kinds(band, [2000] * 6) == "outside outside changed inside inside inside"
     assert band.reference == 2000
@@ -59,7 +58,7 @@ def test_a_change_below_the_minimum_is_none() -> None:
     assert kinds(RateBand(rules(minimum_change=500), 1000.0), [1501] * 3).endswith("changed")
 
 
-def test_after_a_change_no_other_is_told_until_it_has_cooled_down() -> None:
+def test_after_a_change_no_other_is_reported_until_it_has_cooled_down() -> None:
     band = RateBand(rules(cool_down_s=60), 1000.0)
     # Told at 20 s, so 4000 is told at 80 s, although it lasts since 30 s.
     assert kinds(band, [2000] * 3 + [4000] * 6) == (
@@ -100,8 +99,8 @@ def test_rubbish_is_refused_and_neither_ends_nor_adds_to_a_streak(rate: object, 
     )
 
 
-def test_a_clock_that_jumps_back_adds_nothing_and_one_that_jumps_ahead_begins_anew() -> None:
-    band = RateBand(rules(), 1000.0)
+def test_a_clock_that_jumps_back_adds_nothing_and_one_that_jumps_ahead_begins_again() -> None:
+    band = RateBand(rules(), 1000.0, timeout_s=1.0)
     assert band.see(100.0, 2000).kind == "outside"
     assert [band.see(t, 2000).kind for t in (100.0, 99.0, -1e9, math.nan)] == ["refused"] * 4
     # 4 polls of 10 s with 1 s to answer are 44 s: longer is no row.
@@ -131,13 +130,13 @@ RULES = st.builds(
 )
 
 
-def _changes(verdicts: Sequence[Verdict]) -> list[tuple[float, RateChange]]:
+def _changes(verdicts: Sequence[BandVerdict]) -> list[tuple[float, RateChange]]:
     return [(v.change.samples[-1].time_s, v.change) for v in verdicts if v.change is not None]
 
 
 @given(RULES, RATES, READINGS)
 def test_whatever_is_read_every_change_has_its_evidence(
-    rules: Replanning, planned: float, readings: list[object]
+    rules: BandRules, planned: float, readings: list[object]
 ) -> None:
     verdicts = seen(RateBand(rules, planned), readings)
     reference, told_at = planned, -math.inf
@@ -154,13 +153,13 @@ def test_whatever_is_read_every_change_has_its_evidence(
 
 
 @given(RULES, RATES, st.floats(-1, 1), st.integers(1, 40))
-def test_nothing_inside_of_the_band_is_a_change(rules: Replanning, planned: float, where: float, polls: int) -> None:
+def test_nothing_inside_of_the_band_is_a_change(rules: BandRules, planned: float, where: float, polls: int) -> None:
     share = where * (rules.upwards if where > 0 else rules.downwards) * 0.999
     assert set(kinds(RateBand(rules, planned), [planned * (1 + share)] * polls).split()) == {"inside"}
 
 
 @given(RULES, RATES, RATES, st.integers(1, 60))
-def test_a_rate_that_stays_is_told_at_most_once(rules: Replanning, planned: float, rate: float, polls: int) -> None:
+def test_a_rate_that_stays_is_reported_at_most_once(rules: BandRules, planned: float, rate: float, polls: int) -> None:
     changes = _changes(seen(RateBand(rules, planned), [rate] * polls))
     outside = not (1 - rules.downwards) * planned <= rate <= (1 + rules.upwards) * planned
     far = abs(rate - planned) >= rules.minimum_change
@@ -173,7 +172,7 @@ def test_a_rate_that_stays_is_told_at_most_once(rules: Replanning, planned: floa
 
 @given(RULES, RATES, READINGS, st.lists(st.floats(-100, 100), max_size=60))
 def test_a_clock_that_runs_anyhow_breaks_nothing(
-    rules: Replanning, planned: float, readings: list[object], steps: list[float]
+    rules: BandRules, planned: float, readings: list[object], steps: list[float]
 ) -> None:
     band, time_s, last = RateBand(rules, planned), 0.0, -math.inf
     for reading, step in zip(readings, steps, strict=False):
@@ -185,3 +184,25 @@ def test_a_clock_that_runs_anyhow_breaks_nothing(
         if verdict.change is not None:
             times = [s.time_s for s in verdict.change.samples]
             assert times == sorted(set(times))
+
+
+def test_what_an_overloaded_job_achieves_is_no_fall_of_its_rate() -> None:
+    band = RateBand(rules(), 60_000.0)
+    full = [SourceLoad("events", busyness=1.0, backpressure=0.0)]
+    assert [band.see(POLL_S * n, 23_000.0, full).kind for n in range(6)] == ["held"] * 6
+    assert "busy 100% of the time: more may be offered" in band.see(60.0, 23_000.0, full).reason
+    relieved = [SourceLoad("events", busyness=0.3, backpressure=0.0)]
+    assert [band.see(70.0 + POLL_S * n, 23_000.0, relieved).kind for n in range(3)] == ["outside", "outside", "changed"]
+
+
+def test_a_rise_is_one_also_while_the_sources_are_full() -> None:
+    band = RateBand(rules(), 1000.0)
+    full = [SourceLoad("events", busyness=1.0, backpressure=0.0)]
+    assert [band.see(POLL_S * n, 2000.0, full).kind for n in range(3)] == ["outside", "outside", "changed"]
+
+
+def test_a_fall_does_not_count_while_the_lag_grows() -> None:
+    band = RateBand(rules(), 1000.0)
+    lag = [0.0, 5000.0, 10_000.0, 9000.0, 8000.0, 7000.0]
+    found = [band.see(POLL_S * n, 500.0, [SourceLoad("events", pending=p)]).kind for n, p in enumerate(lag)]
+    assert found == ["outside", "held", "held", "outside", "outside", "changed"]

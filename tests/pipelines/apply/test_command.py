@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
-from models.applied import Applied
+from flink_client.rest import FlinkRest
+from flink_client.running import sql_vertices
 from models.plan import PlanContent
+from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
-from pipelines.catalogue import load_job
 from pipelines.cli import run
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
-from testbeds.flink.rest import FlinkRest
-from testbeds.flink.running import sql_vertices
+from pipelines.inputs.catalogue import load_job
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 Call = Callable[..., tuple[int, str, str]]
 JOB_ID = "1" * 32
@@ -99,14 +99,14 @@ def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> N
     assert "rolled-back" in out and "going back failed" not in err
 
 
-def test_a_job_that_fails_is_told_and_not_waited_for(sluice: Call, flink: Any) -> None:
+def test_a_job_that_fails_is_reported_and_not_waited_for(sluice: Call, flink: Any) -> None:
     flink.after_put = lambda: setattr(flink, "state", "FAILED")
     code, out, err = sluice("--json", "--timeout", "60")
     assert code == 1 and "is failed: RuntimeException: boom" in err and "last checkpoint or savepoint" in err
     assert Applied.model_validate_json(out).outcome == "failed"
 
 
-def test_a_refused_demand_is_told_in_flinks_words(sluice: Call, flink: Any) -> None:
+def test_a_refused_demand_is_reported_in_flinks_words(sluice: Call, flink: Any) -> None:
     flink.refusal = (400, {"errors": ["the demand is odd"]})
     code, _, err = sluice()
     assert code == 1 and "the demand is odd" in err
@@ -157,7 +157,7 @@ def test_what_cannot_be_applied_is_refused_before_anything_is_changed(
         (("--program", "/no/such"), "does not exist"),
     ],
 )
-def test_wrong_arguments_are_told(sluice: Call, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_reported(sluice: Call, arguments: tuple[str, ...], message: str) -> None:
     code, out, err = sluice(*arguments)
     assert (code, out) == (2, "") and message in err
 

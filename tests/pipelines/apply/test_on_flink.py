@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from models.applied import Applied
+from flink_client.rest import JarProgram
+from flink_client.restart import Restart, RestartProgram
 from models.job import Job
 from models.plan import Plan, PlanContent
 from pipelines.apply.application import apply
+from pipelines.apply.applied import Applied
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import recorded
-from pipelines.apply.restart import Restart, RestartProgram
 from pipelines.cli import run
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
-from testbeds.flink.control import SourceControl
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.programs import Payment, dataflow_program
-from testbeds.flink.rest import Program
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from testbeds.flink.feeding.control import SourceControl
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 
 pytestmark = pytest.mark.slow
 MakePlan = Callable[..., PlanContent]
@@ -39,11 +39,11 @@ class WordCount:
     def __init__(self, cluster: LocalCluster, control: SourceControl, job: Job, workspace: Workspace) -> None:
         self.cluster, self.rest, self.control, self.workspace = cluster, cluster.rest, control, workspace
         tasks = {"source": 1, "flatmap": 1, "count": 1}
-        self.program: Program = dataflow_program(job, tasks, control.address, {}, payment=Payment.PACED)
+        self.program: JarProgram = dataflow_program(job, tasks, control.address, {}, payment=Payment.PACED)
         self.id = self.start()
 
     def start(self) -> str:
-        id_ = self.rest.run(self.cluster.jar_id, self.program)
+        id_ = self.rest.run(self.cluster.uploaded(self.cluster.kit), self.program)
         self.rest.wait_until_running(id_, START_S)
         return id_
 

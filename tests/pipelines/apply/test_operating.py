@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from flink_server import JOB_ID
-from models.applied import Applied
 from models.errors import InvalidInput, SluiceError
 from operated_job import JOB, OperatedJob
+from pipelines.apply.applied import Applied
 from pipelines.apply.operating import apply_rehearsed
 from pipelines.apply.record import recorded
 from pipelines.apply.rehearsal import may_be_applied, rehearse
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 
 SOURCE, CHAIN = "a" * 32, "b" * 32
 
@@ -64,7 +64,7 @@ def test_a_rehearsal_states_the_steps_and_changes_nothing(job: OperatedJob, flin
 def test_what_a_person_approved_is_done_and_recorded_with_who_it_was(job: OperatedJob, flink: Any) -> None:
     job.apply(mode="approved", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)
-    with pytest.raises(InvalidInput, match="must be approved by a person, but nobody did"):
+    with pytest.raises(InvalidInput, match="must be approved by a person, but was not"):
         apply_rehearsed(job.workspace, key, None)
     assert flink.put_bodies == []
     uri = apply_rehearsed(job.workspace, key, "ann")

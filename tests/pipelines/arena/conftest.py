@@ -1,6 +1,7 @@
 """A small job and cluster, and policies whose decisions are known in advance."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +9,10 @@ from models.cluster import Cluster
 from models.job import Job
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
-from pipelines.arena.cell import Cell
-from pipelines.arena.workloads import Workload
+from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.workloads import Workload
+from pipelines.store.workspace import Workspace
 
 FIGURES = {"figures_from": "made up"}
 
@@ -81,3 +84,30 @@ class Scripted:
 @pytest.fixture(scope="session")
 def scripted() -> type[Scripted]:
     return Scripted
+
+
+@pytest.fixture(scope="session")
+def request_of() -> Callable[..., EvaluationRequest]:
+    """Makes requests of six minutes."""
+
+    def make(**given: object) -> EvaluationRequest:
+        short = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2", "hpa-cpu"], "minutes": 6}
+        return EvaluationRequest.model_validate(short | given)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def asked(request_of: Callable[..., EvaluationRequest]) -> EvaluationRequest:
+    return request_of(workloads=["cosine", "random"], seeds=2)
+
+
+@pytest.fixture(scope="session")
+def kept_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the workspace that `evaluated` left its replays in."""
+    return tmp_path_factory.mktemp("evaluated")
+
+
+@pytest.fixture(scope="session")
+def evaluated(asked: EvaluationRequest, kept_in: Path) -> Evaluation:
+    return evaluate(asked, Workspace(kept_in), processes=1)

@@ -8,9 +8,9 @@ from models.scaling.provision import sustainable_rate
 from pipelines.arena.evaluation import PEAK_SHARE, EvaluationRequest, cells, evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import RESULTS_SCHEMA, rank
-from pipelines.arena.workloads import Pattern, pattern
-from pipelines.catalogue import load_job
-from pipelines.workspace import Workspace
+from pipelines.arena.replays.workloads import Pattern, pattern
+from pipelines.inputs.catalogue import load_job
+from pipelines.store.workspace import Workspace
 
 Q1 = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2"]}
 

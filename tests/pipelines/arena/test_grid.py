@@ -8,10 +8,10 @@ import pytest
 
 from models.errors import InvalidInput
 from pipelines.arena import grid
-from pipelines.arena.arena import run_cell
-from pipelines.arena.cell import TRACE_SCHEMA, Cell
 from pipelines.arena.grid import cell_key, run_cells
-from pipelines.workspace import Workspace
+from pipelines.arena.replays.cell import TRACE_SCHEMA, Cell
+from pipelines.arena.replays.compute import run_cell
+from pipelines.store.workspace import Workspace
 
 
 @pytest.fixture
@@ -114,9 +114,9 @@ PROGRAM = """
 assert __name__ == "__main__", "the program was loaded again"
 import sys
 PROGRAM = 7
-from pipelines.arena.cell import Cell
+from pipelines.arena.replays.cell import Cell
 from pipelines.arena.grid import run_cells
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 cells = [Cell.model_validate_json(line) for line in open("cells.json")]
 print(len(run_cells(cells, Workspace("kept"), processes=2)), sys.modules["__main__"].PROGRAM)
 """

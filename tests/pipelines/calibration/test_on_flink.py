@@ -13,8 +13,8 @@ from pipelines.calibration.measuring import Measurer
 from pipelines.calibration.prediction import Simulation, predicted_mst
 from pipelines.calibration.request import CalibrationRequest
 from pipelines.progress import Quiet
-from pipelines.samples import read_samples
-from pipelines.workspace import Workspace
+from pipelines.store.samples import read_samples
+from pipelines.store.workspace import Workspace
 from testbeds.conformance import small_job
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.simulator.settings import Physics

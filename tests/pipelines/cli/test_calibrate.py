@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipelines.catalogue import load_cluster, load_job
 from pipelines.cli import run
+from pipelines.inputs.catalogue import load_cluster, load_job
 
 CLUSTER = {"name": "pair", "count": 2, "slots": 4, "cores": 2, "memory_mb": 8192}
 

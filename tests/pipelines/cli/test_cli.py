@@ -11,9 +11,8 @@ import typer
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines import cli
 from pipelines.cli import run
-from pipelines.cli.commands import MODULES, register
+from pipelines.cli.commands import COMMANDS, load_command
 
-register([])  # the real commands, before a test puts another app in place
 SLUICE = Path(sys.executable).with_name("sluice")
 
 
@@ -21,19 +20,15 @@ def sluice(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SLUICE, *arguments], capture_output=True, text=True, cwd=folder, timeout=120)
 
 
-def test_every_command_is_found_in_its_module() -> None:
-    group = typer.main.get_command(cli.app)
-    registered = {name: command.callback.__module__ for name, command in group.commands.items() if command.callback}
-    registered |= {name: f"pipelines.cli.{name}" for name in group.commands if name not in registered}
-    assert registered == {
-        command: f"pipelines.cli.{module}" for module, commands in MODULES.items() for command in commands
-    }
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name: str) -> None:
+    first, _, _ = " ".join(load_command(name).help.split()).partition(". ")
+    assert first.removesuffix(".") + "." == COMMANDS[name].summary
 
 
-def test_a_command_does_not_wait_for_the_imports_of_others(tmp_path: Path) -> None:
-    loaded = "import sys; from pipelines.cli import run; run(['jobs']); print({'numba', 'scipy'} & sys.modules.keys())"
-    listed = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert listed.stdout.endswith("set()\n")
+def test_a_misspelt_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plnas"]) == 2
+    assert "Did you mean 'plans'" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -61,7 +56,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         (OSError(28, "No space left on device"), 1, "failed: [Errno 28] No space left on device"),
         (InvalidInput("rate must be above 0"), 2, "error: rate must be above 0"),
         (Infeasible("3 slots, 5 tasks"), 3, "no feasible answer: 3 slots, 5 tasks"),
-        (KeyboardInterrupt(), 130, "stopped; what was measured is kept"),
+        (KeyboardInterrupt(), 130, "stopped; measurements are kept"),
         (typer.Exit(4), 4, ""),
     ],
 )

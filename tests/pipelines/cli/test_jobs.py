@@ -3,11 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from models.cluster import Cluster
-from models.job import Job
-from pipelines.catalogue import cluster_names, job_names, load_cluster, load_job
 from pipelines.cli import run
 from pipelines.cli.output import console
+from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster, load_job
+from pipelines.inputs.job_files import ClusterFile, JobFile
 
 
 @pytest.fixture(autouse=True)
@@ -16,22 +15,22 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_jobs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["jobs"]) == 0
+    assert run(["jobs", "list"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in job_names())
     assert "hot items" in printed
 
 
 def test_jobs_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["jobs", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    assert run(["jobs", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["jobs"]
     assert [job["name"] for job in listed] == job_names()
     q5 = next(job for job in listed if job["name"] == "nexmark-q5")
     assert (q5["operators"], q5["stateful"]) == (10, 3)
 
 
 def test_a_job_is_shown_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["jobs", "nexmark-q5"]) == 0
+    assert run(["jobs", "show", "nexmark-q5"]) == 0
     printed = capsys.readouterr().out
     window = next(line for line in printed.splitlines() if line.strip().startswith("count-window"))
     assert "bids (hash)" in window and " 22 " in window and "0.3868" in window and "504" in window
@@ -39,8 +38,8 @@ def test_a_job_is_shown_with_its_figures(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_job_as_json_is_a_job_file_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["jobs", "nexmark-q5", "--json"]) == 0
-    assert Job.model_validate_json(capsys.readouterr().out) == load_job("nexmark-q5")
+    assert run(["jobs", "show", "nexmark-q5", "--json"]) == 0
+    assert JobFile.model_validate_json(capsys.readouterr().out) == load_job("nexmark-q5")
 
 
 def test_a_program_is_listed_and_shown_without_operators(
@@ -49,36 +48,36 @@ def test_a_program_is_listed_and_shown_without_operators(
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "visits.yaml").write_text("name: visits\nsql: visits.sql\ntables: {clicks: {file: c.csv}}\n")
     monkeypatch.setenv("SLUICE_CATALOGUE", str(tmp_path))
-    assert run(["jobs", "visits"]) == 0 and "clicks: replayed from c.csv" in capsys.readouterr().out
-    assert run(["jobs", "--json"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+    assert run(["jobs", "show", "visits"]) == 0 and "clicks: replayed from c.csv" in capsys.readouterr().out
+    assert run(["jobs", "list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["jobs"]
     assert listed["name"] == "visits" and listed["operators"] is None
 
 
 def test_clusters_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["clusters"]) == 0
+    assert run(["clusters", "list"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in cluster_names())
-    assert run(["clusters", "testbed"]) == 0
+    assert run(["clusters", "show", "testbed"]) == 0
     assert "3: tm-1 ... tm-3" in capsys.readouterr().out
-    assert run(["clusters", "--json"]) == 0
-    assert [c["slots"] for c in json.loads(capsys.readouterr().out) if c["name"] == "production"] == [2048]
-    assert run(["clusters", "capsys-4x4", "--json"]) == 0
-    assert Cluster.model_validate_json(capsys.readouterr().out) == load_cluster("capsys-4x4")
+    assert run(["clusters", "list", "--json"]) == 0
+    assert [c["slots"] for c in json.loads(capsys.readouterr().out)["clusters"] if c["name"] == "production"] == [2048]
+    assert run(["clusters", "show", "capsys-4x4", "--json"]) == 0
+    assert ClusterFile.model_validate_json(capsys.readouterr().out) == load_cluster("capsys-4x4")
 
 
 def test_a_capacity_that_is_absent_is_no_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.yaml").write_text("workers: [{name: a, slots: 2}, {name: b, slots: 3, cores: 2}]")
-    assert run(["clusters", str(tmp_path / "c.yaml")]) == 0
+    assert run(["clusters", "show", str(tmp_path / "c.yaml")]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[2].split() == ["a", "2", *["no", "limit"] * 4]
-    assert printed[3].split()[:3] == ["b", "3", "2"]
+    assert printed[3].split() == ["a", "2", *["no", "limit"] * 4]
+    assert printed[4].split()[:3] == ["b", "3", "2"]
 
 
 def test_a_wrong_file_is_exit_code_2_and_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "j.yaml").write_text("name: mine\n")
-    assert run(["jobs", str(tmp_path / "j.yaml"), "--json"]) == 2
+    assert run(["jobs", "show", str(tmp_path / "j.yaml"), "--json"]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and "field 'description' is missing" in printed.err
-    assert run(["clusters", "testbd"]) == 2
+    assert run(["clusters", "show", "testbd"]) == 2
     assert "did you mean 'testbed'" in capsys.readouterr().err

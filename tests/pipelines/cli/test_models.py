@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pipelines.cli import run as sluice
-from pipelines.review import review
 from pipelines.run import PipelineRun
-from pipelines.selection import select
-from pipelines.workspace import Workspace
+from pipelines.stages.review import review
+from pipelines.stages.select import select
+from pipelines.store.workspace import Workspace
 
 ExploredRun = Callable[..., PipelineRun]
 Ask = Callable[..., tuple[int, str, str]]
@@ -28,8 +28,9 @@ def asking(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Ask:
 
 
 def review_two(explored: ExploredRun) -> None:
-    """Version 1 is the champion; version 2, with log, is worse and stays challenger."""
-    for run in (explored("best", observations=19), explored("worse", observations=19, model="log")):
+    """Version 1, with log, is the champion; version 2, with linear, is worse and stays challenger."""
+    for name, model in (("best", "log"), ("worse", "linear")):
+        run = explored(name, observations=18, model=model)
         select(run)
         review(run)
 
@@ -71,7 +72,7 @@ def test_list_shows_the_newest_first(ask: Ask) -> None:
         (2, ["challenger"], "rejected"),
         (1, ["champion"], "approved by rule"),
     ]
-    assert listed[0]["selection"]["model"] == "log"
+    assert listed[0]["selection"]["model"] == "linear"
     code, out, _err = ask("list")
     assert code == 0
     assert out.index("nexmark-q5@2") < out.index("nexmark-q5@1")

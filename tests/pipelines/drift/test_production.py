@@ -8,7 +8,7 @@ import pytest
 from models.errors import InvalidInput
 from pipelines.drift import jobs_with_samples
 from pipelines.drift.production import find_samples
-from pipelines.workspace import Workspace
+from pipelines.store.workspace import Workspace
 
 
 @pytest.fixture

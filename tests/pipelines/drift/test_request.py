@@ -5,22 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from models.drift import BUSY, CPU, MST, STATE, Comparison
 from models.plan import Plan, PlanContent
+from models.planning.drift import BUSY, CPU, MST, STATE, DriftTest
 from pipelines.drift import DriftReport, latest_drift, request_reprofile
 from pipelines.drift.record import Busyness, reason_of
-from pipelines.files import read_as
-from pipelines.plan_store import PlanStore
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.files import read_as
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 JOB = "nexmark-q5"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def compared(operator: str | None, quantity: str, expected: float, production: float) -> Comparison:
+def compared(operator: str | None, quantity: str, expected: float, production: float) -> DriftTest:
     """With an interval of 10 % on either side."""
-    return Comparison(
+    return DriftTest(
         operator=operator,
         quantity=quantity,
         expected=expected,
@@ -35,7 +36,7 @@ def compared(operator: str | None, quantity: str, expected: float, production: f
 CPU_DRIFT = compared("count-window", CPU, 20e-6, 26e-6)
 
 
-def report(run: str, version: int = 1, comparisons: tuple[Comparison, ...] = (CPU_DRIFT,)) -> DriftReport:
+def report(run: str, version: int = 1, comparisons: tuple[DriftTest, ...] = (CPU_DRIFT,)) -> DriftReport:
     return DriftReport(
         job=JOB,
         version=version,

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from models.applied import Applied, Effect
 from models.errors import InvalidInput
 from models.plan import Plan
 from models.scaling.rate_band import RateChange, RateSample
+from pipelines.apply.applied import Applied, Effect
 from pipelines.apply.record import record
-from pipelines.digests import digest
 from pipelines.drift.detect import drift_key
 from pipelines.drift.record import DriftReport
 from pipelines.pages.comparison import compare
@@ -18,12 +17,14 @@ from pipelines.pages.detail import plan_detail, plan_pictures
 from pipelines.pages.mlflow_pages import mlflow_pages
 from pipelines.pages.overview import overview
 from pipelines.pages.versions import history
-from pipelines.pictures import keep_pictures
-from pipelines.plan_store import PlanStore, StoredPlan
-from pipelines.rates.record import ToldChange, tell
-from pipelines.review.pages import PAGES_VARIABLE
-from pipelines.tracking import TRACKING_VARIABLE
-from pipelines.workspace import Damaged, Missing, Workspace, to_json
+from pipelines.rates.record import RateChangeEvent, keep_event
+from pipelines.rates.status import keep_status
+from pipelines.registry.review.pages import PAGES_VARIABLE
+from pipelines.registry.tracking import TRACKING_VARIABLE
+from pipelines.store.digests import digest
+from pipelines.store.pictures import keep_pictures
+from pipelines.store.plans import PlanStore, StoredPlan
+from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
 JOB = "nexmark-q5"
 
@@ -58,9 +59,9 @@ def _applied(plan: Plan, at: str, rate: float) -> Applied:
     )  # fmt: skip
 
 
-def _told(at: datetime, rate: float) -> ToldChange:
+def _told(at: datetime, rate: float) -> RateChangeEvent:
     change = RateChange(old_rate=8e5, new_rate=rate, low=5.6e5, high=8.8e5, samples=(RateSample(time_s=0, rate=rate),))
-    return ToldChange(job=JOB, plan_version=2, number=1, told_at=at, origin="Prometheus", change=change)
+    return RateChangeEvent(job=JOB, plan_version=2, number=1, reported_at=at, origin="Prometheus", change=change)
 
 
 def test_the_newest_intact_plan_of_a_job_is_its_current_one(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
@@ -84,7 +85,7 @@ def test_the_rate_that_was_seen_last_is_the_actual_one(workspace: Workspace, pla
     (row,) = overview(workspace).jobs
     assert row.actual is not None
     assert (row.actual.rate, row.actual.seen_at.hour) == (7.5e5, 12)
-    tell(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
+    keep_event(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
     assert overview(workspace).jobs[0].actual == row.actual
     record(workspace, _applied(plans[0], "2026-03-01T14:00:00+00:00", 1.0))  # of another version
     assert overview(workspace).jobs[0].actual == row.actual
@@ -92,7 +93,7 @@ def test_the_rate_that_was_seen_last_is_the_actual_one(workspace: Workspace, pla
 
 def test_a_rate_change_told_later_is_the_actual_rate(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
     record(workspace, _applied(plans[1], "2026-03-01T10:00:00+00:00", 7e5))
-    tell(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
+    keep_event(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
     actual = overview(workspace).jobs[0].actual
     assert actual is not None
     assert (actual.rate, actual.how) == (9e5, "it had left the band of version 2; read from Prometheus")
@@ -106,6 +107,19 @@ def _drift(at: str, drifted: bool) -> DriftReport:
         job=JOB, version=1, created_at=at, plan_version=2, run="r", source_rate=6.5e5, samples={}, drifted=drifted,
         reason=reason, comparisons=(), busyness=(),
     )  # fmt: skip
+
+
+def test_the_row_says_since_when_and_why_the_rate_is_not_followed(workspace: Workspace) -> None:
+    began = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    for state, unreadable in (("unreadable", True), ("held", False)):
+        keep_status(workspace, JOB, state, "the token is missing", began)
+        (row,) = overview(workspace).jobs
+        assert row.unfollowed is not None
+        assert (row.unfollowed.unreadable, row.unfollowed.reason) == (unreadable, "the token is missing")
+        assert row.unfollowed.since == began
+    for state in ("followed", "pinned"):  # a pin is shown by itself
+        keep_status(workspace, JOB, state, "", began)
+        assert overview(workspace).jobs[0].unfollowed is None
 
 
 def test_drift_is_what_the_last_look_at_production_said(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
@@ -172,7 +186,7 @@ def test_a_rollback_has_the_pictures_of_what_it_deploys_again(workspace: Workspa
     for plan in plans:
         keep_pictures(workspace, plan, {})
     assert plan_detail(workspace, JOB, 2).pictures_of == 2
-    PlanStore(workspace).rollback(JOB, 1, "2026-03-02T00:00:00+00:00")
+    PlanStore(workspace).rollback(JOB, 1, "2026-03-02T00:00:00+00:00", by="Ada")
     detail = plan_detail(workspace, JOB, 3)
     assert (detail.plan.version, detail.pictures_of, detail.newest) == (3, 1, 3)
     assert plan_pictures(workspace, JOB, 3).figures == {}

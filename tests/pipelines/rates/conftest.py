@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from models.plan import Plan
-from pipelines.plan_store import PlanStore
-from pipelines.run import PlanRequest
-from pipelines.workspace import Workspace
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 
 
 class Followed:

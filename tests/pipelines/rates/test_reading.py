@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.operations import RateOrigin
-from pipelines.rates.reading import RateUnknown, describe, read_rate
+from pipelines.inputs.operations import RateOrigin
+from pipelines.rates.origin import describe, read_rate
+from pipelines.rates.reading import RateUnknown
 from prometheus_server import PrometheusServer
 
 
@@ -34,7 +35,7 @@ def _body(result: object) -> bytes:
 
 
 def test_a_rate_is_the_result_of_the_query(prometheus: PrometheusServer) -> None:
-    assert read_rate(origin(prometheus.url), "wordcount") == 1234.5
+    assert read_rate(origin(prometheus.url), "wordcount").rate == 1234.5
     assert prometheus.queries[-1] == "sum(events)"
 
 
@@ -49,7 +50,7 @@ def test_a_rate_is_the_result_of_the_query(prometheus: PrometheusServer) -> None
 )
 def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object, rate: float) -> None:
     prometheus.answer = 200, _body(result)
-    assert read_rate(origin(prometheus.url), "wordcount") == rate
+    assert read_rate(origin(prometheus.url), "wordcount").rate == rate
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_an_answer_that_is_late_endless_or_never_comes_is_not_waited_for(prometh
     with pytest.raises(RateUnknown, match="had no end"):
         read_rate(origin(prometheus.url, timeout_s=0.3), "wordcount")
     prometheus.drops = None
-    assert read_rate(origin(prometheus.url), "wordcount") == 1234.5
+    assert read_rate(origin(prometheus.url), "wordcount").rate == 1234.5
     with PrometheusServer() as gone:
         pass
     with pytest.raises(RateUnknown, match=r"does not answer: .*refused"):
@@ -97,10 +98,10 @@ def test_an_answer_that_is_late_endless_or_never_comes_is_not_waited_for(prometh
 
 def test_a_token_is_sent_and_never_said(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded = origin(prometheus.url, token_variable="RATES_TOKEN")
-    with pytest.raises(RateUnknown, match="environment variable RATES_TOKEN must hold a token"):
+    with pytest.raises(RateUnknown, match=r"^the environment variable RATES_TOKEN must hold a token, but is not set"):
         read_rate(guarded, "wordcount")
     monkeypatch.setenv("RATES_TOKEN", "s3cret")
-    assert read_rate(guarded, "wordcount") == 1234.5
+    assert read_rate(guarded, "wordcount").rate == 1234.5
     assert prometheus.headers["Authorization"] == "Bearer s3cret"
     prometheus.answer = 403, b"no"
     with pytest.raises(RateUnknown) as raised:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from flink_server import JOB_ID, FakeFlink
-from models.operations import RateOrigin
-from pipelines.rates.reading import RateUnknown, describe, read_rate
+from models.scaling.decisions.overload import SourceLoad
+from pipelines.inputs.operations import RateOrigin
+from pipelines.rates.origin import describe, read_rate
+from pipelines.rates.reading import RateUnknown
 
 SOURCE, CHAIN = "a" * 32, "b" * 32
 
@@ -33,13 +35,13 @@ def origin(flink: FakeFlink, **fields: Any) -> RateOrigin:
 
 
 def test_a_rate_is_the_sum_over_the_source_tasks(flink: FakeFlink) -> None:
-    assert read_rate(origin(flink), "wordcount") == pytest.approx(1500.0)
+    assert read_rate(origin(flink), "wordcount").rate == pytest.approx(1500.0)
     assert "numRecordsOutPerSecond of the sources of wordcount" in describe(origin(flink), "wordcount")
 
 
 def test_the_job_is_known_by_its_own_name_or_that_of_the_file_or_by_an_id(flink: FakeFlink) -> None:
     for named in ("wordcount", JOB_ID):
-        assert read_rate(origin(flink, job=named), "another") == pytest.approx(1500.0)
+        assert read_rate(origin(flink, job=named), "another").rate == pytest.approx(1500.0)
     with pytest.raises(RateUnknown, match="no job named 'another' runs"):
         read_rate(origin(flink), "another")
 
@@ -59,7 +61,7 @@ def test_rubbish_is_no_rate(flink: FakeFlink, answer: tuple[int, object], messag
     flink.faults = [answer]
     with pytest.raises(RateUnknown, match=message):
         read_rate(origin(flink), "wordcount")
-    assert read_rate(origin(flink), "wordcount") == pytest.approx(1500.0)
+    assert read_rate(origin(flink), "wordcount").rate == pytest.approx(1500.0)
 
 
 def test_a_job_that_does_not_run_or_has_no_meters_yet_has_no_rate(flink: FakeFlink) -> None:
@@ -67,8 +69,17 @@ def test_a_job_that_does_not_run_or_has_no_meters_yet_has_no_rate(flink: FakeFli
     with pytest.raises(RateUnknown, match="restarting"):
         read_rate(origin(flink), "wordcount")
     flink.state, flink.reports = "RUNNING", False
-    with pytest.raises(RateUnknown, match="does not tell numRecordsOutPerSecond of 2 of 2 tasks of 'Source: source'"):
+    with pytest.raises(RateUnknown, match="does not report numRecordsOutPerSecond of 2 of 2 tasks of 'Source: source'"):
         read_rate(origin(flink), "wordcount")
+
+
+def test_the_load_of_the_sources_comes_with_the_rate(flink: FakeFlink) -> None:
+    flink.backpressure, flink.busyness = 0.25, 0.75
+    (load,) = read_rate(origin(flink), "wordcount").sources
+    assert load == SourceLoad("Source: source", busyness=0.75, backpressure=0.25, pending=None)
+    flink.pending = 40.0
+    (load,) = read_rate(origin(flink), "wordcount").sources
+    assert load.pending == 80.0  # of two tasks
 
 
 def test_a_cluster_that_is_gone_has_no_rate(flink: FakeFlink) -> None:

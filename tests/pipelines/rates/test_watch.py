@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from pipelines.rates.record import ToldChange
+from pipelines.rates.record import RateChangeEvent
 from pipelines.rates.threads import in_thread
-from pipelines.rates.watch import told_changes
+from pipelines.rates.watch import rate_change_events
 from prometheus_server import PrometheusServer
 
 FAST = {"poll_interval_s": 0.02}
 
 
-async def _first(followed: Any, many: int, meanwhile: Any = None) -> list[ToldChange]:
-    found: list[ToldChange] = []
+async def _first(followed: Any, many: int, meanwhile: Any = None) -> list[RateChangeEvent]:
+    found: list[RateChangeEvent] = []
 
     async def collect() -> None:
-        async for told in told_changes(followed.workspace, look_every_s=0.05):
+        async for told in rate_change_events(followed.workspace, look_every_s=0.05):
             found.append(told)
             if len(found) == many:
                 return

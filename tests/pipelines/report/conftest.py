@@ -7,12 +7,12 @@ from models.capacity.observation import Budget, Observation
 from models.capacity.surrogates import Dataset, fit
 from models.cluster import Cluster
 from models.dataflow import Edge
-from models.expansion import UnitCost, expand
 from models.job import Cost, Job, Kind, Operator
 from models.plan import CostVector, Interval, Lineage, OperatorPlan, Plan
-from pipelines.exploration_record import ExplorationRecord
-from pipelines.report import Subject
-from pipelines.scaling import Scaling
+from models.planning.expansion import UnitCost, expand
+from models.planning.parallelism import Scaling
+from pipelines.measuring.exploration_record import ExplorationRecord
+from pipelines.report import ReportSubject
 
 SLOTS_AND_MST = ((2, 100.0), (4, 300.0), (2, 110.0), (4, 310.0), (3, 190.0))
 
@@ -61,16 +61,13 @@ def exploration() -> ExplorationRecord:
 
 
 @pytest.fixture
-def subject(job: Job, exploration: ExplorationRecord) -> Subject:
+def subject(job: Job, exploration: ExplorationRecord) -> ReportSubject:
     parallelism = {"source": 1, "map": 3, "sink": 1}
     records_in = {"source": 200.0, "map": 200.0, "sink": 200.0}
     costs = {name: UnitCost(cpu_s=0.01, state_bytes=0, bytes_out=100) for name in parallelism}
     dataflow = expand(job, parallelism, records_in, costs, memory_mb_per_task=256)
     scaling = Scaling(
-        target_rate=200,
-        headroom=1.1,
         budget=Budget(task_slots=4, memory_mb=1024),
-        task_slots_by_memory_mb={1024: 4},
         parallelism=parallelism,
         managed_memory_mb=dict.fromkeys(parallelism, 0.0),
         policy="bids2",
@@ -80,6 +77,7 @@ def subject(job: Job, exploration: ExplorationRecord) -> Subject:
         dataflow=dataflow,
         operator_reasons=dict.fromkeys(parallelism, "made for tests"),
         reasons=("made <for> tests",),
+        origin="made for tests",
     )
     plan = Plan(
         job="tiny",
@@ -113,7 +111,7 @@ def subject(job: Job, exploration: ExplorationRecord) -> Subject:
             run="r1", trigger="plan", testbed="simulator", model="linear", policy="bids2", code_version="0.1.0", seed=0
         ),
     )
-    return Subject(
+    return ReportSubject(
         plan=plan,
         job=job,
         cluster=Cluster.model_validate({"count": 2, "slots": 4}),
@@ -124,7 +122,7 @@ def subject(job: Job, exploration: ExplorationRecord) -> Subject:
 
 
 @pytest.fixture
-def previous(subject: Subject) -> Plan:
+def previous(subject: ReportSubject) -> Plan:
     """The version before: two tasks of the map, one on either worker."""
     tasks = {"source": 1, "map": 2, "sink": 1}
     fields = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from models.plan import Plan
-from pipelines.report import Subject
+from pipelines.report import ReportSubject
 from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info
 from pipelines.report.exploration import exploration_info
@@ -14,7 +14,7 @@ from pipelines.report.placement import placement_info
 from pipelines.report.scaling_curve import curve_info
 
 
-def test_operators_are_layered_from_the_sources(subject: Subject) -> None:
+def test_operators_are_layered_from_the_sources(subject: ReportSubject) -> None:
     info = dataflow_info(subject)
     assert [(n.name, n.layer, n.place, n.parallelism) for n in info.nodes] == [
         ("source", 0, 0.0, 1),
@@ -23,11 +23,11 @@ def test_operators_are_layered_from_the_sources(subject: Subject) -> None:
     ]
 
 
-def test_a_forward_edge_between_unequal_parallelism_shows_as_rebalance(subject: Subject) -> None:
+def test_a_forward_edge_between_unequal_parallelism_shows_as_rebalance(subject: ReportSubject) -> None:
     assert dataflow_info(subject).edges == (("source", "map", "rebalance"), ("map", "sink", "rebalance"))
 
 
-def test_capacity_is_tasks_times_true_rate(subject: Subject) -> None:
+def test_capacity_is_tasks_times_true_rate(subject: ReportSubject) -> None:
     assert capacity_info(subject) == (
         OperatorCapacity("source", demand=200, capacity=400),
         OperatorCapacity("map", demand=200, capacity=300),
@@ -35,7 +35,7 @@ def test_capacity_is_tasks_times_true_rate(subject: Subject) -> None:
     )
 
 
-def test_the_curve_reaches_beyond_the_plan_and_holds_every_measurement(subject: Subject) -> None:
+def test_the_curve_reaches_beyond_the_plan_and_holds_every_measurement(subject: ReportSubject) -> None:
     info = curve_info(subject)
     assert (info.curve[0].task_slots, info.curve[-1].task_slots) == (2, 5)
     assert len(info.measured) == 5
@@ -45,7 +45,7 @@ def test_the_curve_reaches_beyond_the_plan_and_holds_every_measurement(subject: 
     assert all(p.low < p.mst < p.high for p in info.curve)
 
 
-def test_every_slot_shows_its_task_and_loads_are_shares_of_their_limits(subject: Subject) -> None:
+def test_every_slot_shows_its_task_and_loads_are_shares_of_their_limits(subject: ReportSubject) -> None:
     info = placement_info(subject)
     first, second = info.workers
     assert first.slots == ("source", "map", "map", None)
@@ -63,7 +63,7 @@ def test_every_slot_shows_its_task_and_loads_are_shares_of_their_limits(subject:
     assert not any(first.started)
 
 
-def test_before_and_after_show_what_started(subject: Subject, previous: Plan) -> None:
+def test_before_and_after_show_what_started(subject: ReportSubject, previous: Plan) -> None:
     info = placement_info(replace(subject, previous=previous))
     assert info.before_version == 1
     assert [w.slots for w in info.before] == [("source", "map", None, None), ("map", "sink", None, None)]
@@ -74,7 +74,7 @@ def test_before_and_after_show_what_started(subject: Subject, previous: Plan) ->
 
 
 def test_tasks_of_workers_and_operators_that_are_gone_do_not_break_the_picture(
-    subject: Subject, previous: Plan
+    subject: ReportSubject, previous: Plan
 ) -> None:
     placement = {"gone": {"source": 1}, "tm-1": {"map": 1}, "tm-2": {"map": 1, "old": 1}}
     operators = (*previous.operators[:2], previous.operators[2].model_copy(update={"name": "old"}))
@@ -85,7 +85,7 @@ def test_tasks_of_workers_and_operators_that_are_gone_do_not_break_the_picture(
     assert info.workers[0].started == (True, False, True, False)
 
 
-def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subject: Subject) -> None:
+def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subject: ReportSubject) -> None:
     info = front_info(subject)
     assert info.chosen == subject.plan.cost
     assert (info.exact, info.note) == (True, "exact")
@@ -96,13 +96,13 @@ def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subjec
     assert info.front[0].cpu == pytest.approx((10 / 3 - 3) / (16 / 3 - 3))
 
 
-def test_a_front_that_was_cut_short_says_so(subject: Subject) -> None:
+def test_a_front_that_was_cut_short_says_so(subject: ReportSubject) -> None:
     info = front_info(subject, search_s=1e-9)
     assert not info.exact
     assert "there may be better" in info.note
 
 
-def test_the_history_follows_the_steps(subject: Subject) -> None:
+def test_the_history_follows_the_steps(subject: ReportSubject) -> None:
     info = exploration_info(subject)
     assert [(s.index, s.task_slots, s.mst, s.suggested_by) for s in info[:3]] == [
         (0, 2, 100.0, "corner"),

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from models.plan import Plan
-from pipelines.report import Subject, figures, render
+from pipelines.report import ReportSubject, figures, render
 from pipelines.report.placement import placement_figure, placement_info
 
 
@@ -23,7 +23,7 @@ class _Links(HTMLParser):
 
 
 @pytest.fixture
-def html(subject: Subject) -> str:
+def html(subject: ReportSubject) -> str:
     return render(subject.plan, figures(subject))
 
 
@@ -34,13 +34,13 @@ def test_the_page_loads_nothing_from_elsewhere(html: str) -> None:
     assert "@import" not in html.split("<script>")[0]
 
 
-def test_every_figure_is_on_the_page(subject: Subject, html: str) -> None:
+def test_every_figure_is_on_the_page(subject: ReportSubject, html: str) -> None:
     parser = _Links()
     parser.feed(html)
     assert parser.ids >= figures(subject).keys()
 
 
-def test_the_placement_stands_beside_the_one_before(subject: Subject, previous: Plan) -> None:
+def test_the_placement_stands_beside_the_one_before(subject: ReportSubject, previous: Plan) -> None:
     alone = figures(subject)["placement"]
     both = figures(replace(subject, previous=previous))["placement"]
     assert [sum(trace.type == "heatmap" for trace in figure.data) for figure in (alone, both)] == [1, 2]
@@ -50,7 +50,7 @@ def test_the_placement_stands_beside_the_one_before(subject: Subject, previous: 
     ]
 
 
-def test_workers_without_tasks_are_left_out_and_counted(subject: Subject) -> None:
+def test_workers_without_tasks_are_left_out_and_counted(subject: ReportSubject) -> None:
     info = placement_info(subject)
     idle = replace(info.workers[0], name="tm-0", slots=(None, None), started=(False, False))
     figure = placement_figure(replace(info, workers=(idle, *info.workers)))

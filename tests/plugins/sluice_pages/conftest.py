@@ -18,10 +18,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from pipelines.run import PipelineRun, PlanRequest
-from pipelines.stages import STAGES, run_stage
-from pipelines.workspace import Workspace
-from plan_pages import JOB, PASSWORD, UNUSED_STAGES, Server, ask_for_approval, replan_by_dag, store_damaged, store_drift
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.run import PipelineRun
+from pipelines.stages import run_all
+from pipelines.store.workspace import Workspace
+from plan_pages import JOB, PASSWORD, Server, ask_for_approval, replan_by_dag, store_damaged, store_drift
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def starting(
     airflow_home: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Any]]:
-    """A server that was told to start; plans are made meanwhile."""
+    """A server that is starting, while plans are made."""
     own = tmp_path_factory.mktemp("server")
-    (own / "passwords.json").write_text(json.dumps(dict.fromkeys(("reader", "nobody"), PASSWORD)))
+    (own / "passwords.json").write_text(json.dumps(dict.fromkeys(("reader", "planner", "nobody"), PASSWORD)))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -48,7 +49,7 @@ def starting(
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API__BASE_URL": server.url,
         "AIRFLOW__API_AUTH__JWT_SECRET": server.secret,
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "reader:viewer,nobody:",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "reader:viewer,planner:user,nobody:",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(own / "passwords.json"),
         "SLUICE_WORKSPACE": str(folder),
         "MLFLOW_TRACKING_URI": "",
@@ -77,11 +78,7 @@ def starting(
 def planned(airflow_home: Path, root: Path, folder: Path, starting: object) -> Workspace:
     """The workspace: a job planned on the simulator and replanned by its DAG, and one whose files are damaged."""
     workspace = Workspace(folder)
-    run = PipelineRun(PlanRequest(job=JOB, rate=4e5, max_measurements=3, max_task_slots=12), workspace)
-    run.start()
-    for stage in STAGES:
-        if stage not in UNUSED_STAGES:
-            run_stage(stage, run)
+    run_all(PipelineRun(PlanRequest(job=JOB, rate=4e5, max_measurements=3, max_task_slots=12), workspace))
     replan_by_dag(root, folder)
     store_damaged(workspace, root)
     store_drift(workspace)
@@ -118,7 +115,7 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         missing = "these tests need Chromium: apt-get install chromium"
-        assert os.environ.get("HYPOTHESIS_PROFILE") != "ci", missing
+        assert "SLUICE_TESTS_SKIP_NOTHING" not in os.environ, missing
         pytest.skip(missing)
     with sync_playwright() as tools:
         started = tools.chromium.launch(executable_path=program)

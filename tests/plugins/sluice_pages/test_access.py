@@ -2,24 +2,28 @@
 
 import re
 import secrets
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from pipelines.store.pins import PlanPin, keep_pin, pin_of
+from pipelines.store.workspace import Workspace
 from plan_pages import JOB, PASSWORD, Server
 from sluice_pages.app import app
 
 pytestmark = pytest.mark.slow
 
 PARAMETERS = {"job": JOB, "version": "2", "file": "pages.css"}
+UNPIN = "/jobs/{job}/unpin"
 QUERIES = {"/jobs/{job}/difference": "?before=1&after=2", "/jobs/{job}/difference.json": "?before=1&after=2"}
 
 
 def _addresses() -> dict[str, str]:
     """Every route of the application, with an address that it answers; a new parameter fails here."""
-    routes = {route.path: route for route in app().routes}
+    routes = {route.path: route for route in app().routes if route.path != UNPIN}
     assert all(isinstance(route, APIRoute) for route in routes.values()), "a mount is behind no check"
     filled = {path: re.sub(r"{(\w+)}", lambda match: PARAMETERS[match[1]], path) for path in routes}
     return {path: f"/sluice{address}{QUERIES.get(path, '')}" for path, address in filled.items()}
@@ -30,9 +34,9 @@ def tokens(server: Server) -> dict[str, tuple[str | None, set[int]]]:
     """Credentials that do not serve, and how they are refused."""
     return {
         "no token": (None, {401}),
-        "no token at all": ("x", {401, 403}),
-        "a token signed by another": (server.forged("reader", secret=secrets.token_hex(64)), {401, 403}),
-        "a token without a signature": (server.token("reader").rpartition(".")[0] + ".", {401, 403}),
+        "no JWT": ("x", {401}),
+        "a token signed with another secret": (server.forged("reader", secret=secrets.token_hex(64)), {401}),
+        "a token without a signature": (server.token("reader").rpartition(".")[0] + ".", {401}),
         "an expired token": (server.forged("reader", expired=True), {401}),
         "a user who may not see DAGs": (server.token("nobody"), {403}),
     }
@@ -68,8 +72,30 @@ def test_every_route_answers_a_read_only_user(reader: httpx.Client) -> None:
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:200]}"
 
 
-def test_nothing_can_be_changed_through_the_pages(server: Server) -> None:
-    assert all(route.methods == {"GET"} for route in app().routes)
+def test_a_job_is_unpinned_by_users_who_may_start_replans_from_sluices_own_pages(
+    server: Server, folder: Path, tokens: dict[str, tuple[str | None, set[int]]]
+) -> None:
+    workspace, address = Workspace(folder), f"/sluice/jobs/{JOB}/unpin"
+    pin = PlanPin(job=JOB, version=1, by="ann", reason="too few slots", pinned_at="2026-03-01T12:00:00+00:00")
+    keep_pin(workspace, pin)
+    reader, planner = server.token("reader"), server.token("planner")
+    for name, (token, refused) in {**tokens, "a user who may only read": (reader, {403})}.items():
+        with server.client(token) as client:
+            assert client.post(address).status_code in refused, name
+    with server.client(planner) as client:
+        assert client.post(address, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        text = client.get("/sluice/", headers={"Accept": "text/html"}).text
+        assert "pinned to version 1 since 2026-03-01 12:00 UTC by ann" in text and "too few slots" in text
+        assert pin_of(workspace, JOB) == pin
+        answer = client.post(address)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sluice/")
+        assert pin_of(workspace, JOB) is None
+        assert client.post("/sluice/jobs/no-such-job/unpin").status_code == 404
+        assert "pinned to" not in client.get("/sluice/", headers={"Accept": "text/html"}).text
+
+
+def test_nothing_else_can_be_changed_through_the_pages(server: Server) -> None:
+    assert all(route.methods == {"GET"} for route in app().routes if route.path != UNPIN)
     with server.client(server.token("reader")) as client:
         for address in _addresses().values():
             assert client.post(address).status_code == 405, address
@@ -87,6 +113,21 @@ def test_a_browser_without_a_login_is_led_to_it_and_back(server: Server) -> None
         answer = client.get(page, headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"/auth/login?next={quote(page, safe='')}")
     assert answer.text == ""
+
+
+def test_a_browser_whose_session_is_not_valid_any_more_is_led_to_the_login(
+    server: Server, tokens: dict[str, tuple[str | None, set[int]]]
+) -> None:
+    for name, (token, refused) in tokens.items():
+        if token is not None:
+            with server.client() as client:
+                headers = {"Accept": "text/html", "Cookie": f"_token={token}"}
+                answer = client.get("/sluice/", headers=headers)
+            if refused == {401}:
+                assert (answer.status_code, answer.headers["location"]) == (303, "/auth/login?next=%2Fsluice%2F"), name
+                assert "_token=" in answer.headers["set-cookie"], "else the login page would be led back for ever"
+            else:
+                assert answer.status_code == 403, "logging in again would not help"
 
 
 def test_every_answer_carries_the_security_headers(server: Server, reader: httpx.Client) -> None:

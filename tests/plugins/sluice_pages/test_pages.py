@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from models.plan import difference
-from pipelines.plan_store import PlanStore
-from pipelines.workspace import Workspace
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
 from plan_pages import DAMAGED_JOB, JOB, SCRIPT, Server
 
 pytestmark = pytest.mark.slow
@@ -51,8 +51,9 @@ def test_target_and_actual_rate_and_drift_stand_beside_each_other(reader: httpx.
     assert (rows[JOB]["actual"]["rate"], rows[JOB]["drift"]["drifted"]) == (2.85e6, True)
     assert (rows[DAMAGED_JOB]["actual"], rows[DAMAGED_JOB]["drift"]) == (None, None)
     text = reader.get("/").text
-    assert "95% of the target" in text and "not seen" in text and "nobody looked" in text
+    assert "95% of the target" in text and "unknown" in text and "not checked yet" in text
     assert "calc: CPU time per record is 0.7 us (+20%)" in text
+    assert "not readable since 2026-03-01 12:00 UTC" in text and "&lt;no&gt; token" in text
 
 
 def test_a_plan_is_answered_as_it_is_stored_with_the_run_that_made_it(reader: httpx.Client, planned: Workspace) -> None:
@@ -78,7 +79,7 @@ def test_the_pictures_are_those_of_the_report(reader: httpx.Client) -> None:
     page = reader.get(f"/jobs/{JOB}/versions/2").text
     assert all(f'data-picture="{name}"' in page for name in figures)
     assert reader.get(f"/jobs/{DAMAGED_JOB}/versions/1/pictures.json").status_code == 404
-    assert "No pictures were kept" in reader.get(f"/jobs/{DAMAGED_JOB}/versions/1").text
+    assert "was published without pictures" in reader.get(f"/jobs/{DAMAGED_JOB}/versions/1").text
 
 
 def test_the_difference_is_that_of_the_two_versions_asked_for(reader: httpx.Client, planned: Workspace) -> None:
@@ -89,6 +90,16 @@ def test_the_difference_is_that_of_the_two_versions_asked_for(reader: httpx.Clie
         assert content["difference"] == expected.model_dump(mode="json")
         moved = sum(max(0, row["after"] - row["before"]) for row in content["placement"])
         assert moved == expected.tasks_moved
+
+
+def test_components_of_airflow_that_do_not_run_are_reported(reader: httpx.Client) -> None:
+    components = _json(reader, "/jobs.json")["components"]
+    assert [(one["name"], one["healthy"]) for one in components] == [
+        ("scheduler", False), ("dag processor", False), ("triggerer", False),
+    ]  # fmt: skip
+    text = reader.get("/").text
+    assert "Airflow is not healthy" in text
+    assert "No heartbeat of the scheduler yet." in text
 
 
 def test_a_question_of_a_dag_is_pending_for_its_job(reader: httpx.Client) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from testbeds.flink.distribution import flink_home
-from testbeds.flink.jdk import find_jdk
-from testbeds.flink.kit import kit_jar
+from testbeds.flink.local.distribution import flink_home
+from testbeds.flink.local.jdk import find_jdk
+from testbeds.flink.local.kit import kit_jar
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,26 @@
 """A real Flink on this machine: two TaskManagers of four slots, on which jobs are run, changed and broken."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import yaml
 
+from flink_client.answers import JobStatus
+from flink_client.metrics.readings import TIMES
+from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from testbeds.flink.answers import JobStatus
-from testbeds.flink.control import SourceControl, SourceReport
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.programs import UNCHAINED, Payment, dataflow_program, nexmark_tables, sql_program
-from testbeds.flink.readings import TIMES
-from testbeds.flink.rest import FlinkRest, Program, wait_for
+from testbeds.flink.feeding.control import SourceControl, SourceReport
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.programs.stated_costs import (
+    UNCHAINED,
+    Payment,
+    dataflow_program,
+    program_of,
+    whole_script,
+)
 
 pytestmark = pytest.mark.slow
 PROFILE = Profile((TaskManager("tm1", 4, 900, cores=1.0), TaskManager("tm2", 4, 900, cores=1.0)))
@@ -49,7 +55,7 @@ def start(cluster: LocalCluster, jar: str) -> Iterator[Callable[..., tuple[str, 
     """Run a program and wait for its tasks; what still runs at the end is cancelled."""
     rest, started = cluster.rest, []
 
-    def run(program: Program, savepoint: str | None = None) -> tuple[str, JobStatus]:
+    def run(program: JarProgram, savepoint: str | None = None) -> tuple[str, JobStatus]:
         job = rest.run(jar, program, savepoint=savepoint)
         started.append(job)
         return job, rest.wait_until_running(job, START_S)
@@ -65,9 +71,13 @@ def wordcount(root: Path) -> Job:
     return Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
 
 
-def _nexmark(root: Path, query: str, control: SourceControl, *, slot_per_task: bool = False) -> Program:
-    script = nexmark_tables(control.address, seed=1) + (root / "jobs" / f"nexmark-{query}.sql").read_text()
-    return sql_program(query, script, UNCHAINED, slot_per_task=slot_per_task)
+def _nexmark(root: Path, query: str, control: SourceControl, *, slot_per_task: bool = False) -> JarProgram:
+    script = whole_script((root / "jobs" / f"nexmark-{query}.sql").read_text(), control.address, seed=1)
+    return _sql_program(query, script, UNCHAINED, slot_per_task=slot_per_task)
+
+
+def _sql_program(name: str, script: str, settings: Mapping[str, str], *, slot_per_task: bool) -> JarProgram:
+    return program_of({"name": name, "sql": script, "slot_per_task": slot_per_task}, settings)
 
 
 def _report(control: SourceControl, order: str, seconds: float) -> SourceReport:
@@ -127,7 +137,7 @@ def test_recorded_events_are_replayed(
     CREATE TABLE counts (n BIGINT) WITH ('connector' = 'blackhole');
     INSERT INTO counts SELECT COUNT(*) FROM clicks GROUP BY TUMBLE(t, INTERVAL '1' SECOND);
     """
-    job, status = start(sql_program("clicks", script, UNCHAINED, slot_per_task=False))
+    job, status = start(_sql_program("clicks", script, UNCHAINED, slot_per_task=False))
     control.offer({"clicks": 500.0})
     names = [v.name.split("[")[0] for v in status.vertices]
     window = status.vertices[next(i for i, name in enumerate(names) if "WindowAggregate" in name)].id
@@ -200,7 +210,7 @@ def _rates_in(rest: FlinkRest, job: str, status: JobStatus, seconds: float) -> d
 def test_a_savepoint_goes_on_in_the_sequence_of_events_with_other_tasks(
     cluster: LocalCluster, wordcount: Job, control: SourceControl, start: Callable[..., tuple[str, JobStatus]]
 ) -> None:
-    def program(tasks: int) -> Program:
+    def program(tasks: int) -> JarProgram:
         parallelism = {"source": tasks, "flatmap": 1, "count": 1}
         return dataflow_program(wordcount, parallelism, control.address, {}, payment=Payment.PACED)
 
@@ -218,11 +228,11 @@ def test_a_savepoint_goes_on_in_the_sequence_of_events_with_other_tasks(
     assert sum(report.emitted_in_all for report in control.reports("source").values()) == 100
 
 
-def test_wrong_sql_is_told_in_flinks_words(rest: FlinkRest, jar: str) -> None:
+def test_wrong_sql_is_reported_in_flinks_words(rest: FlinkRest, jar: str) -> None:
     with pytest.raises(InvalidInput, match="nowhere"):
-        rest.run(jar, sql_program("wrong", "INSERT INTO nowhere SELECT 1", {}, slot_per_task=False))
+        rest.run(jar, _sql_program("wrong", "INSERT INTO nowhere SELECT 1", {}, slot_per_task=False))
     with pytest.raises(InvalidInput, match="must hold an INSERT"):
-        rest.run(jar, sql_program("none", "CREATE VIEW v AS SELECT 1", {}, slot_per_task=False))
+        rest.run(jar, _sql_program("none", "CREATE VIEW v AS SELECT 1", {}, slot_per_task=False))
 
 
 def test_a_placement_that_does_not_fit_fails_the_job_and_not_the_cluster(
@@ -241,7 +251,7 @@ def test_a_placement_that_does_not_fit_fails_the_job_and_not_the_cluster(
     cluster.check()
 
 
-def test_a_task_manager_that_dies_fails_the_job_and_is_told(
+def test_a_task_manager_that_dies_fails_the_job_and_is_reported(
     cluster: LocalCluster, root: Path, control: SourceControl, jar: str
 ) -> None:
     """Last in this file: it breaks the cluster."""

@@ -12,7 +12,7 @@ from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.protocol import Configuration, Run, Window
+from testbeds.protocol import Configuration, MeasuredWindow, Run
 
 pytestmark = pytest.mark.slow
 SLOWER = 10.0
@@ -81,7 +81,7 @@ class TestFlink(OnFlink, conformance.RefusalConformance, conformance.SampleConfo
 
     @pytest.fixture(scope="class")
     @classmethod
-    def windows(cls, run: Run) -> list[Window]:
+    def windows(cls, run: Run) -> list[MeasuredWindow]:
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
@@ -98,7 +98,7 @@ class TestElasticBriefly(OnFlink, elastic_conformance.ElasticSuite):
     """What breaks first, if anything does."""
 
     catch_up_s = 10.0
-    test_intervals_are_told_one_by_one = elastic_conformance.LogConformance.test_intervals_are_told_one_by_one
+    test_intervals_are_reported_one_by_one = elastic_conformance.LogConformance.test_intervals_are_reported_one_by_one
     test_lag_grows_while_the_job_is_down_and_is_caught_up = (
         elastic_conformance.RescaleConformance.test_lag_grows_while_the_job_is_down_and_is_caught_up
     )

@@ -10,15 +10,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from flink_client.rest import FlinkRest
 from models.cluster import Cluster
 from models.dataflow import Edge
 from models.errors import SluiceError
 from testbeds.conformance import small_job
-from testbeds.flink.rest import FlinkRest
+from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.flink.user_programs import SqlScript
-from testbeds.protocol import Configuration, Disturbed, Run, Window
+from testbeds.protocol import Configuration, Disturbed, MeasuredWindow, Run
 from testbeds.repeating import measured
 
 pytestmark = pytest.mark.slow
@@ -128,7 +128,7 @@ def test_rest_that_is_too_slow_ends_the_measurement(proxy: Proxy, testbed: Flink
         proxy.delay_s = 0.0
 
 
-def test_a_job_that_fails_at_its_start_is_told_in_flinks_words(
+def test_a_job_that_fails_at_its_start_is_reported_in_flinks_words(
     testbed: FlinkTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, *_, sink = small_job().operators
@@ -158,7 +158,7 @@ def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed:
     told: list[str] = []
     timers: list[threading.Timer] = []
 
-    def measure(run: Run) -> Window:
+    def measure(run: Run) -> MeasuredWindow:
         run.inject(RATE, 5.0, "ramp")
         if len(timers) < 2:
             timers.append(_later(2.0, lambda: testbed.local.kill("tm-1")))
@@ -182,7 +182,7 @@ def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestb
     timer.join()
 
 
-def test_a_rescale_that_goes_wrong_is_told(testbed: FlinkTestbed, run: FlinkRun) -> None:
+def test_a_rescale_that_goes_wrong_is_reported(testbed: FlinkTestbed, run: FlinkRun) -> None:
     testbed.local.kill("tm-1")
     with pytest.raises(Disturbed):
         run.rescale(replace(CONFIGURATION, parallelism={**CONFIGURATION.parallelism, "sink": 2}))

@@ -15,25 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from prometheus_api_client import PrometheusConnect
-from requests.exceptions import ConnectionError as NoConnection
 
-from models.cluster import FlinkAddress
+from flink_client.address import FlinkAddress
+from flink_client.metrics.prometheus_api import Prometheus
+from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
-from testbeds.flink.kit import compile_java
-from testbeds.flink.machine import free_port
+from testbeds.flink.feeding.recordings import recording
+from testbeds.flink.local.kit import compile_java
+from testbeds.flink.local.machine import free_port
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.profile import Profile, TaskManager
-from testbeds.flink.recordings import recording
-from testbeds.flink.rest import FlinkRest, wait_for
-from testbeds.flink.user_programs import SqlScript, UserJar, UserProgram
-from testbeds.protocol import Configuration, Run, Window
+from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
+from testbeds.protocol import Configuration, MeasuredWindow, Run
 from testbeds.repeating import measured
 
 pytestmark = pytest.mark.slow
-GUIDE = Path(__file__).parents[3] / "docs" / "flink.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "measure-on-flink.md"
 RATE = 2000.0
 DATING = 0.15
 """Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
@@ -119,8 +118,9 @@ def prometheus(cluster: LocalCluster, reporter_port: int, tmp_path_factory: pyte
     def scraped() -> bool | None:
         assert process.poll() is None, (folder / "log").read_text()
         try:
-            times = PrometheusConnect(url).custom_query("flink_taskmanager_Status_JVM_CPU_Time[1m]")
-        except NoConnection:
+            with Prometheus(url, timeout_s=5.0) as prometheus:
+                times = prometheus.query("flink_taskmanager_Status_JVM_CPU_Time[1m]")
+        except SluiceError:
             return None
         return (len(times) == 2 and all(len(one["values"]) >= 3 for one in times)) or None
 
@@ -166,14 +166,14 @@ def _window(
     testbed: NamedFlinkTestbed,
     job: Job,
     tasks: dict[str, int] | None = None,
-    enough: Callable[[Window], bool] = lambda _: True,
-) -> Window:
+    enough: Callable[[MeasuredWindow], bool] = lambda _: True,
+) -> MeasuredWindow:
     """Of a few seconds; taken again where the machine was too busy, or state not told of: once in five seconds at most,
     and one access in a hundred is timed."""
     parallelism = {o.name: 1 for o in job.operators} | (tasks or {})
     configuration = Configuration(parallelism, testbed.limits.memory_levels_mb[0])
 
-    def observed(run: Run) -> Window:
+    def observed(run: Run) -> MeasuredWindow:
         for _ in range(8):
             window = run.inject(RATE, 5.0, "observe")
             if window.achieved_rate > 0.95 * RATE and enough(window):
@@ -183,11 +183,11 @@ def _window(
     return measured(testbed, job, configuration, observed, run="r", seed=1, say=print)
 
 
-def _total(window: Window, operator: str, column: str) -> float:
+def _total(window: MeasuredWindow, operator: str, column: str) -> float:
     return float(pc.sum(window.samples.filter(pc.field("operator") == operator)[column]).as_py())
 
 
-def _tells_of_state(window: Window) -> bool:
+def _tells_of_state(window: MeasuredWindow) -> bool:
     latency = window.samples.filter(pc.field("operator") == "group-window-aggregate")["state_latency_s"]
     return latency.null_count == 0 and _total(window, "group-window-aggregate", "state_written_bytes") > 0
 
@@ -302,11 +302,11 @@ def test_what_the_cluster_has_not_is_refused(cluster: LocalCluster, clicks: SqlS
 
 
 def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
-    from testbeds.flink.prometheus import PrometheusReadings
+    from flink_client.metrics.prometheus import PrometheusReadings
 
     with pytest.raises(InvalidInput, match="has 0 samples of 'worker:3'"):
         PrometheusReadings(prometheus, "job", ["worker:1", "worker:3"])
-    with pytest.raises(SluiceError, match="does not answer as it should"):
+    with pytest.raises(SluiceError, match="refuses the query: status 404"):
         PrometheusReadings(cluster.rest.url, "job", ["worker:1"])
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from models.cluster import FlinkAddress
+from flink_client.address import FlinkAddress
 from models.errors import Infeasible
 from testbeds.conformance import small_job
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
-from testbeds.flink.processes import LocalCluster
-from testbeds.flink.profile import Profile, TaskManager
 from testbeds.protocol import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

@@ -10,7 +10,7 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from testbeds.conformance import small_job
-from testbeds.flink.stolen import StolenTime
+from testbeds.flink.lab.stolen import StolenTime
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration
 

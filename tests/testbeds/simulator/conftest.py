@@ -6,7 +6,7 @@ import pytest
 
 from models.cluster import Cluster
 from models.job import Job
-from testbeds.protocol import Configuration, Window
+from testbeds.protocol import Configuration, MeasuredWindow
 from testbeds.simulator import Physics, Simulator
 
 
@@ -55,7 +55,7 @@ def cluster() -> Callable[..., Cluster]:
 
 
 @pytest.fixture
-def inject() -> Callable[..., Window]:
+def inject() -> Callable[..., MeasuredWindow]:
     """Deploy, settle, and return the window of an injection."""
 
     def run(
@@ -68,7 +68,7 @@ def inject() -> Callable[..., Window]:
         memory_mb: float = 65536.0,
         seed: int = 1,
         **configuration: object,
-    ) -> Window:
+    ) -> MeasuredWindow:
         parallelism = {o.name: 1 for o in job.operators} | configuration.pop("parallelism", {})
         testbed = Simulator(cluster, physics=physics or Physics().ideal())
         asked = Configuration(parallelism, memory_mb, **configuration)

@@ -8,9 +8,9 @@ from models.job import Keys
 from testbeds.placing import place
 from testbeds.protocol import Configuration
 from testbeds.simulator import Flink, Simulator, streambed_cluster
-from testbeds.simulator.buffers import pool, room_of_edge, room_per_task
-from testbeds.simulator.keys import key_groups, owner, shares
-from testbeds.simulator.memory import cache_mb, network_memory_mb
+from testbeds.simulator.layout.buffers import pool, room_of_edge, room_per_task
+from testbeds.simulator.layout.keys import key_groups, owner, shares
+from testbeds.simulator.layout.memory import cache_mb, network_memory_mb
 
 
 @pytest.fixture

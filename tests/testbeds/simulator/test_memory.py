@@ -3,10 +3,10 @@
 import pytest
 
 from models.cluster import Cluster
-from pipelines.catalogue import load_job
+from pipelines.inputs.catalogue import load_job
 from testbeds.protocol import Configuration
 from testbeds.simulator import Noise, Physics, Simulator
-from testbeds.simulator.memory import write_buffer_mb
+from testbeds.simulator.layout.memory import write_buffer_mb
 from testbeds.simulator.settings import Flink
 
 QUIET = Physics(noise=Noise(run=0.0), stamped="reading")

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from models.scaling.flink.scaling_history import (
     DelayedScaleDowns,
+    PastScaling,
     RestartTimes,
-    Scaling,
     ScalingHistory,
-    Wanted,
+    WantedTasks,
     is_ineffective,
     observed_scalability,
 )
 from models.scaling.flink.settings import FlinkSettings
 
 
-def scaling(before: int, rate: float, time_s: float = 0.0) -> Scaling:
-    return Scaling(time_s, before, before + 1, rate, rate)
+def scaling(before: int, rate: float, time_s: float = 0.0) -> PastScaling:
+    return PastScaling(time_s, before, before + 1, rate, rate)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_observed_scalability(rates, expected):
     ],
 )
 def test_ineffective_scale_ups(tasks, rate, expected):
-    assert is_ineffective(Scaling(0.0, 10, 20, 90.0, 180.0), tasks, rate, 0.1) is expected
+    assert is_ineffective(PastScaling(0.0, 10, 20, 90.0, 180.0), tasks, rate, 0.1) is expected
 
 
 def test_a_scale_down_is_never_ineffective():
-    assert not is_ineffective(Scaling(0.0, 20, 10, 180.0, 90.0), 10, 10.0, 0.1)
+    assert not is_ineffective(PastScaling(0.0, 20, 10, 180.0, 90.0), 10, 10.0, 0.1)
     assert not is_ineffective(None, 10, 10.0, 0.1)
 
 
@@ -68,7 +68,7 @@ def test_history_is_short_and_forgets_with_time():
 def test_a_scale_down_goes_to_the_most_wanted_in_the_last_interval():
     delayed = DelayedScaleDowns(60.0)
     wanted = [(0, 9), (30, 5), (60, 4), (70, 6), (100, 3), (129, 2), (131, 1)]
-    got = {at: delayed.want("a", Wanted(at, tasks, True)) for at, tasks in wanted}
+    got = {at: delayed.want("a", WantedTasks(at, tasks, True)) for at, tasks in wanted}
     # From 60 s on a whole interval has passed; 9 leaves it at 61 s, 6 at 131 s.
     assert {at: due and due.tasks for at, due in got.items()} == {
         0: None,
@@ -83,14 +83,14 @@ def test_a_scale_down_goes_to_the_most_wanted_in_the_last_interval():
 
 def test_a_scale_down_waits_anew_once_it_was_not_wanted():
     delayed = DelayedScaleDowns(60.0)
-    assert delayed.want("a", Wanted(0.0, 5, True)) is None
+    assert delayed.want("a", WantedTasks(0.0, 5, True)) is None
     delayed.keep(())
-    assert delayed.want("a", Wanted(60.0, 5, True)) is None
-    assert delayed.want("a", Wanted(120.0, 4, True)) == Wanted(60.0, 5, True)
+    assert delayed.want("a", WantedTasks(60.0, 5, True)) is None
+    assert delayed.want("a", WantedTasks(120.0, 4, True)) == WantedTasks(60.0, 5, True)
 
 
 def test_without_an_interval_a_scale_down_is_due_at_once():
-    assert DelayedScaleDowns(0.0).want("a", Wanted(3.0, 5, False)) == Wanted(3.0, 5, False)
+    assert DelayedScaleDowns(0.0).want("a", WantedTasks(3.0, 5, False)) == WantedTasks(3.0, 5, False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), min_size=1, max_size=40))
@@ -99,7 +99,7 @@ def test_what_is_due_is_the_maximum_over_the_interval(steps):
     for gap, tasks in steps:
         now += gap
         seen.append((now, tasks))
-        due = delayed.want("a", Wanted(now, tasks, True))
+        due = delayed.want("a", WantedTasks(now, tasks, True))
         if now - 60 < seen[0][0]:
             assert due is None
         else:

@@ -1,8 +1,5 @@
 """Options go by their public names, and are written as Flink writes them."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from models.errors import InvalidInput
@@ -96,12 +93,3 @@ def test_faulty_options_say_what_must_hold(given, message):
 )
 def test_memory_sizes_in_words(size, text):
     assert memory_size(size) == text
-
-
-def test_the_page_lists_every_option_with_its_default():
-    page = (Path(__file__).parents[4] / "docs" / "scaling.md").read_text()
-    section = page.partition("## `flink`")[2].partition("\n## ")[0]
-    rows = dict(re.findall(r"^\| `([\w.-]+)` \| ([^|]+) \| ", section, re.MULTILINE))
-    told = {name: value for name, value in rows.items() if value not in ("–", "none")}
-    assert rows.keys() == {field.alias for field in FlinkSettings.model_fields.values()}
-    assert FlinkSettings.model_validate({n: value.replace(",", "") for n, value in told.items()}) == FlinkSettings()

@@ -13,7 +13,7 @@ from models.scaling.flink.memory_tuning import MIB, Channels, MemoryUse, TunedMe
 from models.scaling.flink.metrics import thresholds
 from models.scaling.flink.policy import FlinkAutoscaler
 from models.scaling.flink.quantities import memory_size
-from models.scaling.flink.scaling_history import Scaling, ScalingHistory
+from models.scaling.flink.scaling_history import PastScaling, ScalingHistory
 from models.scaling.flink.settings import AdjustMode, AlignmentMode, FlinkSettings
 from models.scaling.flink.vertex import Bounds, parallelism, scaling_factors
 from models.scaling.policy import Facts, Rescaled
@@ -110,7 +110,7 @@ def test_observed_scalability(vector):
     )
     history = ScalingHistory(settings)
     for i, (before, rate) in enumerate(given["history"]):
-        history.add("work", Scaling(float(i), before, before, rate, rate))
+        history.add("work", PastScaling(float(i), before, before, rate, rate))
     wanted, true_rate = np.array([given["target_rate"] / given["util"]]), np.array([float(given["tpr"])])
     (factor,) = scaling_factors(wanted, true_rate, history.scalability(["work"], 10.0), settings)
     unlimited = Bounds(np.array([1]), np.array([NO_LIMIT]), [None])

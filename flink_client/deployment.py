@@ -1,0 +1,203 @@
+"""A running job compared with a plan: the vertex of each operator, the changes, and the slots they need.
+
+Flink knows job vertices. A vertex runs one operator, or several that Flink chained; these have the same number of tasks.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from models.errors import Infeasible, InvalidInput
+from models.plan import PlanContent
+
+_ROLE = re.compile(r"^(Source|Sink): ")
+_ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
+"""SQL numbers its operators, and a table's sink is written `orders[7]: Writer`."""
+
+
+@dataclass(frozen=True)
+class RunningVertex:
+    """A vertex of a job whose tasks all run."""
+
+    id: str
+    name: str
+    """Flink's: `Source: clicks -> parse`."""
+    parallelism: int
+    max_parallelism: int
+    """Flink refuses more tasks than this."""
+    slot_group: str
+    """Tasks of the same group may share a slot."""
+    task_managers: tuple[str, ...]
+    """Of each task, by its number."""
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Names of the operators chained in it, as `chained_operators` reads them."""
+        return chained_operators(self.name)
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job whose tasks all run."""
+
+    id: str
+    name: str
+    vertices: tuple[RunningVertex, ...]
+    """In topological order."""
+
+    def vertex(self, id_: str) -> RunningVertex:
+        return next(v for v in self.vertices if v.id == id_)
+
+    @property
+    def parallelism(self) -> dict[str, int]:
+        """Tasks by vertex id."""
+        return {v.id: v.parallelism for v in self.vertices}
+
+
+@dataclass(frozen=True)
+class AvailableTaskManager:
+    """Slots and memory that a TaskManager has for a job."""
+
+    task_manager: str
+    slots: int
+    """Those that are free, and those that the job holds."""
+    memory_mb: float | None
+    """Of its process, MiB; None where Flink does not know it."""
+    managed_per_slot_mb: float
+    """Managed memory of one slot, MiB."""
+
+
+def chained_operators(vertex: str) -> tuple[str, ...]:
+    """The operators in the name of a vertex: parts of a chain `a -> b` or, where it forks, `a -> (b, c -> d)`.
+
+    `Source: ` and `Sink: ` before a part are left out, and what SQL puts behind its name (`[7]`, `: Writer`).
+    """
+    parts: list[str] = []
+    forks = 0
+    for piece in vertex.strip().split(" -> "):
+        inner = piece.lstrip("(")
+        forks += len(piece) - len(inner)
+        for part in inner.split(", ") if forks else [inner]:
+            while forks and part.count(")") > part.count("("):
+                part, forks = part.removesuffix(")"), forks - 1
+            parts.append(part)
+    return tuple(_ADDED_BY_SQL.sub("", _ROLE.sub("", part)) for part in parts)
+
+
+def map_operators(plan: PlanContent, vertices: Sequence[RunningVertex]) -> dict[str, str]:
+    """Vertex id of each operator of the plan: the vertex that has the operator's exact name in its chain.
+
+    Raises:
+        InvalidInput: an operator is in no vertex or in several; the message lists both sides.
+    """
+    found = {name: [v.id for v in vertices if name in v.operators] for name in plan.parallelism}
+    for name, ids in found.items():
+        if len(ids) != 1:
+            running = ", ".join(f"{v.name!r} ({v.id})" for v in vertices)
+            raise InvalidInput(
+                f"operator {name!r} of the plan is in {'no vertex' if not ids else f'{len(ids)} vertices'} of the running "
+                f"job; the plan has {', '.join(plan.parallelism)}, the job runs {running}; name the operators in the job "
+                f"so, or give --vertices FILE with {{operator: vertexId}}"
+            )
+    return {name: ids[0] for name, ids in found.items()}
+
+
+def check_vertices(vertices: Mapping[str, str], job: RunningJob) -> Mapping[str, str]:
+    """The mapping of operators itself, if the job has all of its vertices.
+
+    Raises:
+        InvalidInput: it lists the vertices of the job.
+    """
+    for operator, id_ in vertices.items():
+        if id_ not in job.parallelism:
+            running = ", ".join(f"{v.name!r} ({v.id})" for v in job.vertices)
+            raise InvalidInput(f"operator {operator!r} is mapped to vertex {id_}, but the job runs {running}")
+    return vertices
+
+
+def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[str, int]:
+    """Tasks by vertex id that the plan asks for, given the vertex of each operator.
+
+    Raises:
+        InvalidInput: operators chained in one vertex are to have different numbers of tasks.
+    """
+    wanted: dict[str, int] = {}
+    for name, tasks in plan.parallelism.items():
+        if wanted.setdefault(vertices[name], tasks) != tasks:
+            chain = {n: t for n, t in plan.parallelism.items() if vertices[n] == vertices[name]}
+            raise InvalidInput(
+                f"operators that Flink chained must have equal parallelism, but the plan has {chain}; switch their "
+                f"chaining off in the job, or plan with it"
+            )
+    return wanted
+
+
+def slots_needed(job: RunningJob, wanted: Mapping[str, int]) -> int:
+    """Slots for so many tasks by vertex id; vertices not named keep theirs. A slot holds a task of each of its group."""
+    groups: dict[str, int] = {}
+    for vertex in job.vertices:
+        tasks = wanted.get(vertex.id, vertex.parallelism)
+        groups[vertex.slot_group] = max(groups.get(vertex.slot_group, 0), tasks)
+    return sum(groups.values())
+
+
+def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[AvailableTaskManager]) -> None:
+    """Raise where Flink could not run so many tasks: it accepts such a demand, and then nothing happens.
+
+    Raises:
+        Infeasible: there are too few slots, or a vertex would have more tasks than its maximum.
+    """
+    for vertex in job.vertices:
+        if wanted.get(vertex.id, 0) > vertex.max_parallelism:
+            raise Infeasible(
+                f"{vertex.name!r} is to have {wanted[vertex.id]} tasks, but its maximum parallelism is "
+                f"{vertex.max_parallelism}; restart the job with a higher one (pipeline.max-parallelism)"
+            )
+    needed, there = slots_needed(job, wanted), sum(one.slots for one in room)
+    if needed > there:
+        raise Infeasible(
+            f"the plan needs {needed} slots, but the cluster has {there} for job {job.name!r}: those it holds and those "
+            f"that are free; add TaskManagers, or plan with at most {there} slots"
+        )
+
+
+def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
+    """Whether each worker runs as many tasks of each operator as the plan says; tasks of an operator are alike."""
+    return all(Counter(job.vertex(vertices[name]).task_managers) == _workers(plan, name) for name in plan.parallelism)
+
+
+def obstacle_to_placement(
+    plan: PlanContent, vertices: Mapping[str, str], job: RunningJob, room: Sequence[AvailableTaskManager]
+) -> str | None:
+    """Why the tasks cannot be put where the plan says; None if they can."""
+    slots = {one.task_manager: one.slots for one in room}
+    for worker, tasks in plan.placement.items():
+        if worker not in slots:
+            return f"the plan's worker {worker!r} is no TaskManager; there are {', '.join(slots)} (taskmanager.resource-id)"
+        count = sum(tasks[n] for n in _first_of_chains(vertices) if n in tasks)
+        if count > slots[worker]:
+            return f"the plan puts {count} tasks on {worker!r}, which has {slots[worker]} slots for the job"
+    heads = {vertices[name]: name for name in _first_of_chains(vertices)}
+    for name, id_ in vertices.items():
+        head = heads[id_]
+        if _workers(plan, name) != _workers(plan, head):
+            return f"{head!r} and {name!r} are chained, but the plan places them differently"
+    groups = Counter(v.slot_group for v in job.vertices)
+    shared = next((v.name for v in job.vertices if groups[v.slot_group] > 1), None)
+    return (
+        None if shared is None else f"tasks of {shared!r} share slots with others; give each vertex a group of its own"
+    )
+
+
+def _workers(plan: PlanContent, operator: str) -> dict[str, int]:
+    """Tasks of an operator by worker."""
+    return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
+
+
+def _first_of_chains(vertices: Mapping[str, str]) -> list[str]:
+    """One operator of each vertex."""
+    first: dict[str, str] = {}
+    for name, id_ in vertices.items():
+        first.setdefault(id_, name)
+    return list(first.values())

@@ -1,0 +1,49 @@
+"""Prometheus' HTTP API: instant queries (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries)."""
+
+from typing import Any
+
+import httpx
+
+from flink_client.closing import Closing
+from flink_client.http import MOST_BYTES, http_client
+from models.errors import SluiceError
+
+
+class Prometheus(Closing):
+    """One server; close it, or use it as a context."""
+
+    def __init__(
+        self, url: str, *, timeout_s: float, token_variable: str | None = None, most_bytes: int = MOST_BYTES
+    ) -> None:
+        """Arguments as those of `flink_client.http.http_client`.
+
+        Raises:
+            TokenMissing: the environment variable for the token is not set.
+        """
+        self.url = url.rstrip("/")
+        self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable, most_bytes=most_bytes)
+
+    def query(self, promql: str) -> Any:
+        """The `result` of an instant query, in the form of its type: vector, matrix or scalar.
+
+        Raises:
+            SluiceError: there is no answer, the query is refused, or the answer is no result of a query.
+        """
+        try:
+            answer = self._client.get("/api/v1/query", params={"query": promql})
+        except httpx.RequestError as error:
+            raise SluiceError(f"Prometheus at {self.url} does not answer: {error!s:.300}") from None
+        if answer.status_code != httpx.codes.OK:
+            raise SluiceError(
+                f"Prometheus at {self.url} refuses the query: status {answer.status_code}, {answer.text:.300}"
+            )
+        try:
+            return answer.json()["data"]["result"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SluiceError(
+                f"Prometheus at {self.url} answers something else than an instant query's result "
+                f"({type(error).__name__}: {error!s:.100}); check the address and the query"
+            ) from None
+
+    def close(self) -> None:
+        self._client.close()

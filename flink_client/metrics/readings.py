@@ -1,0 +1,133 @@
+"""Counters of tasks and TaskManagers: names, and how they are read from Flink's REST interface."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from flink_client.answers import Vertex
+from flink_client.rest import FlinkRest
+
+BUSY_TIME: Final = "accumulateBusyTimeMs"
+TIMES: Final = (BUSY_TIME, "accumulateBackPressuredTimeMs", "accumulateIdleTimeMs")
+COUNTERS: Final = ("numRecordsIn", "numRecordsOut", "numBytesOut", *TIMES)
+STATE_COUNTERS: Final = (
+    "rocksdb_bytes_read",
+    "rocksdb_bytes_written",
+    "rocksdb_block_cache_hit",
+    "rocksdb_block_cache_miss",
+)
+"""Of the RocksDB of a task, which Flink brings up to date every five seconds; it puts the operator's name before them."""
+STATE_LATENCY: Final = "state_latency_s"
+"""Mean over the kinds of access in LATENCIES of how long one takes, seconds; no counter but a gauge."""
+LATENCIES: Final = tuple(
+    f"{kind}State{access}Latency"
+    for kind, accesses in {
+        "value": ("Get", "Update"),
+        "map": ("Get", "Put", "Contains"),
+        "list": ("Get", "Add", "AddAll", "Update"),
+        "aggregating": ("Get", "Add"),
+        "reducing": ("Get", "Add"),
+    }.items()
+    for access in accesses
+)
+"""Accesses of one key's state (nanoseconds); Flink times one in a hundred of them."""
+CPU_TIME: Final = "Status.JVM.CPU.Time"
+"""Of a TaskManager: nanoseconds since its JVM began."""
+REST_REFRESH_S: Final = 1.0
+"""How often clusters that Sluice starts refresh the metrics of their REST interface (`metrics.fetcher.update-interval`)."""
+_LEAST_GAP_S: Final = 5.0
+_REFRESHES_MISSED: Final = 2.5
+_LOOK_EVERY_S: Final = 5.0
+"""How often it is looked for names of a state's metrics: Flink reports latencies only once it has timed an access."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Values of one task at one time."""
+
+    task: int
+    time_s: float
+    """`time.monotonic`."""
+    values: Mapping[str, float]
+    """Of COUNTERS, STATE_COUNTERS and STATE_LATENCY, those that are known."""
+
+
+class Readings(Protocol):
+    """New metric values of one job."""
+
+    @property
+    def refresh_s(self) -> float:
+        """How often there is news, seconds."""
+        ...
+
+    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
+        """New values of the tasks of a vertex, in the order of time.
+
+        Raises:
+            SluiceError: there is no answer, or a task was restarted.
+        """
+        ...
+
+    def cpu_s(self, task_manager: str) -> list[tuple[float, float]]:
+        """Times (`time.monotonic`) and CPU seconds since its start."""
+        ...
+
+
+def longest_gap_s(readings: Readings) -> float:
+    """Without news for this long a measurement is given up: one refresh may fail, two in a row may not."""
+    return max(_LEAST_GAP_S, _REFRESHES_MISSED * readings.refresh_s)
+
+
+class RestReadings:
+    """From Flink's REST interface, which is to be asked at least once a second: it fetches lazily."""
+
+    def __init__(self, rest: FlinkRest, job: str, refresh_s: float = REST_REFRESH_S) -> None:
+        self._rest, self._job, self._refresh_s = rest, job, refresh_s
+        self._state_names: dict[str, frozenset[str]] = {}
+        self._looked_at: dict[str, float] = {}
+
+    @property
+    def refresh_s(self) -> float:
+        return self._refresh_s
+
+    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
+        if stateful:
+            self._find_state_names(vertex)
+        names = COUNTERS + tuple(sorted(self._state_names.get(vertex.id, ())))
+        tasks = self._rest.vertex_metrics(self._job, vertex.id, names, vertex.parallelism)
+        now = time.monotonic()
+        return [Reading(task, now, _together(values)) for task, values in enumerate(tasks)]
+
+    def cpu_s(self, task_manager: str) -> list[tuple[float, float]]:
+        value = self._rest.task_manager_metrics(task_manager, [CPU_TIME]).get(CPU_TIME)
+        return [] if value is None else [(time.monotonic(), value / 1e9)]
+
+    def _find_state_names(self, vertex: Vertex) -> None:
+        """State is reported under names that hold those of operator and state; known once Flink reports them."""
+        known = self._state_names.get(vertex.id, frozenset())
+        if known and time.monotonic() - self._looked_at[vertex.id] < _LOOK_EVERY_S:
+            return
+        self._looked_at[vertex.id] = time.monotonic()
+        reported = (name.partition(".") for name in self._rest.metric_names(self._job, vertex.id))
+        wanted = STATE_COUNTERS + tuple(f".{name}_mean" for name in LATENCIES)
+        found = {name for task, _, name in reported if task.isdecimal() and name.endswith(wanted)}
+        self._state_names[vertex.id] = known | found
+
+
+def _together(values: Mapping[str, float]) -> dict[str, float]:
+    """The states of one task together, by the plain name of each counter."""
+    known = (*COUNTERS, *STATE_COUNTERS)
+    counters = ((next((c for c in known if name.endswith(c)), None), value) for name, value in values.items())
+    latencies = (value for name, value in values.items() if name.endswith("Latency_mean"))
+    return summed(((name, value) for name, value in counters if name is not None), latencies)
+
+
+def summed(counters: Iterable[tuple[str, float]], latencies_ns: Iterable[float]) -> dict[str, float]:
+    """The states of one task together: counters are summed, latencies above 0 averaged."""
+    totals: dict[str, float] = {}
+    for name, value in counters:
+        totals[name] = totals.get(name, 0.0) + value
+    if timed := [latency / 1e9 for latency in latencies_ns if latency > 0]:
+        totals[STATE_LATENCY] = sum(timed) / len(timed)
+    return totals

@@ -1,0 +1,63 @@
+"""Rate and load of the source tasks of a running job, by Flink's own meters (means of a minute)."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from flink_client.answers import flinks_answers
+from flink_client.deployment import RunningVertex
+from flink_client.rest import FlinkRest
+from flink_client.running import running_job
+from models.errors import SluiceError
+from models.scaling.decisions.overload import SourceLoad, SourceReading
+
+METER: Final = "numRecordsOutPerSecond"
+_BUSY: Final = "busyTimeMsPerSecond"
+_BACKPRESSURED: Final = "backPressuredTimeMsPerSecond"
+_OF_SOURCE: Final = re.compile(rf"\d+\.(Source__.*\.{METER})")
+"""The source's own meter, where others are chained to it."""
+_PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+
+
+def read_sources(rest: FlinkRest, job: str) -> SourceReading:
+    """The rate of all sources of a job together, with the load of each.
+
+    Raises:
+        SluiceError: the job does not run, Flink does not answer, or reports no rate (yet).
+    """
+    with flinks_answers(rest.url):
+        running = running_job(rest, job)
+        with_input = {edge.downstream for edge in rest.edges(job)}
+        found = [_read(rest, job, vertex) for vertex in running.vertices if vertex.id not in with_input]
+    return SourceReading(math.fsum(rate for rate, _ in found), tuple(load for _, load in found))
+
+
+def _read(rest: FlinkRest, job: str, vertex: RunningVertex) -> tuple[float, SourceLoad]:
+    reported = rest.metric_names(job, vertex.id)
+    meters, pending = (
+        tuple(sorted({m[1] for m in map(name.fullmatch, reported) if m})) for name in (_OF_SOURCE, _PENDING)
+    )
+    meters = meters or (METER,)
+    tasks = rest.vertex_metrics(job, vertex.id, (*meters, *pending, _BUSY, _BACKPRESSURED), vertex.parallelism)
+    if missing := sum(any(meter not in task for meter in meters) for task in tasks):
+        raise SluiceError(
+            f"Flink does not report {METER} of {missing} of {vertex.parallelism} tasks of {vertex.name!r} (yet)"
+        )
+    load = SourceLoad(
+        name=vertex.name,
+        busyness=_fullest(tasks, _BUSY),
+        backpressure=_fullest(tasks, _BACKPRESSURED),
+        pending=_sum(tasks, pending) if pending else None,
+    )
+    return _sum(tasks, meters), load
+
+
+def _fullest(tasks: Sequence[Mapping[str, float]], meter: str) -> float | None:
+    """The highest share of time; None where no task reports one, as older sources do."""
+    shares = [task[meter] / 1000 for task in tasks if meter in task]
+    return max(shares, default=None)
+
+
+def _sum(tasks: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
+    return math.fsum(task.get(name, 0.0) for task in tasks for name in names)

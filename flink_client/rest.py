@@ -1,0 +1,392 @@
+"""A typed client of Flink's REST interface.
+
+Paths and fields as documented for Flink 1.20 (REST API). Requests that change nothing, or may be repeated, are repeated
+when the connection fails or the answer is a server error; the others are not.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from flink_client.answers import (
+    ENDED,
+    MOST_TASKS,
+    RUNNING,
+    JobStatus,
+    Subtask,
+    TaskManagerStatus,
+    Vertex,
+    VertexEdge,
+    flinks_answers,
+    graph,
+    numbers,
+    shortened,
+)
+from flink_client.closing import Closing
+from flink_client.http import http_client
+from models.errors import InvalidInput, SluiceError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OVERRIDES_OPTION: Final = "pipeline.jobvertex-parallelism-overrides"
+"""Flink's setting of the parallelism of a job's vertices, a map by vertex id."""
+_PAUSE_S: Final = 0.2
+_MOST_CHARACTERS: Final = 2500
+"""Of names in one request: Flink refuses request lines of more than 4096, and a comma takes three."""
+
+
+def overrides(parallelism: Mapping[str, int]) -> str:
+    """Value of OVERRIDES_OPTION: `vertexId:parallelism,...`."""
+    return ",".join(f"{vertex}:{tasks}" for vertex, tasks in parallelism.items())
+
+
+def resource_requirements(parallelism: Mapping[str, int]) -> dict[str, Any]:
+    """Body of `PUT /jobs/:jobid/resource-requirements` (FLIP-291): the bounds are equal, so nothing else will run."""
+    return {vertex: {"parallelism": {"lowerBound": n, "upperBound": n}} for vertex, n in parallelism.items()}
+
+
+def _typed(ask: "Callable[Concatenate[FlinkRest, P], T]") -> "Callable[Concatenate[FlinkRest, P], T]":
+    """Turn answers of another form into an error."""
+
+    @wraps(ask)
+    def asked(rest: "FlinkRest", /, *given: P.args, **named: P.kwargs) -> T:
+        with flinks_answers(rest.url):
+            return ask(rest, *given, **named)
+
+    return asked
+
+
+@dataclass(frozen=True)
+class JarProgram:
+    """Entry class, arguments and settings of a job that a jar runs."""
+
+    entry_class: str
+    arguments: tuple[str, ...]
+    settings: Mapping[str, str]
+    """Flink settings of this job."""
+
+    def with_parallelism(self, tasks: Mapping[str, int]) -> "JarProgram":
+        """The program with the given number of tasks for each vertex, by vertex id."""
+        return replace(self, settings={**self.settings, OVERRIDES_OPTION: overrides(tasks)})
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "entryClass": self.entry_class,
+            "programArgsList": list(self.arguments),
+            "flinkConfiguration": dict(self.settings),
+        }
+
+
+class FlinkRest(Closing):
+    """The REST interface of one cluster; close it, or use it as a context."""
+
+    def __init__(self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0) -> None:
+        """
+        Args:
+            url: of the JobManager, `http://host:8081`.
+            timeout_s: for one answer.
+            patience_s: for how long a failing request is repeated.
+        """
+        self.url = url.rstrip("/")
+        self._patience_s = patience_s
+        self._client = http_client(self.url, timeout_s=timeout_s)
+
+    def close(self) -> None:
+        self._client.close()
+
+    # --- the cluster
+
+    @_typed
+    def flink_version(self) -> str:
+        return str(self._get("/config")["flink-version"])
+
+    @_typed
+    def task_managers(self) -> tuple[TaskManagerStatus, ...]:
+        """Those that have registered."""
+        return tuple(
+            TaskManagerStatus(
+                id=one["id"],
+                slots=one["slotsNumber"],
+                free_slots=one["freeSlots"],
+                managed_memory_bytes=one["totalResource"]["managedMemory"] * 2**20,
+            )
+            for one in self._get("/taskmanagers")["taskmanagers"]
+        )
+
+    @_typed
+    def task_manager_metrics(self, task_manager: str, names: Iterable[str]) -> dict[str, float]:
+        """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); what is unknown is left out."""
+        return numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
+
+    # --- jars
+
+    @_typed
+    def upload(self, jar: Path) -> str:
+        """Store a jar on the cluster. Returns its id there."""
+        with jar.open("rb") as file:
+            answer = self._request("POST", "/jars/upload", files={"jarfile": (jar.name, file)}, repeat=False)
+        return str(answer["filename"]).rsplit("/", 1)[-1]
+
+    def delete_jar(self, jar: str) -> None:
+        """Remove an uploaded jar; jobs that run keep their own copy."""
+        self._request("DELETE", f"/jars/{jar}")
+
+    @_typed
+    def plan(self, jar: str, program: JarProgram) -> tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]]:
+        """The job graph that a program would run, without running it.
+
+        Raises:
+            InvalidInput: Flink refused the program; the message is Flink's.
+        """
+        return graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
+
+    @_typed
+    def run(self, jar: str, program: JarProgram, *, savepoint: str | None = None) -> str:
+        """Start a job, from a savepoint if one is given. Returns its id.
+
+        Raises:
+            InvalidInput: Flink refused the program (for example wrong SQL); the message is Flink's.
+        """
+        body = program.body() | ({"savepointPath": savepoint} if savepoint else {})
+        return str(self._submitted(f"/jars/{jar}/run", body)["jobid"])
+
+    def _submitted(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            return self._request("POST", path, json=body, repeat=False)
+        except _Refused as error:
+            raise InvalidInput(f"Flink refused the job: {error}") from error
+
+    # --- jobs
+
+    @_typed
+    def job(self, job: str) -> JobStatus:
+        """State and vertices; a job that waits for slots has no vertices yet."""
+        answer = self._get(f"/jobs/{job}")
+        order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
+        vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
+        since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
+        return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))), since_ms)
+
+    @_typed
+    def edges(self, job: str) -> tuple[VertexEdge, ...]:
+        return graph(self._get(f"/jobs/{job}/plan")["plan"])[1]
+
+    @_typed
+    def subtasks(self, job: str, vertex: str) -> tuple[Subtask, ...]:
+        """The tasks of a vertex by their number."""
+        listed = [
+            Subtask(
+                index=one["subtask"],
+                state=one["status"],
+                attempt=one["attempt"],
+                task_manager=one.get("taskmanager-id", "").replace("(unassigned)", ""),
+                running_s=max(0, one.get("status-duration", {}).get(RUNNING, 0)) / 1000,
+            )
+            for one in self._get(f"/jobs/{job}/vertices/{vertex}")["subtasks"]
+        ]
+        return tuple(sorted(listed, key=lambda one: one.index))
+
+    @_typed
+    def failure(self, job: str) -> str | None:
+        """Why a job failed last, in short; None if it did not."""
+        answer = self._get(f"/jobs/{job}/exceptions")
+        entries = answer["exceptionHistory"]["entries"]
+        trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
+        return shortened(trace) if trace else None
+
+    @_typed
+    def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
+        """Metrics of each task of a vertex, such as `numRecordsOut`; those not reported (yet) are left out.
+
+        Flink fetches them from the TaskManagers at intervals (`metrics.fetcher.update-interval`): use differences of
+        counters, not values.
+        """
+        if tasks > MOST_TASKS:
+            raise ValueError(f"a vertex has at most {MOST_TASKS} tasks, but got {tasks!r:.40}")
+        names = tuple(names)
+        values: dict[str, float] = {}
+        at_once = max(1, _MOST_CHARACTERS // max(1, sum(len(name) + len("999.,") for name in names)))
+        for first in range(0, tasks, at_once):
+            some = range(first, min(first + at_once, tasks))
+            wanted = ",".join(f"{task}.{name}" for task in some for name in names)
+            values |= numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
+        return [{n: values[f"{t}.{n}"] for n in names if f"{t}.{n}" in values} for t in range(tasks)]
+
+    @_typed
+    def metric_names(self, job: str, vertex: str) -> frozenset[str]:
+        """Names of all metrics of a vertex, each with the number of its task before it: `0.numRecordsIn`."""
+        return frozenset(str(one["id"]) for one in self._get(f"/jobs/{job}/vertices/{vertex}/metrics"))
+
+    @_typed
+    def requirements(self, job: str) -> dict[str, int]:
+        """Requested tasks of each vertex (adaptive scheduler): the upper bounds."""
+        answer = self._get(f"/jobs/{job}/resource-requirements")
+        return {vertex: bounds["parallelism"]["upperBound"] for vertex, bounds in answer.items()}
+
+    def require(self, job: str, parallelism: Mapping[str, int]) -> None:
+        """Set the number of tasks by vertex id; other vertices keep theirs (adaptive scheduler).
+
+        Flink accepts what it cannot meet, and then nothing happens: wait for `job` to run so.
+        """
+        asked = self.requirements(job) | dict(parallelism)
+        self._request("PUT", f"/jobs/{job}/resource-requirements", json=resource_requirements(asked))
+
+    def cancel(self, job: str) -> None:
+        """Cancel a job without a savepoint; one that has ended is left alone."""
+        if self.job(job).state not in ENDED:
+            try:
+                self._request("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
+            except _Refused as refused:
+                # It has ended, though the reported state may be seconds old (web.refresh-interval).
+                if refused.status != HTTPStatus.CONFLICT:
+                    raise
+
+    @_typed
+    def savepoint(self, job: str, folder: str | None, *, cancel: bool, seconds: float = 120.0) -> str:
+        """Take a savepoint, and cancel the job if asked.
+
+        Args:
+            folder: a URI that all TaskManagers can write; None: where the cluster keeps savepoints.
+
+        Returns:
+            Where it lies.
+
+        Raises:
+            SluiceError: it failed, or was not done in `seconds`.
+        """
+        body = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
+        path = self.trigger(f"/jobs/{job}/savepoints", body)
+        return str(self._wait_for_snapshot(path, seconds, f"the savepoint of job {job}", "location"))
+
+    def checkpoint(self, job: str, seconds: float) -> None:
+        """Take a full checkpoint, from which the job resumes when its tasks are started again.
+
+        Raises:
+            SluiceError: it failed, or was not done in `seconds`.
+        """
+        path = self.trigger(f"/jobs/{job}/checkpoints", {"checkpointType": "FULL"})
+        self._wait_for_snapshot(path, seconds, f"a checkpoint of job {job}", "checkpointId")
+
+    @_typed
+    def trigger(self, path: str, body: Mapping[str, Any]) -> str:
+        """Start an asynchronous operation, once. Returns the path that `outcome` looks at."""
+        return f"{path}/{self._request('POST', path, json=dict(body), repeat=False)['request-id']}"
+
+    @_typed
+    def outcome(self, path: str) -> dict[str, Any] | None:
+        """The outcome of an asynchronous operation; None until it is complete."""
+        answer = self._get(path)
+        return dict(answer["operation"]) if answer["status"]["id"] == "COMPLETED" else None
+
+    def _wait_for_snapshot(self, path: str, seconds: float, what: str, result: str) -> Any:
+        return snapshot_result(wait_for(lambda: self.outcome(path), seconds, what, pause_s=0.02), what, result)
+
+    def wait_until_running(self, job: str, seconds: float, parallelism: Mapping[str, int] | None = None) -> JobStatus:
+        """Wait until all tasks of a job run, with the given parallelism by vertex id if there is one.
+
+        Raises:
+            SluiceError: the job failed (the message says why), or does not run so in `seconds`.
+        """
+        wanted = dict(parallelism or {})
+
+        def running() -> JobStatus | None:
+            status = self.job(job)
+            if status.state in ENDED or status.state == "FAILING":
+                raise SluiceError(f"job {job} is {status.state.lower()}: {self.failure(job) or 'no reason was given'}")
+            tasks = {v.id: v.parallelism for v in status.vertices}
+            as_wanted = all(tasks.get(vertex) == n for vertex, n in wanted.items())
+            return status if status.all_running and as_wanted else None
+
+        return wait_for(running, seconds, f"job {job} with all tasks running")
+
+    # --- requests
+
+    def get(self, path: str) -> Any:
+        """The answer to any other GET request."""
+        return self._get(path)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a POST request, once."""
+        return self._request("POST", path, json=dict(body), repeat=False)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> None:
+        """Send an idempotent PUT request."""
+        self._request("PUT", path, json=dict(body))
+
+    def _get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        return self._request("GET", path, params=params)
+
+    def _request(self, method: str, path: str, *, repeat: bool = True, **content: Any) -> Any:
+        until = time.monotonic() + self._patience_s
+        while True:
+            try:
+                answer = self._client.request(method, path, **content)
+                if answer.status_code < 500 or not repeat or time.monotonic() > until:
+                    return self._content(answer, method, path)
+            except httpx.TransportError as error:
+                if time.monotonic() > until or not (repeat or isinstance(error, httpx.ConnectError)):
+                    raise SluiceError(
+                        f"Flink at {self.url} does not answer ({type(error).__name__}: {error}); check that the "
+                        f"JobManager runs and the address is right"
+                    ) from error
+            except httpx.RequestError as error:
+                raise SluiceError(
+                    f"what Flink at {self.url} answers cannot be read ({type(error).__name__}: {error!s:.200})"
+                ) from error
+            time.sleep(_PAUSE_S)
+
+    def _content(self, answer: httpx.Response, method: str, path: str) -> Any:
+        if answer.is_success:
+            with flinks_answers(self.url):
+                return answer.json() if answer.content else {}
+        try:
+            said = shortened("\n".join(answer.json()["errors"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            said = shortened(answer.text)
+        raise _Refused(answer.status_code, f"{said} (Flink's answer {answer.status_code} to {method} {path})")
+
+
+def snapshot_result(outcome: Mapping[str, Any], what: str, result: str) -> Any:
+    """A field of the outcome of a savepoint or checkpoint.
+
+    Raises:
+        SluiceError: it failed; the message says why.
+    """
+    if outcome.get(result) is None:
+        cause = outcome.get("failureCause") or outcome.get("failure-cause")
+        trace = cause.get("stack-trace") if isinstance(cause, Mapping) else None
+        raise SluiceError(f"{what} failed: {shortened(trace) if isinstance(trace, str) else 'no reason was given'}")
+    return outcome[result]
+
+
+class _Refused(SluiceError):
+    """Flink refused the request."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TimedOut(SluiceError):
+    """The time limit of a wait has passed."""
+
+
+def wait_for(look: Callable[[], T | None], seconds: float, what: str, pause_s: float = _PAUSE_S) -> T:
+    """What `look` returns once it is not None.
+
+    Raises:
+        TimedOut: it still was None after `seconds`.
+    """
+    until = time.monotonic() + seconds
+    while (found := look()) is None:
+        if time.monotonic() > until:
+            raise TimedOut(f"{what} did not come within {seconds:g} s; see the logs of the cluster")
+        time.sleep(pause_s)
+    return found

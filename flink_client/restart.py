@@ -1,0 +1,64 @@
+"""Change of parallelism by a savepoint and a restart, for schedulers that cannot rescale a running job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from flink_client.rest import FlinkRest, JarProgram
+from models.errors import InvalidInput
+from models.schema import SCHEMA_VERSION, Format
+
+SAVEPOINT_SETTINGS = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
+"""Flink's name of it since 1.20, and before."""
+
+
+class RestartProgram(Format):
+    """How a job was submitted, so that it can be again."""
+
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    jar: str = Field(min_length=1, description="Path of the jar, or the id of one that was uploaded to the cluster.")
+    entry_class: str = Field(min_length=1, description="Class whose `main` builds the job.")
+    arguments: tuple[str, ...] = Field((), description="Of the program.")
+    settings: dict[str, str] = Field(default_factory=dict, description="Flink settings of the job.")
+    savepoints: str | None = Field(None, description="URI of the folder for the savepoint; else that of the cluster.")
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A program, and where its savepoint goes."""
+
+    program: RestartProgram
+    savepoints: str
+
+    def run(self, rest: FlinkRest, parallelism: Mapping[str, int], savepoint: str) -> str:
+        """Start the program from a savepoint with so many tasks by vertex id. Returns Flink's id of the job."""
+        program = JarProgram(self.program.entry_class, self.program.arguments, self.program.settings)
+        return rest.run(self._jar(rest), program.with_parallelism(parallelism), savepoint=savepoint)
+
+    def _jar(self, rest: FlinkRest) -> str:
+        path = Path(self.program.jar)
+        return rest.upload(path) if path.is_file() else self.program.jar
+
+
+def prepare_restart(rest: FlinkRest, program: RestartProgram, settings: Mapping[str, str]) -> Restart:
+    """Make sure of the jar, and where the savepoint goes.
+
+    Raises:
+        InvalidInput: there is no such jar, or neither the program nor the cluster's settings name a folder.
+    """
+    uploaded = [one["id"] for one in rest.get("/jars")["files"]]
+    if not Path(program.jar).is_file() and program.jar not in uploaded:
+        raise InvalidInput(
+            f"'jar' must be a file or the id of a jar on the cluster, but got {program.jar!r}; uploaded are "
+            f"{', '.join(uploaded) or 'none'}"
+        )
+    folder = program.savepoints or next((settings[name] for name in SAVEPOINT_SETTINGS if name in settings), None)
+    if folder is None:
+        raise InvalidInput(
+            f"a restart needs a folder for its savepoint, but the cluster has no {SAVEPOINT_SETTINGS[0]}; set 'savepoints' "
+            f"in the program's file to a URI that all TaskManagers can write"
+        )
+    return Restart(program, folder)

@@ -1,0 +1,144 @@
+"""State of a Flink cluster by its REST interface: running jobs and their tasks, free slots, the scheduler."""
+
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from flink_client.answers import ENDED, RUNNING, graph
+from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
+from flink_client.job_graph import read_job, vertices_of
+from flink_client.rest import FlinkRest
+from models.errors import InvalidInput, SluiceError
+from models.job import Job
+
+_MIB: Final = 2**20
+_OF_SQL: Final = re.compile(r"\[\d+\]:")
+"""Flink numbers what it plans from SQL."""
+_PLACEMENT_FLAG: Final = "-Dsluice.placement="
+
+
+class Scheduler(StrEnum):
+    """How a cluster runs streaming jobs."""
+
+    ADAPTIVE = "adaptive"
+    """A job's parallelism can be changed while it runs."""
+    REACTIVE = "reactive"
+    """A job always takes all slots; its parallelism cannot be set."""
+    DEFAULT = "default"
+    """Another parallelism takes a restart."""
+
+
+class NotRunning(SluiceError):
+    """The job has ended, or not all of its tasks run."""
+
+
+def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
+    """Id of the only job of this name that has not ended; that with the given id, if one is given.
+
+    Raises:
+        InvalidInput: there is none, or several.
+    """
+    jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] not in ENDED]
+    ids = [one["jid"] for one in jobs if (one["name"] == name if id_ is None else one["jid"] == id_)]
+    if len(ids) == 1:
+        return str(ids[0])
+    if ids:
+        raise InvalidInput(f"{len(ids)} jobs named {name!r} run on {rest.url}: {', '.join(ids)}; name one by its id")
+    what = f"named {name!r}" if id_ is None else f"with the id {id_}"
+    there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
+    raise InvalidInput(f"no job {what} runs on {rest.url}; those that run: {there}; name one by its id")
+
+
+def running_job(rest: FlinkRest, id_: str) -> RunningJob:
+    """A job and where its tasks run.
+
+    Raises:
+        NotRunning: not all of its tasks run; the message says why, if it failed.
+    """
+    answer = rest.get(f"/jobs/{id_}")
+    state, tasks = answer["state"], [v["tasks"][RUNNING] == v["parallelism"] for v in answer["vertices"]]
+    if state in ENDED or state == "FAILING":
+        raise NotRunning(f"job {id_} is {state.lower()}: {rest.failure(id_) or 'no reason was given'}")
+    if state != RUNNING or not tasks or not all(tasks):
+        raise NotRunning(f"job {id_} is {state.lower()}, and not all of its tasks run")
+    order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
+    vertices = [
+        RunningVertex(
+            id=v["id"],
+            name=v["name"],
+            parallelism=v["parallelism"],
+            max_parallelism=v["maxParallelism"],
+            slot_group=v["slotSharingGroupId"],
+            task_managers=tuple(one.task_manager for one in rest.subtasks(id_, v["id"])),
+        )
+        for v in answer["vertices"]
+    ]
+    return RunningJob(id_, answer["name"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
+
+
+def has_ended(rest: FlinkRest, id_: str) -> bool:
+    return rest.job(id_).state in ENDED
+
+
+def other_jobs(rest: FlinkRest, id_: str) -> list[str]:
+    """Names of the other jobs that have not ended."""
+    jobs = rest.get("/jobs/overview")["jobs"]
+    return [one["name"] for one in jobs if one["jid"] != id_ and one["state"] not in ENDED]
+
+
+def sql_vertices(rest: FlinkRest, id_: str, operators: Collection[str], job: Job | None) -> dict[str, str] | None:
+    """Vertex id of each operator of a SQL job without chaining, whose vertices Flink names by what they do.
+
+    Args:
+        operators: those that are looked for.
+        job: the file of the job, if there is one; else operators have the names that `read_job` gives them.
+
+    Returns:
+        None where the job is not of SQL, or its dataflow is another one.
+    """
+    vertices, edges = graph(rest.get(f"/jobs/{id_}/plan")["plan"])
+    if len(vertices) < 2 or any(len(_OF_SQL.findall(v.name)) != 1 for v in vertices):
+        return None
+    for known in (job, read_job("sql", vertices, edges)):
+        if known is not None and set(known.order) == set(operators):
+            with suppress(InvalidInput):
+                return {name: v.id for name, v in vertices_of(known, vertices, edges).items()}
+    return None
+
+
+def room_for(rest: FlinkRest, id_: str) -> tuple[AvailableTaskManager, ...]:
+    """Slots and memory of each TaskManager for a job, by its name."""
+    found = []
+    for listed in rest.get("/taskmanagers")["taskmanagers"]:
+        one = rest.get(f"/taskmanagers/{listed['id']}")
+        held = sum(slot["jobId"] == id_ for slot in one["allocatedSlots"])
+        memory, process = one["memoryConfiguration"], one["memoryConfiguration"].get("totalProcessMemory")
+        found.append(
+            AvailableTaskManager(
+                task_manager=one["id"],
+                slots=one["freeSlots"] + held,
+                memory_mb=None if process is None else process / _MIB,
+                managed_per_slot_mb=memory["managedMemory"] / _MIB / max(1, one["slotsNumber"]),
+            )
+        )
+    return tuple(sorted(found, key=lambda room: room.task_manager))
+
+
+def settings(rest: FlinkRest) -> dict[str, str]:
+    """Settings of the JobManager."""
+    return {str(one["key"]): str(one["value"]) for one in rest.get("/jobmanager/config")}
+
+
+def scheduler(settings: dict[str, str]) -> Scheduler:
+    if settings.get("scheduler-mode", "").lower() == "reactive":
+        return Scheduler.REACTIVE
+    return Scheduler.ADAPTIVE if settings.get("jobmanager.scheduler", "").lower() == "adaptive" else Scheduler.DEFAULT
+
+
+def placement_file(rest: FlinkRest) -> Path | None:
+    """The file that the JobManager's placement hook reads; None where there is no hook."""
+    options = rest.get("/jobmanager/environment")["jvm"]["options"]
+    return next((Path(one.removeprefix(_PLACEMENT_FLAG)) for one in options if one.startswith(_PLACEMENT_FLAG)), None)

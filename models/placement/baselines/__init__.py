@@ -1,0 +1,1 @@
+"""What CAPS is compared with: Flink's own policies, a random plan, and ODRP."""

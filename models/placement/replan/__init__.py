@@ -1,0 +1,1 @@
+"""Placing again while a plan runs: the fewest tasks that have to move."""

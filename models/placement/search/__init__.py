@@ -1,0 +1,1 @@
+"""Engines that find a plan within limits: the search tree of CAPS, and tabu repair."""

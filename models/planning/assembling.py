@@ -1,0 +1,131 @@
+"""Assembling: what was sized, scaled and placed becomes the content of a plan, with the reasons in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from models.cluster import Cluster
+from models.job import Job
+from models.placement import StablePlacement, Tuning
+from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent
+from models.planning.budget import Sizing
+from models.planning.parallelism import Scaling
+from models.planning.resources import memory_reason
+from models.schema import Format
+
+PLACEMENT_POLICY = "caps"
+DIMENSION_NAMES = {"cpu": "CPU", "io": "state access", "net": "network"}
+
+
+class TunedPlacement(Format):
+    """A worker for each task, and the thresholds that the placement meets."""
+
+    tuning: Tuning
+    from_table: bool = Field(description="Whether the thresholds were tuned ahead of time.")
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What the stages before `publish` decided."""
+
+    sizing: Sizing
+    scaling: Scaling
+    placement: TunedPlacement
+
+
+def assemble(
+    job: Job, cluster: Cluster, rate: float, headroom: float, decisions: Decisions, lineage: Lineage
+) -> PlanContent:
+    """The content of the plan that deploys the decisions, with where everything in it comes from.
+
+    Args:
+        rate: target, records/s at the sources together.
+        headroom: factor on it that was planned for.
+    """
+    sizing, scaling, placement = decisions.sizing, decisions.scaling, decisions.placement
+    tuning = placement.tuning
+    slots, cores = {w.slots for w in cluster.workers}, {w.cores for w in cluster.workers}
+    return PlanContent(
+        job=job.name,
+        target_rate=rate,
+        source_rates={s.name: s.rate_share * rate for s in job.sources},
+        headroom=headroom,
+        task_slots=scaling.budget.task_slots,
+        total_slots=scaling.dataflow.tasks,
+        memory_mb=scaling.budget.memory_mb,
+        slots_per_worker=slots.pop() if len(slots) == 1 else None,
+        cores_per_worker=cores.pop() if len(cores) == 1 else None,
+        operators=tuple(_operator(scaling, name) for name in job.order),
+        placement=tuning.placement,
+        cost=tuning.cost,
+        thresholds=tuning.thresholds,
+        placement_policy=PLACEMENT_POLICY,
+        placement_status=tuning.status,
+        predicted_mst=scaling.predicted_mst,
+        reasons=(
+            sizing.model.reason,
+            sizing.reason,
+            *scaling.reasons,
+            *memory_reason(sizing.slots_per_worker, cluster),
+            scaling.origin + ("; the placement from the threshold table" if placement.from_table else ""),
+            *_placement_reasons(tuning),
+        ),
+        lineage=lineage,
+    )
+
+
+def with_moves(content: PlanContent, stable: StablePlacement, current: Plan) -> PlanContent:
+    """The plan with its tasks left where `current` runs them, as far as the placement found for that allows."""
+    changes: Mapping[str, object] = {
+        "placement": stable.placement,
+        "cost": stable.cost,
+        "thresholds": stable.allowed,
+        "placement_status": content.placement_status if stable.cost == content.cost else "feasible",
+        "reasons": (*content.reasons, *_move_reasons(stable, current)),
+    }
+    return PlanContent.model_validate({**content.model_dump(), **changes})
+
+
+def _operator(scaling: Scaling, name: str) -> OperatorPlan:
+    tasks, records_in = scaling.parallelism[name], scaling.records_in_per_s[name]
+    return OperatorPlan(
+        name=name,
+        parallelism=tasks,
+        managed_memory_mb=scaling.managed_memory_mb[name],
+        records_in_per_s=records_in,
+        predicted_busyness=min(1.0, records_in / (tasks * scaling.true_rate_per_task[name])),
+        reason=scaling.operator_reasons[name],
+    )
+
+
+def _placement_reasons(tuning: Tuning) -> tuple[str, ...]:
+    single, joint = tuning.single, tuning.thresholds
+    return (
+        f"alone, CPU, state access and network could be balanced to {single.cpu:.4f}, {single.io:.4f} and "
+        f"{single.net:.4f} (0 is even, 1 the worst); together to {joint.cpu:.4f}, {joint.io:.4f} and {joint.net:.4f}",
+        *(
+            f"{DIMENSION_NAMES[d]} is not limited (threshold 1): no placement loads a worker by more than {worst:.1%} of "
+            "its capacity there, so it cannot become a bottleneck"
+            for d, worst in tuning.left_out.items()
+        ),
+    )
+
+
+def _move_reasons(stable: StablePlacement, current: Plan) -> tuple[str, str]:
+    proof = "no plan within these costs moves fewer" if stable.status == "optimal" else "fewer may be possible"
+    moves = (
+        f"{stable.moves} tasks start where version {current.version} does not run them ({proof}; {stable.least_moves} "
+        f"at least): costs may reach the least thresholds and {stable.tolerance:.0%} more, and the plan of the least "
+        f"costs would move {stable.best_moves}"
+    )
+    if stable.stay_cost is None:
+        return moves, "what runs could not stay: it no longer fits the slots or the memory of its workers"
+    return moves, (
+        f"leaving everything where it runs would move {stable.stay_moves} and cost {_in_words(stable.stay_cost)}; "
+        f"allowed are {_in_words(stable.allowed)}"
+    )
+
+
+def _in_words(cost: CostVector) -> str:
+    return f"CPU {cost.cpu:.4f}, state access {cost.io:.4f} and network {cost.net:.4f}"

@@ -1,0 +1,160 @@
+"""What planning is given: the capacity model, what was measured of the job, and what a record costs each operator."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from models.capacity.observation import Observation, OperatorRates
+from models.capacity.surrogates import Dataset, Surrogate
+from models.errors import SluiceError
+from models.job import Job, records_in_per_source_record
+from models.planning.expansion import UnitCost, catalogue_unit_costs
+from models.scaling.rates import OperatorMetrics, Rates
+from models.schema import Format
+
+
+class PlanningModel(Format):
+    """The registered capacity model that a plan is made with: bound once, when the job is sized, and carried from there."""
+
+    uri: str = Field(description="Registered model and version, for example 'models:/nexmark-q5/3'.")
+    mlflow_run_id: str = Field(description="MLflow run that logged the model; the plan's report is logged there, too.")
+    surrogate: Surrogate
+    reason: str = Field(description="Why this model, in words.")
+
+
+@dataclass(frozen=True)
+class MeasuredCapacity:
+    """Which budgets were measured, and what each took."""
+
+    job: Job
+    observations: tuple[Observation, ...]
+    slots_per_worker: int
+    """Slots that shared the memory of one TaskManager when it was measured."""
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset.of(self.observations)
+
+    @property
+    def memory_levels_mb(self) -> tuple[float, ...]:
+        """TaskManager memory sizes that were measured, MiB, ascending."""
+        return tuple(sorted({o.memory_mb for o in self.observations}))
+
+
+@dataclass(frozen=True)
+class MeasuredOperators:
+    """What the operators of a job did when they were measured; all mappings are by operator, sources included."""
+
+    job: Job
+    true_rate_per_task: Mapping[str, float]
+    """Records/s of useful time of one task."""
+    selectivity: Mapping[str, float]
+    records_in_per_source_record: Mapping[str, float]
+    """r^i of StreamBed Table 1."""
+    unit_costs: Mapping[str, UnitCost]
+    origin: str
+    """Where rates and unit costs come from, in words."""
+
+    @property
+    def operator_rates(self) -> tuple[OperatorRates, ...]:
+        """The input of BIDS2: every operator but the sources."""
+        return tuple(
+            OperatorRates(
+                name=o.name,
+                true_rate_per_task=self.true_rate_per_task[o.name],
+                records_in_per_source_record=self.records_in_per_source_record[o.name],
+            )
+            for o in self.job.scaled_operators
+        )
+
+    def policy_rates(self, rate: float) -> Rates:
+        """The input of a scaling policy: one task of each operator, and the sources at their shares of `rate`."""
+        return Rates(
+            edges=tuple((e.upstream, e.downstream) for e in self.job.edges),
+            source_rates={s.name: rate * s.rate_share for s in self.job.sources},
+            operators={
+                o.name: OperatorMetrics(
+                    parallelism=1,
+                    true_processing_rate=self.true_rate_per_task[o.name],
+                    true_output_rate=self.true_rate_per_task[o.name] * self.selectivity[o.name],
+                )
+                for o in self.job.scaled_operators
+            },
+        )
+
+    def source_tasks(self, rate: float) -> dict[str, int]:
+        """Tasks that each source needs to emit its share of `rate` records/s."""
+        return {
+            s.name: max(1, math.ceil(rate * s.rate_share / self.true_rate_per_task[s.name])) for s in self.job.sources
+        }
+
+    def records_in(self, rate: float) -> dict[str, float]:
+        """Records/s into all tasks of each operator when the sources take `rate` together."""
+        return {name: ratio * rate for name, ratio in self.records_in_per_source_record.items()}
+
+
+@dataclass(frozen=True)
+class PlanningInputs:
+    """All that a plan without new measurements is made from."""
+
+    capacity: MeasuredCapacity
+    operators: MeasuredOperators
+    model: PlanningModel
+
+
+def stated_operators(job: Job) -> MeasuredOperators:
+    """The figures of the job's file, for published measurements, which hold no rates of single operators."""
+    return MeasuredOperators(
+        job=job,
+        true_rate_per_task={o.name: 1 / o.cost.cpu_s for o in job.operators},
+        selectivity={o.name: o.selectivity for o in job.operators},
+        records_in_per_source_record=records_in_per_source_record(job),
+        unit_costs=catalogue_unit_costs(job),
+        origin="the figures of the job's file, since published measurements hold no rates of single operators",
+    )
+
+
+def measured_operators(
+    job: Job, features: list[dict[str, Any]], observations: tuple[Observation, ...], profile_run: str
+) -> MeasuredOperators:
+    """Rates of the largest configuration measured (StreamBed section 6, model usage), unit costs of the profile (CAPSys
+    section 5.1).
+
+    Args:
+        features: rows of the features, one for each measurement run and operator.
+        profile_run: measurement run of the profile.
+
+    Raises:
+        SluiceError: an operator lacks a figure, since it saw no records.
+    """
+    largest = max(observations, key=lambda o: (o.task_slots, o.mst))
+    rates = {row["operator"]: row for row in features if row["run"] == largest.run}
+    costs = {row["operator"]: row for row in features if row["run"] == profile_run}
+    names = [o.name for o in job.operators]
+    return MeasuredOperators(
+        job=job,
+        true_rate_per_task={n: _given(rates, n, "true_rate_per_task") for n in names},
+        selectivity={n: _given(rates, n, "selectivity") for n in names},
+        records_in_per_source_record={n: _given(rates, n, "records_in_per_source_record") for n in names},
+        unit_costs={
+            n: UnitCost(
+                cpu_s=_given(costs, n, "cpu_s_per_record"),
+                state_bytes=_given(costs, n, "state_bytes_per_record"),
+                bytes_out=_given(costs, n, "bytes_out_per_record"),
+            )
+            for n in names
+        },
+        origin=f"rates from {largest.run}, the largest configuration measured; unit costs from {profile_run}",
+    )
+
+
+def _given(rows: Mapping[str, Mapping[str, Any]], operator: str, column: str) -> float:
+    value = rows[operator][column] if operator in rows else None
+    if value is None:
+        raise SluiceError(
+            f"the features hold no {column} of operator {operator!r}, since it saw no records; measure for longer"
+        )
+    return float(value)

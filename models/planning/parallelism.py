@@ -1,0 +1,151 @@
+"""Scaling: the tasks of each operator for a sized budget, by BIDS2 or a scaling policy, and the load of each task."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import Field
+
+from models.capacity.bids2 import bids2
+from models.capacity.observation import Budget
+from models.dataflow import Dataflow
+from models.plan import Interval
+from models.planning.budget import Sizing, predicted_mst
+from models.planning.chains import equalised
+from models.planning.expansion import expand
+from models.planning.inputs import MeasuredCapacity, MeasuredOperators
+from models.planning.resources import managed_memory
+from models.scaling.policies import POLICIES, make_policy
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+
+BIDS2: Final = "bids2"
+"""Gives out the model's budget; scaling policies decide themselves how many tasks there are."""
+
+
+class Scaling(Format):
+    """How many tasks each operator gets, with what memory, and the load of each task at the target rate."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    budget: Budget = Field(description="Task slots of the operators but the sources, and memory of a TaskManager.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
+    managed_memory_mb: dict[str, NonNegative] = Field(description="Of one task, MiB; 0 where no state is kept.")
+    policy: Name = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
+    records_in_per_s: dict[str, NonNegative] = Field(description="Into all tasks of an operator at the target rate.")
+    true_rate_per_task: dict[str, Positive] = Field(description="Records/s of useful time of one task.")
+    predicted_mst: Interval
+    dataflow: Dataflow = Field(description="Loads of the tasks at the target rate.")
+    operator_reasons: dict[str, str]
+    reasons: tuple[str, ...]
+    origin: str = Field(description="Where rates and unit costs come from, in words.")
+
+
+def scale(
+    capacity: MeasuredCapacity,
+    operators: MeasuredOperators,
+    sizing: Sizing,
+    rate: float,
+    policy: str,
+    settings: Mapping[str, object] | None = None,
+) -> Scaling:
+    """Decide the tasks of each operator.
+
+    With `bids2` the budget is given out (StreamBed section 6, model usage). With a scaling policy the parallelism is what
+    it decides at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; where
+    it asks for fewer, BIDS2 gives out the budget. Operators that Flink chains get equal parallelism.
+
+    Args:
+        rate: target, records/s at the sources together; loads and busyness are those at this rate.
+        settings: of the scaling policy, what differs from its defaults.
+
+    Raises:
+        InvalidInput: no such policy, or it decides by a metric that a measurement at another rate does not give.
+        Infeasible: operators that Flink chains cannot get equal parallelism.
+    """
+    decided = _decide(operators, sizing, policy, settings)
+    job, memory_mb = operators.job, sizing.budget.memory_mb
+    parallelism, chained = equalised(job, {**operators.source_tasks(sizing.planned_rate), **decided.tasks})
+    parallelism = {name: parallelism[name] for name in job.order}
+    tasks = {o.name: parallelism[o.name] for o in job.scaled_operators}
+    budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
+    predicted = predicted_mst(sizing.model, capacity, budget)
+    records_in = operators.records_in(rate)
+    per_task_mb = memory_mb / sizing.slots_per_worker
+    return Scaling(
+        budget=budget,
+        parallelism=parallelism,
+        managed_memory_mb=managed_memory(job, memory_mb, sizing.slots_per_worker),
+        policy=decided.policy,
+        records_in_per_s=records_in,
+        true_rate_per_task=dict(operators.true_rate_per_task),
+        predicted_mst=predicted,
+        dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_task_mb),
+        operator_reasons=_operator_reasons(operators, parallelism, records_in, decided.policy),
+        reasons=(*decided.reasons, *chained, _evenness(operators, tasks, predicted)),
+        origin=operators.origin,
+    )
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """Tasks of the operators other than sources, and what decided them."""
+
+    tasks: dict[str, int]
+    policy: str
+    reasons: tuple[str, ...]
+
+
+def _decide(
+    operators: MeasuredOperators, sizing: Sizing, policy: str, settings: Mapping[str, object] | None
+) -> _Decided:
+    if policy == BIDS2:
+        return _Decided(_bids2(operators, sizing.budget), BIDS2, ())
+    wanted = make_policy(policy, settings).decide(operators.policy_rates(sizing.planned_rate)).parallelism
+    tasks = {o.name: wanted[o.name] for o in operators.job.scaled_operators}
+    slots, title = sum(tasks.values()), POLICIES[policy].title
+    if slots < sizing.budget.task_slots:
+        reason = (
+            f"{title} asks for {slots} task slots, but it assumes linear scaling, so BIDS2 gives out the model's budget"
+        )
+        return _Decided(_bids2(operators, sizing.budget), BIDS2, (reason,))
+    reason = f"{title} asks for {slots} task slots, no fewer than the model, so {title} decides"
+    return _Decided(tasks, policy, (reason,))
+
+
+def _bids2(operators: MeasuredOperators, budget: Budget) -> dict[str, int]:
+    return bids2(operators.operator_rates, budget.task_slots, operators.job.max_parallelism).parallelism
+
+
+def _evenness(operators: MeasuredOperators, tasks: Mapping[str, int], predicted: Interval) -> str:
+    """How far skew and bursts keep the tasks from what they could do together."""
+    even = min(
+        tasks[o.name] * o.true_rate_per_task / o.records_in_per_source_record
+        for o in operators.operator_rates
+        if o.records_in_per_source_record > 0
+    )
+    return (
+        f"if load were even, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
+        f"({predicted.value / even:.0%}): the rest is what skew, bursts and contention cost"
+    )
+
+
+def _operator_reasons(
+    operators: MeasuredOperators, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: str
+) -> dict[str, str]:
+    """One sentence for each operator; the tightest one is named."""
+    capacity = {name: tasks * operators.true_rate_per_task[name] for name, tasks in parallelism.items()}
+    scaled = [o.name for o in operators.job.scaled_operators]
+    tightest = min((n for n in scaled if records_in[n] > 0), key=lambda name: capacity[name] / records_in[name])
+    reasons = {}
+    for name, tasks in parallelism.items():
+        takes = f"one task takes {operators.true_rate_per_task[name]:,.0f} records/s"
+        if name not in scaled:
+            reasons[name] = f"{takes}; with headroom"
+        elif policy != BIDS2:
+            reasons[name] = f"{POLICIES[policy].title}: {takes}; with headroom"
+        elif name == tightest:
+            reasons[name] = f"the tightest: {takes}"
+        elif tasks == 1:
+            reasons[name] = f"enough: {takes}"
+        else:
+            reasons[name] = f"level with {tightest}: {takes}"
+    return reasons

@@ -1,0 +1,52 @@
+"""What a budget means on a cluster: memory of TaskManagers and tasks, and whether its slots suffice."""
+
+from collections.abc import Sequence
+
+from models.cluster import Cluster
+from models.errors import Infeasible
+from models.job import Job
+from models.memory import managed_memory_per_slot_mb
+
+
+def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster) -> list[float]:
+    """The memory sizes whose share for each slot the cluster's workers have.
+
+    Raises:
+        Infeasible: none fits.
+    """
+    per_slot = [w.memory_mb / w.slots for w in cluster.workers if w.memory_mb is not None]
+    most = min(per_slot, default=float("inf"))
+    fitting = [level for level in levels_mb if level / slots_per_worker <= most]
+    if not fitting:
+        raise Infeasible(
+            f"a slot needs at least {min(levels_mb) / slots_per_worker:,.0f} MiB, the least that was measured, but the "
+            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB for each; use a cluster with more memory per slot"
+        )
+    return fitting
+
+
+def managed_memory(job: Job, memory_mb: float, slots_per_worker: int) -> dict[str, float]:
+    """Managed memory of one task of each operator, MiB; 0 where it keeps no state."""
+    share = managed_memory_per_slot_mb(memory_mb, slots_per_worker)
+    return {o.name: round(share, 1) if o.state is not None else 0.0 for o in job.operators}
+
+
+def check_slots(tasks: int, rate: float, cluster: Cluster) -> None:
+    """Raises Infeasible where the cluster has fewer slots than there are tasks, sources included."""
+    if tasks > cluster.slots:
+        raise Infeasible(
+            f"{rate:,.0f} records/s need {tasks} slots, sources included, but cluster {cluster.name!r} has "
+            f"{cluster.slots}; use a larger cluster, or a lower rate"
+        )
+
+
+def memory_reason(measured_slots: int, cluster: Cluster) -> tuple[str, ...]:
+    """What the plan's memory means where the cluster's workers have other numbers of slots than those measured."""
+    slots = {w.slots for w in cluster.workers}
+    if slots == {measured_slots}:
+        return ()
+    most = max(slots)
+    return (
+        f"memory is that of a TaskManager of {measured_slots} slots, as measured; one of {most} slots needs "
+        f"{most / measured_slots:.3g} times as much for the same share of each",
+    )

@@ -1,0 +1,51 @@
+"""What a decision changes in the running deployment, and a sentence for it."""
+
+from heapq import nlargest
+from typing import Final
+
+from models.scaling.policy import Decision
+from models.scaling.rates import Rates
+from models.wording import tasks as task_count
+
+_NAMED: Final = 4
+"""Changes that a sentence names before it only counts."""
+
+
+def runs_already(decision: Decision, rates: Rates) -> bool:
+    """Whether deploying it would change neither the tasks nor the managed memory of any operator."""
+    return all(
+        rates.operators[name].parallelism == tasks for name, tasks in decision.parallelism.items()
+    ) and not _memory_changes(decision, rates)
+
+
+def runs_now(rates: Rates, decision: Decision) -> Decision:
+    """What runs, of the operators that `decision` names: what to deploy to undo it."""
+    operators = {name: rates.operators[name] for name in decision.parallelism}
+    return Decision(
+        parallelism={name: metrics.parallelism for name, metrics in operators.items()},
+        exact={},
+        memory_mb={name: metrics.memory_mb for name, metrics in operators.items() if metrics.memory_mb is not None},
+        reasons=dict.fromkeys(operators, "what ran before"),
+    )
+
+
+def changes_in_words(decision: Decision, rates: Rates) -> str:
+    """Such as "flatmap from 10 to 14 tasks, count from 5 to 7 tasks", the largest changes of tasks first."""
+    counts = [(name, rates.operators[name].parallelism, after) for name, after in decision.parallelism.items()]
+    changed = [change for change in counts if change[1] != change[2]]
+    memory = _memory_changes(decision, rates)
+    largest = nlargest(_NAMED, changed, key=lambda change: abs(change[2] - change[1]))
+    words = [f"{name} from {before} to {task_count(after)}" for name, before, after in largest]
+    words += [f"{name} {_memory(before, after)}" for name, before, after in memory[: _NAMED - len(words)]]
+    more = len(changed) + len(memory) - len(words)
+    return ", ".join(words) + (f" and {more} more changes" if more else "")
+
+
+def _memory_changes(decision: Decision, rates: Rates) -> list[tuple[str, float | None, float]]:
+    before = [(name, rates.operators[name].memory_mb, after) for name, after in decision.memory_mb.items()]
+    return [change for change in before if change[1] != change[2]]
+
+
+def _memory(before_mb: float | None, after_mb: float) -> str:
+    was = "" if before_mb is None else f"from {before_mb:,.0f} "
+    return f"{was}to {after_mb:,.0f} MiB a task"

@@ -1,0 +1,1 @@
+"""Justin: memory before tasks, and when it reconfigures."""

@@ -1,0 +1,190 @@
+"""A plan in Flink's formats: configuration, REST body, Kubernetes operator, and lines for a placement hook.
+
+Flink addresses job vertices by id, a plan by operator name. A `Vertices` mapping translates; without one operator names
+stand in the place of ids. Operators that Flink chained share a vertex, and so must share parallelism and placement.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flink_client.custom_resource import overrides_patch, resources_patch
+from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
+from models.errors import InvalidInput
+from models.plan import Plan
+from pipelines.inputs.files import read_document
+
+Vertices = Mapping[str, str]
+"""Operator name -> Flink job vertex id (32 hexadecimal digits)."""
+
+_VERTEX_ID = re.compile(r"[0-9a-f]{32}")
+_DIGITS = re.compile(r"(\d+)")
+
+
+class ExportFormat(StrEnum):
+    """What a plan can be exported to."""
+
+    OVERRIDES = "overrides"
+    REQUIREMENTS = "requirements"
+    FLINKDEPLOYMENT = "flinkdeployment"
+    """Overrides alone, by which the operator scales a job in place."""
+    FLINKDEPLOYMENT_RESOURCES = "flinkdeployment-resources"
+    """TaskManagers, which redeploys the job where they change."""
+    PLACEMENT = "placement"
+
+
+def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> str:
+    """The text of a plan in one of the formats, with one line feed at the end.
+
+    Args:
+        vertices: as `read_vertices` returns it; operator names stand for ids where it is None.
+
+    Raises:
+        InvalidInput: the vertices do not fit the plan.
+    """
+    named = {name: name for name in plan.parallelism} if vertices is None else vertices
+    if form is ExportFormat.OVERRIDES:
+        return f"{OVERRIDES_OPTION}: {overrides(parallelism_of(plan, named))}\n"
+    if form is ExportFormat.REQUIREMENTS:
+        return json.dumps(resource_requirements(parallelism_of(plan, named)), indent=2) + "\n"
+    if form is ExportFormat.FLINKDEPLOYMENT:
+        return _yaml(_overrides_document(plan, named))
+    if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES:
+        return _yaml(_resources_document(plan))
+    return "".join(f"{vertex} {subtask} {worker}\n" for vertex, subtask, worker in subtasks(plan, named))
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    return yaml.safe_dump(document, sort_keys=False, width=10**6)
+
+
+def remarks(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> list[str]:
+    """Notes on an export that its reader must know or act on."""
+    said = []
+    if vertices is None and form is not ExportFormat.FLINKDEPLOYMENT_RESOURCES:
+        said.append(
+            "operator names stand where Flink wants job vertex ids; replace them, or give --vertices FILE with "
+            "{operator: vertexId} (GET /jobs/:jobid lists the ids)"
+        )
+    if form is not ExportFormat.PLACEMENT:
+        said.append("the placement is not in this format; export it with --format placement")
+    if form is ExportFormat.FLINKDEPLOYMENT:
+        said.append("TaskManagers are not in it; where they change, apply --format flinkdeployment-resources first")
+    if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.cores_per_worker is None:
+        said.append(
+            "the plan's cluster states no cores, or its workers differ in them: CPU stays what the deployment has"
+        )
+    if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.slots_per_worker is None:
+        said.append(f"the plan's workers differ in slots; each TaskManager gets {_slots(plan)}, as the fullest needs")
+    return said
+
+
+def read_vertices(path: Path, plan: Plan) -> dict[str, str]:
+    """The vertex id of each operator of the plan, from a YAML or JSON file `{operator: vertexId}`.
+
+    Raises:
+        InvalidInput: an operator is missing or unknown, an id is not 32 hexadecimal digits, or operators that share a
+            vertex differ in parallelism or placement.
+    """
+    given = read_document(path)
+    if not isinstance(given, dict):
+        raise InvalidInput(f"{path} must map operators to vertex ids, but holds {type(given).__name__}")
+    operators = list(plan.parallelism)
+    for name in operators:
+        if name not in given:
+            raise InvalidInput(f"{path}: the operator {name!r} of the plan is missing; add its vertex id")
+    for name, vertex in given.items():
+        if name not in operators:
+            raise InvalidInput(f"{path}: {name!r} is no operator of the plan; it has {', '.join(operators)}")
+        if not isinstance(vertex, str) or not _VERTEX_ID.fullmatch(vertex):
+            raise InvalidInput(f"{path}: a vertex id has 32 hexadecimal digits, but {name!r} has {vertex!r:.60}")
+    _check_chains(plan, given, path)
+    return {name: given[name] for name in operators}
+
+
+def _check_chains(plan: Plan, vertices: Vertices, path: Path) -> None:
+    for name, other in _chained(plan, vertices):
+        for what, one, two in (
+            ("parallelism", plan.parallelism[name], plan.parallelism[other]),
+            ("placement", _tasks_by_worker(plan, name), _tasks_by_worker(plan, other)),
+        ):
+            if one != two:
+                raise InvalidInput(
+                    f"{path}: {name!r} and {other!r} share a vertex, so their {what} must be equal, but got {one} and "
+                    f"{two}; give them vertices of their own (disable chaining between them)"
+                )
+
+
+def _chained(plan: Plan, vertices: Vertices) -> list[tuple[str, str]]:
+    """Operators with the first operator of the same vertex."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(vertices[name], name), name) for name in plan.parallelism]
+    return [(head, name) for head, name in pairs if head != name]
+
+
+def _tasks_by_worker(plan: Plan, operator: str) -> dict[str, int]:
+    return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
+
+
+def parallelism_of(plan: Plan, vertices: Vertices) -> dict[str, int]:
+    """Tasks by vertex id."""
+    return {vertices[name]: tasks for name, tasks in plan.parallelism.items()}
+
+
+def _overrides_document(plan: Plan, vertices: Vertices) -> dict[str, Any]:
+    return overrides_patch(plan.job, parallelism_of(plan, vertices), _annotations(plan))
+
+
+def _resources_document(plan: Plan) -> dict[str, Any]:
+    return resources_patch(
+        plan.job,
+        task_managers=len(_workers(plan)),
+        slots=_slots(plan),
+        memory_mb=plan.memory_mb,
+        cores=plan.cores_per_worker,
+        parallelism=max(plan.parallelism.values()),
+        annotations=_annotations(plan),
+    )
+
+
+def _annotations(plan: Plan) -> dict[str, str]:
+    return {"sluice/plan": f"{plan.job}@{plan.version}"}
+
+
+def subtasks(plan: Plan, vertices: Vertices) -> list[tuple[str, int, str]]:
+    """(vertex id, subtask index, TaskManager id) of every subtask, by operator.
+
+    Tasks of an operator are interchangeable, so its subtasks are numbered over the workers in the natural order of
+    their names (tm-2 before tm-10).
+    """
+    chained = {name for _, name in _chained(plan, vertices)}
+    return [
+        (vertices[name], subtask, worker)
+        for name in plan.parallelism
+        if name not in chained
+        for subtask, worker in enumerate(_worker_of_each_task(plan, name))
+    ]
+
+
+def _worker_of_each_task(plan: Plan, operator: str) -> list[str]:
+    return [worker for worker in _workers(plan) for _ in range(plan.placement[worker].get(operator, 0))]
+
+
+def _workers(plan: Plan) -> list[str]:
+    """Workers that run tasks, in the natural order of their names."""
+    return sorted((worker for worker, tasks in plan.placement.items() if tasks), key=natural_order)
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Sort key under which numbers within names count as numbers."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
+
+
+def _slots(plan: Plan) -> int:
+    """Slots of each TaskManager: those of the plan's workers, or as many as the fullest of them needs."""
+    return plan.slots_per_worker or max(sum(tasks.values()) for tasks in plan.placement.values())

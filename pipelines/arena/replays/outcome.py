@@ -1,0 +1,114 @@
+"""From what happened to the metrics of section 5.1 of the evaluation of autoscalers.
+
+| metric | definition |
+|---|---|
+| latency | time in the input queue, percentiles over records (`pipelines.arena.replays.latency`) |
+| throughput | records read per second, and per record that came in |
+| task-minutes | tasks of all operators, sources included, over time; what is being deployed counts from the decision on |
+| memory-minutes | heap 134 MiB, network 39 MiB and managed memory of each task (Justin section 5), over time |
+| rescales | scaling actions; each takes the job down for its downtime |
+| convergence | after a lasting change of the rate: time until the job runs with tasks that stay, and rescales until then |
+
+Tasks stay if there is no rescale in the last 10 minutes before the next lasting change, or the end.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from models.metrics import SAMPLE_INTERVAL_S
+from pipelines.arena.replays import latency
+from pipelines.arena.replays.cell import MINUTE_S, TRACE_SCHEMA, Convergence, ReplayOutcome, RescaleRecord
+from pipelines.arena.replays.replay import Trace
+from pipelines.arena.replays.workloads import Workload
+
+SETTLED_S: Final = 600.0
+"""Tasks that stay for so long, until the rate changes again, are those that a policy converged to."""
+
+
+def outcome(trace: Trace, workload: Workload) -> ReplayOutcome:
+    """The metrics of a replay of `workload`."""
+    arrived = trace.rate * SAMPLE_INTERVAL_S
+    found = latency.quantiles(arrived, trace.read, SAMPLE_INTERVAL_S, (0.5, 0.95))
+    p50, p95 = found if found is not None else (None, None)
+    seconds = len(arrived) * SAMPLE_INTERVAL_S
+    came, read = float(np.sum(arrived)), float(np.sum(trace.read))
+    tasks, memory_mb = tasks_over_time(trace), memory_over_time(trace)
+    done = [r for r in trace.rescales if not r.refused]
+    return ReplayOutcome(
+        latency_p50_s=p50,
+        latency_p95_s=p95,
+        input_rate=came / seconds,
+        throughput=read / seconds,
+        throughput_ratio=read / came if came > 0 else None,
+        most_lag=float(np.max(trace.lag)),
+        last_lag=float(trace.lag[-1]),
+        task_minutes=float(np.sum(tasks)) * SAMPLE_INTERVAL_S / MINUTE_S,
+        memory_mb_minutes=float(np.sum(memory_mb)) * SAMPLE_INTERVAL_S / MINUTE_S,
+        most_tasks=int(np.max(tasks)),
+        rescales=len(done),
+        refusals=len(trace.rescales) - len(done),
+        downtime_s=seconds - float(np.sum(trace.running_s)),
+        convergences=convergences(done, workload),
+    )
+
+
+def convergences(done: Sequence[RescaleRecord], workload: Workload) -> tuple[Convergence, ...]:
+    """How the policy came to rest after each of the workload's lasting changes."""
+    found = []
+    for change_s, next_s in pairwise((*workload.changes_s, workload.seconds)):
+        own = [r for r in done if change_s <= r.time_s < next_s]
+        rested_s = own[-1].time_s + own[-1].downtime_s if own else change_s
+        stayed = next_s - rested_s >= SETTLED_S
+        found.append(
+            Convergence(
+                change_s=change_s,
+                rate=workload.rates[int(change_s // workload.step_s)],
+                seconds=rested_s - change_s if stayed else None,
+                steps=len(own),
+            )
+        )
+    return tuple(found)
+
+
+def tasks_over_time(trace: Trace) -> np.ndarray:
+    """Tasks of all operators in each interval, int64[intervals]."""
+    return _over_time(trace, [sum(parallelism.values()) for _, parallelism, _ in trace.deployed]).astype(np.int64)
+
+
+def memory_over_time(trace: Trace) -> np.ndarray:
+    """Memory of all tasks in each interval, MiB, float64[intervals]."""
+    return _over_time(trace, [memory_mb for _, _, memory_mb in trace.deployed])
+
+
+def _over_time(trace: Trace, values: Sequence[float]) -> np.ndarray:
+    return np.repeat(np.asarray(values, dtype=np.float64), _lengths(trace))
+
+
+def _lengths(trace: Trace) -> np.ndarray:
+    """Intervals that each deployment lasted, int64[deployments]."""
+    return np.diff([*(first for first, _, _ in trace.deployed), len(trace.rate)])
+
+
+def table(trace: Trace) -> pa.Table:
+    """The trace as a table with `pipelines.arena.replays.cell.TRACE_SCHEMA`."""
+    arrived = trace.rate * SAMPLE_INTERVAL_S
+    tasks: list[Mapping[str, int]] = []
+    for (_, parallelism, _), length in zip(trace.deployed, _lengths(trace), strict=True):
+        tasks += [parallelism] * int(length)
+    columns = {
+        "time_s": SAMPLE_INTERVAL_S * np.arange(1, len(arrived) + 1),
+        "running_s": trace.running_s,
+        "rate": trace.rate,
+        "read_rate": trace.read / SAMPLE_INTERVAL_S,
+        "lag_records": trace.lag,
+        "latency_s": latency.waiting_s(arrived, trace.read, SAMPLE_INTERVAL_S),
+        "tasks": tasks_over_time(trace),
+        "memory_mb": memory_over_time(trace),
+        "capacity": pa.array(trace.capacity, mask=np.isnan(trace.capacity)),
+        "parallelism": [list(parallelism.items()) for parallelism in tasks],
+    }
+    return pa.table([pa.array(columns[f.name], type=f.type) for f in TRACE_SCHEMA], schema=TRACE_SCHEMA)

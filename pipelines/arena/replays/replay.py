@@ -1,0 +1,207 @@
+"""The loop of the arena: records come in, the policy observes what the operators did, and its decisions are deployed.
+
+Rulings. A policy is called at multiples of its interval, with rates over the time since the last call that the job ran;
+not while the job is down, nor within a reporting interval after that, nor before every operator has taken a record. A
+decision is brought within the cluster (`models.scaling.limits`); if nothing is left to change, the job runs on. All
+tasks take a slot, those of sources too.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from models.errors import Infeasible, InvalidInput
+from models.job import Job, records_in_per_source_record
+from models.memory import deployed_memory_mb
+from models.metrics import SAMPLE_INTERVAL_S
+from models.plan import Placement
+from models.scaling.limits import most_tasks, within
+from models.scaling.meter import Meter
+from models.scaling.policy import Decision, Facts, Policy, Rescaled
+from models.scaling.rates import Rates
+from pipelines.arena.replays.cell import RescaleRecord
+from pipelines.arena.replays.workloads import Workload
+from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
+
+Placer = Callable[[Mapping[str, int], float], Placement | None]
+"""Where the tasks run, from the parallelism and the rate at the moment; None leaves it to the testbed."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a replay begins."""
+
+    parallelism: Mapping[str, int]
+    memory_mb: float
+    """Of one TaskManager, MiB."""
+    managed_memory_mb: Mapping[str, float]
+    """Of one task of each operator, MiB."""
+    seed: int
+
+
+@dataclass
+class Trace:
+    """What happened; arrays float64[reporting intervals]."""
+
+    rate: np.ndarray
+    read: np.ndarray
+    """Records read in each interval."""
+    lag: np.ndarray
+    running_s: np.ndarray
+    capacity: np.ndarray
+    """Records/s; not a number where it is not known."""
+    deployed: tuple[tuple[int, Mapping[str, int], float], ...]
+    """First interval with these tasks, the tasks, and the memory of all of them, MiB."""
+    rescales: tuple[RescaleRecord, ...]
+
+
+def replay(
+    testbed: Testbed,
+    job: Job,
+    workload: Workload,
+    policy: Policy,
+    start: Start,
+    placer: Placer = lambda parallelism, rate: None,
+) -> Trace:
+    """Run the job through the workload under the policy.
+
+    Raises:
+        InvalidInput: the testbed cannot rescale, or the policy lacks a metric.
+        Infeasible: the job does not fit the testbed as it starts.
+    """
+    configuration = Configuration(
+        parallelism=dict(start.parallelism),
+        memory_mb=start.memory_mb,
+        placement=placer(start.parallelism, workload.rates[0]),
+        managed_memory_mb=dict(start.managed_memory_mb),
+    )
+    with testbed.deploy(job, configuration, run=f"arena-{policy.name}", seed=start.seed) as run:
+        if not hasattr(run, "serve"):
+            raise InvalidInput(f"the testbed {testbed.name!r} cannot rescale a running job; use the simulator")
+        loop = _Loop(cast(ElasticRun, run), job, policy, testbed.cluster.slots, placer)
+        for i, rate in enumerate(workload.rates):
+            loop.serve(rate, until=round((i + 1) * workload.step_s / SAMPLE_INTERVAL_S))
+        return loop.trace()
+
+
+@dataclass
+class _Loop:
+    """Time is counted in reporting intervals since the start."""
+
+    run: ElasticRun
+    job: Job
+    policy: Policy
+    slots: int
+    placer: Placer
+    now: int = 0
+    up_s: float = 0.0
+    """When the job runs, or will run again."""
+    last: Rescaled | None = None
+    served: list[Served] = field(default_factory=list)
+    capacity: list[tuple[int, int, float]] = field(default_factory=list)
+    """First reporting interval that it was measured in, one after the last, and its value."""
+    deployed: list[tuple[int, Mapping[str, int], float]] = field(default_factory=list)
+    rescales: list[RescaleRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.every = round(self.policy.interval_s / SAMPLE_INTERVAL_S)
+        self.most = most_tasks(self.job)
+        self.ratio = records_in_per_source_record(self.job)
+        self.meter = Meter(self.job)
+        self._take_note()
+
+    def _take_note(self) -> None:
+        """Of what is deployed from now on."""
+        running = self.run.configuration
+        self.meter.deployed(running.parallelism, running.managed_memory_mb)
+        self.deployed.append(
+            (self.now, running.parallelism, deployed_memory_mb(running.parallelism, running.managed_memory_mb))
+        )
+
+    def serve(self, rate: float, until: int) -> None:
+        """Let records come in at `rate` until then, and the policy act meanwhile."""
+        while self.now < until:
+            end = min(until, (self.now // self.every + 1) * self.every)
+            served = self.run.serve(rate, (end - self.now) * SAMPLE_INTERVAL_S)
+            self.now = end
+            self.served.append(served)
+            self.meter.record(served.activity, rate)
+            if end % self.every == 0:
+                self._tick(rate)
+
+    def _tick(self, rate: float) -> None:
+        seconds = self.meter.seconds
+        if seconds < SAMPLE_INTERVAL_S:
+            self.meter.restart()
+            return
+        rates = self.meter.read()
+        if rates is None:
+            return
+        self.capacity.append((self.now - round(seconds / SAMPLE_INTERVAL_S), self.now, self._capacity(rates)))
+        time_s = self.now * SAMPLE_INTERVAL_S
+        advice = self.policy.observe(Facts(time_s, seconds, rates, self.last, self.slots))
+        if advice.deploy is not None:
+            self._deploy(advice.deploy, advice.reason, rate)
+
+    def _capacity(self, rates: Rates) -> float:
+        """Rate of the sources at which the first operator is busy all the time."""
+        true = {name: m.true_processing_rate for name, m in rates.operators.items()}
+        return min(value / self.ratio[name] for name, value in true.items() if value and self.ratio[name] > 0)
+
+    def _deploy(self, decision: Decision, reason: str, rate: float) -> None:
+        running = self.run.configuration
+        granted = within(decision.parallelism, running.parallelism, self.slots, self.most)
+        memory = {**running.managed_memory_mb, **decision.memory_mb}
+        if granted.parallelism == dict(running.parallelism) and memory == dict(running.managed_memory_mb):
+            return
+        time_s, note, downtime_s, state_mb = self.now * SAMPLE_INTERVAL_S, granted.note, 0.0, 0.0
+        try:
+            wanted = Configuration(
+                parallelism=granted.parallelism,
+                memory_mb=running.memory_mb,
+                placement=self.placer(granted.parallelism, rate),
+                managed_memory_mb=memory,
+            )
+            done = self.run.rescale(wanted)
+        except Infeasible as error:
+            note, refused = str(error), True
+        else:
+            refused, downtime_s, state_mb = False, done.downtime_s, done.state_mb
+            self.up_s = time_s + downtime_s
+            self.last = Rescaled(self.up_s, downtime_s, state_mb)
+            self._take_note()
+        self.rescales.append(
+            RescaleRecord(
+                time_s=time_s,
+                downtime_s=downtime_s,
+                state_mb=state_mb,
+                tasks=sum(granted.parallelism.values()),
+                parallelism=granted.parallelism,
+                memory_mb=memory,
+                reason=reason,
+                note=note,
+                refused=refused,
+            )
+        )
+
+    def trace(self) -> Trace:
+        capacity = np.full(self.now, np.nan)
+        for first, end, value in self.capacity:
+            capacity[first:end] = value
+        return Trace(
+            rate=np.concatenate([s.arrived for s in self.served]) / SAMPLE_INTERVAL_S,
+            read=np.concatenate([s.read for s in self.served]),
+            lag=np.concatenate([s.lag for s in self.served]),
+            running_s=np.concatenate([_running_s(s) for s in self.served]),
+            capacity=capacity,
+            deployed=tuple(self.deployed),
+            rescales=tuple(self.rescales),
+        )
+
+
+def _running_s(served: Served) -> np.ndarray:
+    """Seconds of each interval that the job ran: it is down at the beginning, if at all."""
+    ends = SAMPLE_INTERVAL_S * np.arange(1, len(served.read) + 1)
+    return np.asarray(np.clip(ends - (served.seconds - served.running_s), 0.0, SAMPLE_INTERVAL_S))

@@ -1,0 +1,1 @@
+"""The report of an evaluation: curves, figures and the HTML page."""

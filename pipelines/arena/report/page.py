@@ -1,0 +1,93 @@
+"""The report of an evaluation: one HTML file that needs no network.
+
+Figures are drawn when they come into view, so that a page of many jobs and workloads opens at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from plotly.graph_objects import Figure
+from plotly.offline import get_plotlyjs
+
+from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.grid import Finished
+from pipelines.arena.ranking import Ranking
+from pipelines.arena.report.curves import MIB_PER_GIB, Curves, curves, policy_colours, seconds_per_point
+from pipelines.arena.report.time_figure import time_figure
+from pipelines.arena.report.trade_off import trade_off, trade_off_figure
+from pipelines.store.workspace import Workspace
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("pipelines.arena.report", "."), autoescape=select_autoescape(["j2"]), undefined=StrictUndefined
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One job under one workload."""
+
+    ranking: Ranking
+    replays: tuple[Curves, ...]
+    """Of the first seed."""
+    point_s: float
+    """How long a point of a curve stands for, seconds."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.ranking.winner.job}, {self.ranking.winner.workload}"
+
+
+def sections(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> list[Section]:
+    """In the order of the rankings, the policies of each in the order of the request."""
+    shown: dict[tuple[str, str], list[Finished]] = {}
+    for one in evaluation.finished:
+        if one.cell.seed == request.seed:
+            shown.setdefault((one.cell.job.name, one.cell.workload.name), []).append(one)
+    return [
+        _section(ranking, shown[ranking.winner.job, ranking.winner.workload], workspace)
+        for ranking in evaluation.rankings
+    ]
+
+
+def _section(ranking: Ranking, replays: Sequence[Finished], workspace: Workspace) -> Section:
+    traces = [one.trace(workspace) for one in replays]
+    drawn = [curves(one.cell.policy, trace, one.rescales) for one, trace in zip(replays, traces, strict=True)]
+    return Section(ranking, tuple(drawn), seconds_per_point(max(len(trace) for trace in traces)))
+
+
+def write_report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> str:
+    """Keep the report beside the evaluation's results; returns its key in the workspace."""
+    key = report_key(evaluation)
+    workspace.write_bytes(key, render(request, evaluation, workspace).encode())
+    return key
+
+
+def report_key(evaluation: Evaluation) -> str:
+    """Workspace key of an evaluation's report."""
+    return f"{evaluation.results_key.rpartition('/')[0]}/report.html"
+
+
+def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> str:
+    """One self-contained HTML document: scripts, styles and data are in it, nothing is loaded from elsewhere."""
+    made = sections(request, evaluation, workspace)
+    figures: dict[str, Figure] = {}
+    for index, section in enumerate(made):
+        figures[f"trade-off-{index}"] = trade_off_figure(trade_off(section.ranking.standings), request.latency_bound_s)
+        figures[f"time-{index}"] = time_figure(section.replays, request.latency_bound_s)
+    template = _TEMPLATES.get_template("evaluation.html.j2")
+    return template.render(
+        request=request,
+        sections=made,
+        colours=policy_colours(request.policies),
+        mib_per_gib=MIB_PER_GIB,
+        converges=any(s.convergence_steps or s.convergence_s is not None for m in made for s in m.ranking.standings),
+        figures={name: _embedded(figure) for name, figure in figures.items()},
+        heights={name: figure.layout.height for name, figure in figures.items()},
+        plotly_js=get_plotlyjs(),
+    )
+
+
+def _embedded(figure: Figure) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    return str(figure.to_json()).replace("<", "\\u003c")

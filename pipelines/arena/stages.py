@@ -1,0 +1,82 @@
+"""The steps of an evaluation that a scheduler runs: each finds in the workspace what the one before left.
+
+A request is kept under its digest. Replays are kept one by one, so a step that needs them reads them, and a step that was
+killed goes on with those that are missing.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pipelines.arena.choice import PolicyChoice, choose
+from pipelines.arena.evaluation import Evaluation, EvaluationRequest, cells, evaluate
+from pipelines.arena.grid import FOLDER
+from pipelines.inputs.files import validate_as
+from pipelines.progress import Progress
+from pipelines.store.digests import digest
+from pipelines.store.workspace import Workspace
+
+LISTS: Final = ("jobs", "workloads", "policies")
+
+
+def keep_request(workspace: Workspace, asked: Mapping[str, Any], origin: str) -> str:
+    """Validate what is asked as an EvaluationRequest, as far as that needs no replay, and keep it; returns its key.
+
+    Args:
+        asked: the fields of a request; lists may be texts of names with commas between them.
+        origin: where it comes from, for messages.
+
+    Raises:
+        InvalidInput, Infeasible: as `pipelines.arena.evaluation.cells`.
+    """
+    lists = {name: _names(asked[name]) for name in LISTS if name in asked}
+    request = validate_as({**asked, **lists}, EvaluationRequest, origin=origin)
+    cells(request)
+    key = f"{FOLDER}/requests/{digest(request)[:32]}.json"
+    workspace.write(key, request)
+    return key
+
+
+def read_request(workspace: Workspace, key: str) -> EvaluationRequest:
+    """A request that was kept; raises Missing or Damaged."""
+    return workspace.read(key, EvaluationRequest)
+
+
+def replay(workspace: Workspace, key: str, progress: Progress, on_spark: bool = False) -> Evaluation:
+    """What came of the request kept under the key; cells that are kept are not replayed again."""
+    request = read_request(workspace, key)
+    if not on_spark:
+        return evaluate(request, workspace, progress)
+    from pipelines.arena.on_spark import replay_on_spark
+
+    return evaluate(request, workspace, progress, compute=replay_on_spark)
+
+
+def report(workspace: Workspace, key: str, progress: Progress) -> str:
+    """Write the page, and log the evaluation to MLflow; returns the page's key."""
+    from pipelines.arena.log import log_evaluation
+    from pipelines.arena.report.page import write_report
+
+    request, evaluation = read_request(workspace, key), replay(workspace, key, progress)
+    page = write_report(request, evaluation, workspace)
+    for job, run in log_evaluation(request, evaluation, workspace).items():
+        progress.say(f"report: MLflow run {run} of {job}")
+    return page
+
+
+def jobs_of(workspace: Workspace, key: str) -> list[str]:
+    """Names of the jobs of a request, in its order."""
+    return list(dict.fromkeys(cell.job.name for cell in cells(read_request(workspace, key))))
+
+
+def choose_policy(workspace: Workspace, key: str, job: str, progress: Progress) -> PolicyChoice:
+    """Keep the policy that the job should have; the same evaluation makes no second version."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    request, evaluation = read_request(workspace, key), replay(workspace, key, progress)
+    choice = choose(request, evaluation, job, workspace, now)
+    progress.say(f"choose: {job}@{choice.version}: {choice.reason}")
+    return choice
+
+
+def _names(given: Any) -> Any:
+    return [name.strip() for name in given.split(",")] if isinstance(given, str) else given

@@ -1,0 +1,1 @@
+"""Commands that make, show, compare and apply plans."""

@@ -1,0 +1,170 @@
+"""`sluice plans apply`: a plan on a Flink cluster."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from flink_client.answers import flinks_answers
+from flink_client.rest import FlinkRest
+from flink_client.restart import RestartProgram
+from models.errors import InvalidInput, SluiceError
+from models.job import Job
+from models.plan import Plan
+from pipelines.apply.application import apply, without_password
+from pipelines.apply.applied import Applied, Effect
+from pipelines.apply.export import read_vertices, subtasks
+from pipelines.apply.preparation import Preparation, prepare
+from pipelines.apply.record import record
+from pipelines.apply.steps import rows, steps
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.plans.plan_reference import Reference, find_plan
+from pipelines.inputs.catalogue import load_job
+from pipelines.inputs.files import read_as
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from pipelines.terminal.tables import table
+
+
+def apply_plan(
+    reference: Reference,
+    flink: Annotated[str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081.")],
+    job_id: Annotated[
+        str | None, typer.Option(help="Flink's id of the job; else the job named as the plan's.", show_default=False)
+    ] = None,
+    vertices: Annotated[
+        Path | None, typer.Option(help="YAML or JSON file {operator: Flink job vertex id}.", show_default=False)
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(help="YAML or JSON file with jar, entry_class, arguments: to restart with.", show_default=False),
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For the plan to run; then go back.", min=0)] = 120,
+    observe: Annotated[float, typer.Option(metavar="SECONDS", help="Watch the job afterwards; 0: do not.", min=0)] = 60,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and change nothing.")] = False,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a running Flink job what a plan says, verify it, and go back if that fails."""
+    place = Workspace(workspace)
+    plan = find_plan(PlanStore(place), reference)
+    mapping = None if vertices is None else read_vertices(vertices, plan)
+    restart = None if program is None else read_as(program, RestartProgram)
+    with FlinkRest(_checked_url(flink)) as rest:
+        with flinks_answers(rest.url):
+            preparation = prepare(
+                rest,
+                plan,
+                job_id=_checked_id(job_id),
+                vertices=mapping,
+                job_file=_job_file(plan.job),
+                program=restart,
+            )
+        if dry_run:
+            _print_steps(flink, preparation, timeout, observe, json)
+            return
+        applied = apply(rest, preparation, timeout_s=timeout, observe_s=observe, say=_say)
+    uri = record(place, applied)
+    if json:
+        print_json(applied)
+    else:
+        _print_applied(plan, applied)
+    progress_console.print(f"recorded in {uri}", markup=False, soft_wrap=True)
+    if applied.outcome in ("rolled-back", "failed"):
+        raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
+
+
+def _job_file(name: str) -> Job | None:
+    """The job as the catalogue has it, if it does."""
+    try:
+        return load_job(name)
+    except InvalidInput:
+        return None
+
+
+def _say(what: str) -> None:
+    progress_console.print(what, markup=False, soft_wrap=True)
+
+
+def _checked_url(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"--flink must be the address of a JobManager, such as http://host:8081, but got {url!r:.200}"
+        )
+    return url
+
+
+def _checked_id(job_id: str | None) -> str | None:
+    if job_id is not None and (len(job_id) != 32 or set(job_id) - set("0123456789abcdef")):
+        raise InvalidInput(f"a job's id has 32 hexadecimal digits, but got {job_id!r:.80}")
+    return job_id
+
+
+def _print_steps(flink: str, preparation: Preparation, timeout: float, observe: float, json: bool) -> None:
+    plan, todo = preparation.plan, steps(preparation, timeout_s=timeout, observe_s=observe)
+    if json:
+        print_json(_steps_document(flink, preparation, todo))
+        return
+    console.print(Text(f"{plan.job}@{plan.version} on job {preparation.job.name} ({preparation.job.id})", style="bold"))
+    shown = table("operators", "vertex", "now", "plan", wrap=("operators", "vertex"))
+    for row in rows(preparation.job, preparation.changes):
+        shown.add_row(*map(Text, row))
+    console.print(shown)
+    for number, step in enumerate(todo, start=1):
+        console.print(Text(f"{number}. {step}"), soft_wrap=True)
+    if not todo:
+        console.print("Flink runs already what the plan says")
+    _print_advice(preparation.advice)
+
+
+def _steps_document(flink: str, preparation: Preparation, todo: list[str]) -> dict[str, Any]:
+    placed = [] if preparation.move is None else subtasks(preparation.plan, preparation.vertices)
+    return {
+        "job": preparation.plan.job,
+        "version": preparation.plan.version,
+        "flink_url": without_password(flink),
+        "flink_job": preparation.job.id,
+        "scheduler": preparation.scheduler,
+        "method": preparation.method,
+        "changes": [change.model_dump(mode="json") for change in preparation.changes],
+        "placement": [{"vertex": v, "task": task, "task_manager": worker} for v, task, worker in placed],
+        "steps": todo,
+        "advice": list(preparation.advice),
+    }
+
+
+def _print_applied(plan: Plan, applied: Applied) -> None:
+    style = "bold" if applied.outcome in ("applied", "unchanged") else "bold red"
+    console.print(Text(f"{plan.job}@{plan.version} {applied.outcome}: {applied.reason}", style=style))
+    shown = table("operators", "vertex", "before", "plan", wrap=("operators", "vertex"))
+    for change in applied.changes:
+        shown.add_row(Text(", ".join(change.operators)), Text(change.name), str(change.before), str(change.after))
+    console.print(shown)
+    if applied.effect is not None:
+        _print_effect(applied.effect)
+    _print_advice(applied.advice)
+
+
+def _print_effect(effect: Effect) -> None:
+    rate = "an unknown rate" if effect.rate is None else f"{effect.rate:,.0f} records/s"
+    console.print(f"observed for {effect.window_s:g} s at {rate}; the plan is for {effect.target_rate:,.0f}")
+    shown = table("operators", "records/s in", "predicted", "busy", "predicted", "backpressured", wrap=("operators",))
+    for v in effect.vertices:
+        figures = (*map(_rate, (v.records_in_per_s, v.expected_records_in_per_s)),)
+        shares = (*map(_share, (v.busyness, v.expected_busyness, v.backpressure)),)
+        shown.add_row(Text(", ".join(v.operators)), *figures, *shares)
+    console.print(shown)
+
+
+def _print_advice(advice: tuple[str, ...]) -> None:
+    for one in advice:
+        console.print(Text(f"not done: {one}"), soft_wrap=True)
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

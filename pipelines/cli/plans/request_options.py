@@ -1,0 +1,75 @@
+"""Options of commands from the fields of `PlanRequest`: its names, bounds, defaults and descriptions."""
+
+import math
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Annotated, Any, Final
+
+import typer
+
+from pipelines.inputs.plan_request import PlanRequest
+
+SCHEMA: Final[Mapping[str, Any]] = PlanRequest.model_json_schema()["properties"]
+ARGUMENT: Final = "job"
+"""The one field that is given by place; all others are options."""
+TYPES: Final = {"integer": int, "number": float, "string": str}
+
+
+def request_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator for a command whose first parameter takes the values of these fields, by name.
+
+    The command gets one option for each of them before its own.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def called(**given: Any) -> None:
+            command({name: given.pop(name) for name in names}, **given)
+
+        made = [_parameter(name) for name in names]
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in list(signature(command).parameters.values())[1:]]
+        assert isinstance(command, FunctionType)
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__annotations__ = {p.name: p.annotation for p in [*made, *own]}
+        called.__signature__ = signature(command).replace(parameters=[*made, *own])  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def _parameter(name: str) -> Parameter:
+    field, schema = PlanRequest.model_fields[name], _flat(SCHEMA[name])
+    kind: Any = field.annotation if "enum" in schema else TYPES[schema["type"]]
+    default = Parameter.empty if field.is_required() else field.default
+    annotation = kind | None if field.default is None else kind
+    if name == ARGUMENT:
+        info: Any = typer.Argument(metavar=name.upper(), help=schema["description"])
+    else:
+        spellings = dict.fromkeys(f"--{spelling.replace('_', '-')}" for spelling in (name, schema.get("option", name)))
+        info = typer.Option(
+            *spellings,
+            min=schema.get("minimum", schema.get("exclusiveMinimum")),
+            max=schema.get("maximum"),
+            callback=_within(schema) if kind is float else None,
+            metavar=schema.get("metavar"),
+            help=schema["description"],
+        )
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
+
+
+def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a field that may be absent as that of one that may not."""
+    given: Mapping[str, Any] = next((option for option in schema.get("anyOf", ()) if option["type"] != "null"), {})
+    return {**schema, **given}
+
+
+def _within(schema: Mapping[str, Any]) -> Callable[[float | None], float | None]:
+    """Refuses the rest of what the range lets through: an excluded minimum, and NaN, which compares with no bound."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and not value > schema.get("exclusiveMinimum", -math.inf):
+            low = schema.get("exclusiveMinimum", schema.get("minimum"))
+            raise typer.BadParameter(f"it must be a number above {low}, but got {value}")
+        return value
+
+    return check

@@ -1,0 +1,1 @@
+"""The documentation that is generated from the code: reference pages and JSON Schemas."""

@@ -1,1 +1,0 @@
-"""What is made of an evaluation's replays: a page to look at, runs in MLflow, and the policy that each job should have."""

@@ -1,0 +1,1 @@
+"""Reading and validating what users write: catalogue, programs, measurements, operations."""

@@ -1,0 +1,148 @@
+"""The catalogue: one YAML file per job in `jobs/`, one per cluster in `clusters/`, asked for by name or by path."""
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from models.errors import InvalidInput
+from pipelines.inputs.files import read_as, read_as_one_of, read_text
+from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
+
+CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
+"""Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
+JOBS, CLUSTERS = "jobs", "clusters"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+SQL_SUFFIX: Final = ".sql"
+
+
+def catalogue_folder() -> Path:
+    """The folder that holds `jobs/` and `clusters/`."""
+    named = os.environ.get(CATALOGUE_VARIABLE)
+    return Path(named).expanduser() if named else Path(__file__).resolve().parents[2]
+
+
+def job_names() -> list[str]:
+    """Names of the jobs in the catalogue, sorted (q2 before q11)."""
+    return list(_files(JOBS))
+
+
+def cluster_names() -> list[str]:
+    """Names of the clusters in the catalogue, sorted."""
+    return list(_files(CLUSTERS))
+
+
+def load_job(name_or_path: str | Path) -> JobFile:
+    """A job by its name in the catalogue, or by the path of its file.
+
+    Raises:
+        InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
+    """
+    job = load_job_file(name_or_path)
+    if isinstance(job, ProgramFile):
+        raise InvalidInput(
+            f"{name_or_path} names a program, whose operators Flink knows once it has planned it; only `sluice plan "
+            f"--testbed flink` and what uses its plans take such a job"
+        )
+    return job
+
+
+def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
+    """What a job's file holds: operators, or a program that Flink makes operators of; raises as `load_job`."""
+    path = _find(JOBS, name_or_path)
+    job = read_as_one_of(path, _kind_of_job)
+    _check_name(path, job.name, name_or_path)
+    if isinstance(job, JobFile) and job.sql is not None and not (path.parent / job.sql).is_file():
+        raise InvalidInput(
+            f"{path}: field 'sql' names {job.sql!r}, which is not beside it; add the file or remove 'sql'"
+        )
+    return job
+
+
+def job_path(name_or_path: str | Path) -> Path:
+    """The file of a job."""
+    return _find(JOBS, name_or_path)
+
+
+def load_sql(name_or_path: str | Path) -> str | None:
+    """The SQL of a job that has some beside its file, or is a SQL file itself."""
+    path = file_of_job(name_or_path)
+    if path.suffix == SQL_SUFFIX:
+        return read_text(path)
+    job = load_job_file(name_or_path)
+    return None if job.sql is None else read_text(path.parent / job.sql)
+
+
+def job_name(name_or_path: str | Path) -> str:
+    """What a job of the catalogue, a job file, a program file or a SQL file is called; raises as `load_job`."""
+    path = file_of_job(name_or_path)
+    return script_name(path) if path.suffix == SQL_SUFFIX else load_job_file(name_or_path).name
+
+
+def script_name(sql: Path) -> str:
+    """What the job of a SQL file is called."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", sql.stem).strip("-._") or "job"
+
+
+def file_of_job(name_or_path: str | Path) -> Path:
+    """The file of a job of the catalogue, or the path itself; raises as `load_job`."""
+    return _find(JOBS, name_or_path)
+
+
+def load_cluster(name_or_path: str | Path) -> ClusterFile:
+    """A cluster by its name in the catalogue, or by the path of its file.
+
+    Raises:
+        InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
+    """
+    path = _find(CLUSTERS, name_or_path)
+    cluster = read_as(path, ClusterFile)
+    _check_name(path, cluster.name, name_or_path)
+    return cluster
+
+
+def _kind_of_job(data: Any) -> type[JobFile] | type[ProgramFile]:
+    is_program = isinstance(data, dict) and "operators" not in data and ("sql" in data or "jar" in data)
+    return ProgramFile if is_program else JobFile
+
+
+def _files(kind: str) -> dict[str, Path]:
+    folder = catalogue_folder() / kind
+    if not folder.is_dir():
+        raise InvalidInput(
+            f"the catalogue folder {folder} does not exist; set {CATALOGUE_VARIABLE} to a folder that holds "
+            f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
+        )
+    paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
+    return {path.stem: path for path in sorted(paths, key=_natural)}
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sorts q2 before q11."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.stem) if part]
+
+
+def _is_path(name_or_path: str | Path) -> bool:
+    """Anything with a path separator or one of the suffixes is a path; the rest are names."""
+    text = str(name_or_path)
+    return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith((*SUFFIXES, SQL_SUFFIX))
+
+
+def _find(kind: str, name_or_path: str | Path) -> Path:
+    if _is_path(name_or_path):
+        return Path(name_or_path)
+    files = _files(kind)
+    name = str(name_or_path)
+    if name in files:
+        return files[name]
+    near = [known for known in files if name in known] or difflib.get_close_matches(name, files, n=3, cutoff=0.6)
+    singular = kind.removesuffix("s")
+    known = f"known {kind}: {', '.join(files)}" if files else f"{catalogue_folder() / kind} is empty"
+    hint = f"did you mean {' or '.join(repr(n) for n in near[:3])}? " if near else ""
+    raise InvalidInput(f"no {singular} {name!r} in the catalogue; {hint}{known}; a path to a file works too")
+
+
+def _check_name(path: Path, name: str, asked: str | Path) -> None:
+    if not _is_path(asked) and name != path.stem:
+        raise InvalidInput(f"{path}: field 'name' must be the file's own name {path.stem!r}, but got {name!r}")

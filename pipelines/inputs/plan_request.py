@@ -1,0 +1,89 @@
+"""The parameters of a plan, declared once.
+
+Airflow's parameters and the options of the command line are generated from this schema. A field's `unit` and `option`
+stand in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from models.schema import SCHEMA_VERSION, Format, Name
+
+Rate = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1e12,
+        allow_inf_nan=False,
+        description="Target rate at the sources together, records/s.",
+        json_schema_extra={"unit": "records/s"},
+    ),
+]
+"""A target rate; finite, since JSON has no infinity and would keep it as null."""
+
+
+class PlanRequest(Format):
+    """The parameters of a plan. The same request is the same run, and resumes where that was stopped."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    job: str = Field(
+        min_length=1,
+        description="Job of the catalogue, or path of a job file or, on Flink, of a program or SQL file.",
+    )
+    rate: Rate
+    cluster: str = Field(
+        "production", min_length=1, description="Cluster of the catalogue, or path of a cluster file, to plan for."
+    )
+    testbed: Literal["simulator", "flink", "recorded"] = Field("simulator", description="Where the job is measured.")
+    # Left out where it is absent, so that runs of other requests keep their names.
+    flink: str | None = Field(
+        None,
+        exclude_if=lambda named: named is None,
+        description="Flink to measure on: the URL of its REST interface, or a cluster (file) that has one. If absent, "
+        "the cluster that is planned for where it has one, else a Flink that Sluice starts.",
+        json_schema_extra={"metavar": "URL|CLUSTER"},
+    )
+    measurements: str | None = Field(
+        None,
+        description="Measurements file of the testbed 'recorded', CSV.",
+        json_schema_extra={"metavar": "CSV"},
+    )
+    measurement_rows: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Use only so many first rows of the measurements.", json_schema_extra={"option": "rows"}
+    )
+    model: Literal["auto", "linear", "log", "sqrt"] = Field(
+        "auto", description="Growth law of the capacity model; 'auto' selects it by its errors."
+    )
+    headroom: float = Field(1.1, ge=1, le=1000, description="Factor on the target rate that is planned for.")
+    memory_mb: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
+        None,
+        description="TaskManager memory to plan with, MiB; the best measured size if absent.",
+        json_schema_extra={"unit": "MiB", "option": "memory"},
+    )
+    max_task_slots: int = Field(
+        48,
+        ge=1,
+        le=100_000,
+        description="Most task slots that the exploration may use.",
+        json_schema_extra={"unit": "task slots", "option": "max-slots"},
+    )
+    max_measurements: int = Field(20, ge=3, le=20, description="Most measurements after the four corners.")
+    seed: int = Field(
+        0, ge=0, le=2**32 - 1, description="Of exploration and testbed; the same seed repeats the same run."
+    )
+    run: Name | None = Field(
+        None,
+        description="Name of the run; made from the request if absent. Reuse a run's name with a new rate to plan from "
+        "its measurements.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.testbed == "recorded") != (self.measurements is not None):
+            raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
+        if self.flink is not None and self.testbed != "flink":
+            raise ValueError("'flink' must be given for the testbed 'flink' only")
+        if self.job.endswith(".sql") and self.testbed != "flink":
+            raise ValueError("a SQL file can be measured on the testbed 'flink' only, which plans its operators")
+        return self

@@ -1,0 +1,84 @@
+"""The Flink that is measured on, and the jobs that Flink makes of programs."""
+
+from typing import Final
+
+from flink_client.address import FlinkAddress
+from models.cluster import Cluster
+from models.errors import InvalidInput
+from models.job import Job
+from pipelines.inputs.catalogue import load_cluster
+from pipelines.inputs.files import validate_as
+from pipelines.inputs.job_files import ClusterFile
+from pipelines.inputs.programs import JobProgram
+from pipelines.progress import Progress
+from pipelines.store.workspace import Workspace
+from testbeds.flink.named_testbed import NamedFlinkTestbed
+from testbeds.flink.programs.user_programs import UserProgram
+from testbeds.flink.testbed import FlinkTestbed
+
+CLUSTER: Final = "flink-local"
+MEMORY_MB: Final = (1024.0,)
+"""TaskManager memory on offer: one size, since with this little state more of it changes nothing."""
+
+
+def flink_address(named: str | None, cluster: Cluster) -> FlinkAddress | None:
+    """The cluster that is measured on; None: one that Sluice starts on this machine.
+
+    Args:
+        named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
+        cluster: the one planned for, which is measured on if it has an address.
+
+    Raises:
+        InvalidInput: the named cluster has no address.
+    """
+    if named is None:
+        return cluster.flink if isinstance(cluster, ClusterFile) else None
+    if named.startswith(("http://", "https://")):
+        return validate_as({"rest_url": named}, FlinkAddress, origin="the address of Flink")
+    address = load_cluster(named).flink
+    if address is None:
+        raise InvalidInput(
+            f"a cluster to measure on must have an address, but {named!r} has none; add 'flink: {{rest_url: "
+            f'"http://host:8081"}}\' to its file'
+        )
+    return address
+
+
+def open_flink(
+    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+) -> FlinkTestbed | NamedFlinkTestbed:
+    """A Flink to measure on, which the caller closes. A local one starts when it is first used.
+
+    Args:
+        program: runs as the job; None: operators with the costs in the job's file.
+        address: of a cluster that runs already.
+
+    Raises:
+        InvalidInput: that cluster runs another version of Flink, or is set up so that it cannot be measured on.
+        SluiceError: it does not answer.
+    """
+    reported: set[str] = set()
+
+    def report(what: str, share: float) -> None:
+        if what not in reported:
+            reported.add(what)
+            progress.say(f"flink: {what}")
+
+    if address is not None:
+        return NamedFlinkTestbed(address, program=program, report=report)
+    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, program=program, report=report)
+
+
+def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, address: FlinkAddress | None) -> Job:
+    """The job that Flink makes of a program; kept in the workspace, so that Flink plans each program once.
+
+    Raises:
+        InvalidInput: Flink refuses it, or the rate of a source cannot be set.
+    """
+
+    def read() -> Job:
+        with open_flink(program.program, progress, address) as flink:
+            return flink.dataflow(program.name)
+
+    key = f"flink-jobs/{program.name}-{program.digest[:12]}.json"
+    return workspace.once(key, {"program": program.digest, "name": program.name}, Job, read)

@@ -1,0 +1,130 @@
+"""Which testbed a run measures on, and how."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from models.capacity.mst import MstSettings
+from models.cluster import Cluster, Worker
+from models.errors import InvalidInput
+from models.job import Job
+from pipelines.inputs.catalogue import load_cluster
+from pipelines.inputs.measurements import read_measurements
+from pipelines.measuring.estimate import SHORT, mst_settings
+from pipelines.measuring.flink import flink_address, open_flink
+from pipelines.run import PipelineRun
+from pipelines.store.digests import digest
+from testbeds.protocol import Testbed
+from testbeds.recorded import Recorded
+from testbeds.simulator import Simulator
+
+TEST_CLUSTER: Final = "testbed"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Testbeds that stay open for now."""
+
+    opened: ExitStack
+    by_run: dict[str, Testbed] = field(default_factory=dict)
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("testbeds that stay open", default=None)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How a job is measured on a kind of testbed."""
+
+    mst: MstSettings
+    profile_s: float
+    """Time that a profile settles for, and then is taken for."""
+    isolated: bool
+    """Whether there are workers to profile each operator on one of its own (CAPSys section 5.1)."""
+    as_file_says: bool
+    """Whether the memory sizes in the job's file apply to this testbed."""
+
+
+def measuring(run: PipelineRun) -> Measuring:
+    """How the run's job is measured on its testbed."""
+    if run.request.testbed == "flink":
+        return Measuring(SHORT, profile_s=10.0, isolated=False, as_file_says=False)
+    return Measuring(mst_settings(run.job), profile_s=60.0, isolated=True, as_file_says=True)
+
+
+def measuring_inputs(run: PipelineRun) -> dict[str, str]:
+    """Digests of what every measurement of the run depends on. The rate is not among them: measurements serve a run of
+    the same name at any rate.
+    """
+    on_flink = run.request.testbed == "flink"
+    address = flink_address(run.request.flink, run.cluster) if on_flink else None
+    program = run.program.digest if on_flink and run.program is not None else ""
+    return {"job": digest(run.job), "testbed": digest([run.request.testbed, address, program, run.request.seed])}
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Within it a testbed stays open for the next stage, so that a cluster is started and warmed up once."""
+    with ExitStack() as opened:
+        token = _KEPT.set(_Kept(opened))
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+
+@contextmanager
+def opened_testbed(run: PipelineRun) -> Iterator[Testbed]:
+    """The testbed of the request, for measurements of whole configurations; stopped afterwards, within `kept_open` at its end.
+
+    Raises:
+        InvalidInput: the testbed has no live runs: a recorded one only has its observations.
+    """
+    kept = _KEPT.get()
+    if kept is None:
+        with _opened(run) as testbed:
+            yield testbed
+        return
+    if run.run_id not in kept.by_run:
+        kept.by_run[run.run_id] = kept.opened.enter_context(_opened(run))
+    yield kept.by_run[run.run_id]
+
+
+@contextmanager
+def _opened(run: PipelineRun) -> Iterator[Testbed]:
+    """
+    Raises:
+        InvalidInput: the testbed has no live runs: a recorded one only has its observations.
+    """
+    match run.request.testbed:
+        case "simulator":
+            yield Simulator(load_cluster(TEST_CLUSTER))
+        case "flink":
+            program = None if run.program is None else run.program.program
+            with open_flink(program, run.progress, flink_address(run.request.flink, run.cluster)) as testbed:
+                yield testbed
+        case other:
+            raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")
+
+
+def open_recorded(run: PipelineRun, measurements: Path) -> Recorded:
+    """The observations of a measurements file, made on the test cluster."""
+    observations = read_measurements(measurements, rows=run.request.measurement_rows, job=run.job)
+    return Recorded(observations, load_cluster(TEST_CLUSTER))
+
+
+@contextmanager
+def opened_profiling_testbed(run: PipelineRun) -> Iterator[Testbed]:
+    """The testbed for the profile: with a worker for each operator of the job, if it has them."""
+    with opened_testbed(run) as testbed:
+        yield Simulator(one_worker_each(run.job, testbed.cluster)) if measuring(run).isolated else testbed
+
+
+def one_worker_each(job: Job, cluster: Cluster) -> Cluster:
+    """As many workers like the cluster's first as the job has operators, sources included."""
+    kind = cluster.workers[0]
+    workers = [Worker(**{**kind.model_dump(), "name": f"profile-{o.name}"}) for o in job.operators]
+    return Cluster(name=f"{cluster.name}-profiling", workers=tuple(workers))

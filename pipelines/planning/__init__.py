@@ -1,0 +1,1 @@
+"""The effects around planning: gathering what was measured, replans, and threshold tables."""

@@ -1,0 +1,25 @@
+"""The file of a planned job, as it is now."""
+
+from pathlib import Path
+
+from models.job import Job
+from models.plan import Plan
+from pipelines.inputs.catalogue import job_path
+from pipelines.run import PipelineRun
+from pipelines.store.workspace import Workspace
+
+
+def job_of(workspace: Workspace, plan: Plan) -> Job:
+    """The job of a plan.
+
+    Raises:
+        InvalidInput: its file is gone, or wrong.
+        Missing, Damaged: the request of the run that made the plan is.
+    """
+    return PipelineRun.of_plan(workspace, plan).job
+
+
+def file_beside(workspace: Workspace, plan: Plan, name: str) -> Path:
+    """A file in the folder of the job's file."""
+    run = PipelineRun.of_plan(workspace, plan)
+    return job_path(run.request.job).parent / name

@@ -1,0 +1,91 @@
+"""A new version of a plan from what is known, in seconds: the rate changed, and nothing is measured again."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from models.placement import fewest_moves
+from models.plan import Plan, PlanContent, same_deployment
+from models.planning.assembling import Decisions, with_moves
+from pipelines.planning.gathering import gather
+from pipelines.planning.placing import tuned_placement
+from pipelines.planning.replan_policy import ReplanPolicy, scaled_for_replan
+from pipelines.progress import Progress, Quiet
+from pipelines.run import PipelineRun
+from pipelines.stages.publish import content_of, store_version
+from pipelines.store.pins import check_unpinned
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+
+PLACING_S: Final = 5.0
+"""Seconds for finding out how few tasks have to move."""
+
+
+@dataclass(frozen=True)
+class Replanned:
+    """The plan that now holds, and whether it is a new version."""
+
+    plan: Plan
+    is_new: bool
+
+
+def replan(
+    workspace: Workspace,
+    job: str,
+    rate: float,
+    progress: Progress | None = None,
+    policy: str | None = None,
+    cause: str | None = None,
+) -> Replanned:
+    """Plan a job again for another rate: the champion, and the rates and unit costs of the current plan's run.
+
+    A plan that would deploy the same makes no new version.
+
+    Args:
+        job: name of a job that has a plan.
+        rate: records/s at the sources together.
+        policy: the scaling policy that decides the tasks of each operator; if absent, the evaluation's choice for the
+            job, else DS2.
+        cause: why there is a replan, in words; the first of the plan's reasons.
+
+    Raises:
+        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace; no such policy, or it decides
+            by metrics that a rate alone does not give.
+        Infeasible: the rate is out of reach, or the cluster too small.
+        PinnedJob: the job is pinned to a version of its plan.
+    """
+    progress = progress or Quiet()
+    check_unpinned(workspace, job)
+    current = PlanStore(workspace).current(job)
+    origin = PipelineRun.of_plan(workspace, current, progress)
+    run = replace(origin, request=origin.request.model_copy(update={"rate": rate, "run": origin.run_id}))
+    began = time.monotonic()
+    known = gather(run)
+    sizing, scaling, chosen = scaled_for_replan(known, run, rate, policy)
+    placement = tuned_placement(scaling, rate, run.cluster, (workspace, known.operators))
+    decisions = Decisions(sizing, scaling, placement)
+    content = content_of(run, decisions, trigger="replan")
+    stable = fewest_moves(
+        scaling.dataflow,
+        run.cluster,
+        running=current.placement,
+        best=content.placement,
+        thresholds=content.thresholds,
+        clock=time.monotonic,
+        time_limit_s=PLACING_S,
+    )
+    content = _with_grounds(with_moves(content, stable, current), chosen, cause)
+    progress.say(
+        f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
+    )
+    if same_deployment(content, current) and content.target_rate == current.target_rate:
+        progress.say(f"replan: plan {job}@{current.version} is already the plan for {rate:,.0f} records/s")
+        return Replanned(current, is_new=False)
+    return Replanned(store_version(run, content, decisions), is_new=True)
+
+
+def _with_grounds(content: PlanContent, policy: ReplanPolicy, cause: str | None) -> PlanContent:
+    """The plan with the cause of the replan and the policy that scaled it."""
+    lineage = content.lineage.model_copy(update={"policy_choice": policy.choice})
+    reasons = (*([cause] if cause else []), policy.reason, *content.reasons)
+    return content.model_copy(update={"lineage": lineage, "reasons": reasons})

@@ -1,0 +1,204 @@
+"""The threshold table of a job: placement thresholds for the scalings that may come, tuned ahead of time on Spark.
+
+CAPSys section 5.2: "we can pre-compute thresholds for various possible scaling scenarios (combinations of operator
+parallelism settings) offline and in parallel". The scenarios are the rates around the present one, each scaled as a
+replan would scale it; rates that need the same tasks share a row.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, Literal, NamedTuple
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from models.cluster import Cluster
+from models.errors import Infeasible
+from models.placement import Tuning
+from models.planning.inputs import PlanningInputs
+from models.planning.parallelism import Scaling
+from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive
+from pipelines.planning.gathering import gather
+from pipelines.planning.replan_policy import scaled_for_replan
+from pipelines.progress import Progress, Quiet
+from pipelines.run import PipelineRun
+from pipelines.store.plans import PlanStore
+from pipelines.store.thresholds import ThresholdRow, add_rows, read_rows, scaling_key, table_key
+from pipelines.store.workspace import Workspace
+
+MOST_RATES: Final = 2000
+ROWS_PER_CORE: Final = 4
+"""Rows that are tuned before they are written, for each core: the most that a killed run loses."""
+SETTLED: Final = ("optimal", "feasible", "infeasible")
+"""Rows with another status are tuned again."""
+
+
+class ThresholdRequest(Format):
+    """Which scalings a table is to hold: rates lowest x R, ..., R, ..., highest x R in steps of step x R."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    rate: Positive | None = Field(None, description="R, records/s; the target rate of the job's plan if absent.")
+    lowest: Positive = Field(0.5, description="Lowest rate, as a factor on R.")
+    highest: Positive = Field(2.0, description="Highest rate, as a factor on R.")
+    step: Positive = Field(0.1, description="Step between rates, as a factor on R.")
+    time_limit_s: Positive = Field(60.0, description="For each scaling, seconds.")
+    seed: int = Field(0, ge=0, description="Of ties in the search.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ThresholdRequest":
+        if not self.lowest <= 1 <= self.highest:
+            raise ValueError(f"lowest <= 1 <= highest must hold, but got ({self.lowest}, {self.highest})")
+        if (self.highest - self.lowest) / self.step > MOST_RATES:
+            raise ValueError(f"a table has at most {MOST_RATES} rates; take a larger step than {self.step}")
+        return self
+
+    def factors(self) -> list[float]:
+        """Factors on R, the nearest to 1 first, since those are the likeliest to come."""
+        first = math.ceil((self.lowest - 1) / self.step - 1e-9)
+        last = math.floor((self.highest - 1) / self.step + 1e-9)
+        return [round(1 + k * self.step, 9) for k in sorted(range(first, last + 1), key=abs)]
+
+
+class Unreachable(Format):
+    """A rate that no scaling serves."""
+
+    rate: Positive
+    reason: str
+
+
+class ThresholdTable(Format):
+    """A job's table after it was made."""
+
+    job: str
+    uri: str
+    rows: tuple[ThresholdRow, ...] = Field(description="Of the requested rates, by rate; the table may hold more.")
+    unreachable: tuple[Unreachable, ...] = Field((), description="Rates that are out of reach, by rate.")
+    tuned: int = Field(ge=0, description="Rows that were tuned now; the others existed.")
+    seconds: NonNegative
+
+
+def threshold_table(
+    workspace: Workspace, job: str, request: ThresholdRequest | None = None, progress: Progress | None = None
+) -> str:
+    """Make a job's threshold table, or add the missing rows; returns its URI. Raises as `make_table` does."""
+    return make_table(workspace, job, request, progress).uri
+
+
+def make_table(
+    workspace: Workspace, job: str, request: ThresholdRequest | None = None, progress: Progress | None = None
+) -> ThresholdTable:
+    """Make a job's threshold table, or add the missing rows.
+
+    Rows are kept a few at a time, so a killed run resumes with the missing ones.
+
+    Args:
+        job: name of a job that has a plan.
+
+    Raises:
+        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace.
+        SluiceError: Spark did not start, or its job failed.
+    """
+    began, request, progress = time.monotonic(), request or ThresholdRequest(), progress or Quiet()
+    plan = PlanStore(workspace).current(job)
+    run = PipelineRun.of_plan(workspace, plan, progress)
+    known = gather(run)
+    scalings, unreachable = _scalings(known, run, request, request.rate or plan.target_rate)
+    key = table_key(known.operators, run.cluster)
+    there = read_rows(workspace, key)
+    missing = [name for name in scalings if name not in there or there[name].status not in SETTLED]
+    if missing:
+        progress.say(f"threshold_table: {len(missing)} of {len(scalings)} scalings to tune, on Spark")
+        _tune(workspace, key, {name: scalings[name] for name in missing}, run.cluster, request, progress)
+        there = read_rows(workspace, key)
+    table = ThresholdTable(
+        job=job,
+        uri=workspace.uri(key),
+        rows=tuple(sorted((there[name] for name in scalings), key=lambda row: (row.rate, row.key))),
+        unreachable=tuple(sorted(unreachable, key=lambda u: u.rate)),
+        tuned=len(missing),
+        seconds=time.monotonic() - began,
+    )
+    progress.say(
+        f"threshold_table: {len(table.rows)} scalings of {job}, {table.tuned} tuned now, "
+        f"{len(unreachable)} rates out of reach, {table.seconds:.1f} s"
+    )
+    return table
+
+
+class _RatedScaling(NamedTuple):
+    """A scaling and the rate that needs it, records/s."""
+
+    rate: float
+    scaling: Scaling
+
+
+def _scalings(
+    known: PlanningInputs, run: PipelineRun, request: ThresholdRequest, rate: float
+) -> tuple[dict[str, _RatedScaling], list[Unreachable]]:
+    """The distinct scalings by key, the nearest rates first, and the rates that have none."""
+    scalings: dict[str, _RatedScaling] = {}
+    unreachable = []
+    for factor in request.factors():
+        wanted = factor * rate
+        try:
+            _, scaling, _ = scaled_for_replan(known, run, wanted)
+        except Infeasible as error:
+            unreachable.append(Unreachable(rate=wanted, reason=str(error)))
+            continue
+        if scaling.dataflow.tasks > run.cluster.slots:
+            reason = f"it needs {scaling.dataflow.tasks} slots, but the cluster has {run.cluster.slots}"
+            unreachable.append(Unreachable(rate=wanted, reason=reason))
+            continue
+        scalings.setdefault(scaling_key(scaling, run.cluster), _RatedScaling(wanted, scaling))
+    return scalings, unreachable
+
+
+def _tune(
+    workspace: Workspace,
+    key: str,
+    scalings: dict[str, _RatedScaling],
+    cluster: Cluster,
+    request: ThresholdRequest,
+    progress: Progress,
+) -> None:
+    """Tune the scalings in parallel, and add them to the table some at a time."""
+    # Spark takes long to import; commands that need none of it should not wait.
+    from spark.session import session
+    from spark.threshold_table import tune_scalings
+
+    spark = session()
+    parts = list(_parts(list(scalings), ROWS_PER_CORE * spark.sparkContext.defaultParallelism))
+    for part in progress.track(parts, "tuning scalings"):
+        dataflows = {name: scalings[name].scaling.dataflow for name in part}
+        tuned = tune_scalings(spark, cluster, dataflows, seed=request.seed, time_limit_s=request.time_limit_s)
+        add_rows(workspace, key, _rows(tuned, scalings))
+
+
+def _rows(tuned: pa.Table, scalings: dict[str, _RatedScaling]) -> list[ThresholdRow]:
+    rows = []
+    for found in tuned.to_pylist():
+        rate, scaling = scalings[found["key"]]
+        tuning = None if found["tuning"] is None else Tuning.model_validate_json(found["tuning"])
+        rows.append(
+            ThresholdRow(
+                key=found["key"],
+                rate=rate,
+                parallelism=scaling.parallelism,
+                memory_mb=max(o.memory_mb for o in scaling.dataflow.operators),
+                total_slots=scaling.dataflow.tasks,
+                status=found["status"],
+                message=found["message"],
+                thresholds=None if tuning is None else tuning.thresholds,
+                seconds=found["seconds"],
+                tuning=tuning,
+            )
+        )
+    return rows
+
+
+def _parts(names: Sequence[str], size: int) -> Iterator[list[str]]:
+    rest = iter(names)
+    while part := list(islice(rest, size)):
+        yield part

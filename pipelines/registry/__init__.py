@@ -1,0 +1,1 @@
+"""MLflow: tracking, registered capacity models, and their review."""

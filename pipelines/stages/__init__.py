@@ -1,0 +1,66 @@
+"""The stages in the order a plan is made, one file each. The command line and the DAGs run these same functions."""
+
+from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import Final
+
+from models.errors import Infeasible
+from pipelines.run import PipelineRun
+
+Stage = Callable[[PipelineRun], str]
+"""Does one step of a run unless its output exists, and returns the URI of that."""
+
+STAGES: Final = {
+    "profile": "pipelines.stages.profile:profile",
+    "explore": "pipelines.stages.explore:explore",
+    "check": "pipelines.stages.check:check",
+    "features": "pipelines.stages.features:features",
+    "check_features": "pipelines.stages.check:check_features",
+    "select": "pipelines.stages.select:select",
+    "review": "pipelines.stages.review:review",
+    "size": "pipelines.stages.size:size",
+    "scale": "pipelines.stages.scale:scale",
+    "place": "pipelines.stages.place:place",
+    "publish": "pipelines.stages.publish:publish",
+}
+"""Their functions, by name: importing all takes seconds, and a task of a DAG runs one."""
+MEASURE: Final = ("profile", "explore")
+"""The first ones: they need a testbed."""
+NEED_SAMPLES: Final = frozenset({"profile", "features", "check_features"})
+"""Published measurements come without samples: with the recorded testbed there is nothing for these to do."""
+DECIDE: Final = frozenset({"size", "scale", "place"})
+
+
+def run_stage(name: str, run: PipelineRun) -> str:
+    """Run one stage; returns the URI of its output, or of the request where the stage has nothing to do.
+
+    Of several processes that make the same run, one at a time runs a stage; the others then find its output.
+    """
+    if run.request.testbed == "recorded" and name in NEED_SAMPLES:
+        run.progress.say(f"{name}: nothing to do, since recorded measurements come without samples")
+        return run.workspace.uri(run.key("request.json"))
+    stage: Stage = resolve_name(STAGES[name])
+    try:
+        with run.workspace.lock(run.key("lock"), lambda holder: run.progress.say(f"{name}: {holder}")):
+            return stage(run)
+    except Infeasible as error:
+        if name not in DECIDE or run.request.measurements is not None:
+            raise
+        raise Infeasible(
+            f"{error}; the measurements are kept: repeat with --run {run.run_id} and another rate to plan from them"
+        ) from error
+
+
+def run_all(run: PipelineRun) -> str:
+    """Run every stage in order; returns the URI of the plan."""
+    from pipelines.measuring.testbeds import kept_open
+
+    run.start()
+    with kept_open():
+        for name in MEASURE:
+            run_stage(name, run)
+    uri = ""
+    for name in STAGES:
+        if name not in MEASURE:
+            uri = run_stage(name, run)
+    return uri

@@ -1,0 +1,167 @@
+"""Stage `explore`: the corners, then suggestions by Bayesian optimisation, each configured by BIDS2 and measured.
+
+StreamBed section 6 over sections 5 and 4. Every measurement is kept as soon as it ends, so that a stopped run
+resumes from its last measurement: the decision core replays what was kept, and decides what comes next.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from models.capacity.exploration import KEPT_BACK, Exploration, SearchSpace, recorded_steps
+from models.capacity.observation import Budget, Observation
+from models.errors import Infeasible
+from pipelines.inputs.measurements import read_measurements
+from pipelines.measuring.configure import Measurement, Optimizer
+from pipelines.measuring.exploration_record import (
+    EXPLORATION_FILE,
+    OBSERVATIONS,
+    ExplorationRecord,
+    kept_observations,
+)
+from pipelines.measuring.testbeds import measuring, measuring_inputs, open_recorded, opened_testbed
+from pipelines.run import PipelineRun
+from pipelines.stages.profile import PROFILE_FILE, ProfileRecord
+from pipelines.store.digests import digest
+from pipelines.store.samples import samples_flaw, write_samples
+from pipelines.store.workspace import Damaged
+from testbeds.protocol import Testbed
+
+
+def explore(run: PipelineRun) -> str:
+    """Measure the capacity of budgets until the model is good enough; returns the URI of `exploration.json`."""
+    key = run.key(EXPLORATION_FILE)
+    if run.request.measurements is not None:
+        path, inputs = Path(run.request.measurements), {"measurements": run.measurements_digest}
+        record = run.workspace.once(key, inputs, ExplorationRecord, lambda: recorded_exploration(run, path))
+    else:
+        profile = run.output(PROFILE_FILE, ProfileRecord)
+        inputs = {"profile": digest(profile), "request": digest(run.request)}
+        record = run.workspace.once(
+            key, inputs, ExplorationRecord, lambda: _explored(run, profile), lambda _: _samples_flaw(run)
+        )
+    run.progress.say(f"explore: {len(record.observations)} observations; {record.stopped_because}")
+    return run.workspace.uri(key)
+
+
+def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
+    """The rows of a measurements file as an exploration; those after the first `measurement_rows` are kept back.
+
+    Their memory is that of a TaskManager with as many slots as the test cluster's workers have.
+    """
+    testbed = open_recorded(run, path)
+    rows = run.request.measurement_rows
+    kept_back = () if rows is None else read_measurements(path, job=run.job)[rows:]
+    return ExplorationRecord(
+        job=run.job.name,
+        testbed=run.request.testbed,
+        slots_per_worker=testbed.limits.slots_per_worker,
+        observations=testbed.observations,
+        kept_back=kept_back,
+        steps=recorded_steps([(o.budget, o.mst) for o in testbed.observations]),
+        stopped_because=f"they are the rows of {path.name}",
+    )
+
+
+def _samples_flaw(run: PipelineRun) -> str | None:
+    """What is wrong with the samples of a kept measurement, the first that has a flaw; None where all are intact."""
+    try:
+        flaws = (samples_flaw(run.workspace, run.job.name, o.run, o.samples_digest) for o in kept_observations(run))
+        return next(filter(None, flaws), None)
+    except Damaged as error:
+        return str(error)
+
+
+def _explored(run: PipelineRun, profile: ProfileRecord) -> ExplorationRecord:
+    with opened_testbed(run) as testbed:
+        return _Explorer(run, profile, testbed).explore()
+
+
+class _Explorer:
+    """Drives one exploration, keeping every measurement under the run."""
+
+    def __init__(self, run: PipelineRun, profile: ProfileRecord, testbed: Testbed) -> None:
+        self._run = run
+        self._inputs = measuring_inputs(run) | {"profile": digest(profile)}
+        self._single_tasks: dict[float, Observation] = {}
+        how = measuring(run)
+        job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
+        self._optimizer = Optimizer(
+            job, testbed, profile.source_rate_per_task, profile.operators, how.mst, run.progress.say
+        )
+        fewest, most = self._optimizer.fewest_task_slots, min(run.request.max_task_slots, testbed.limits.max_task_slots)
+        if fewest > most:
+            raise Infeasible(
+                f"job {run.job.name!r} has {fewest} operators besides its sources and needs a task slot for each, but "
+                f"at most {most} may be used; raise the most task slots"
+            )
+        self._slots_per_worker = testbed.limits.slots_per_worker
+        self._space = SearchSpace(min_slots=fewest, max_slots=most, memory_levels_mb=self._optimizer.memory_levels_mb)
+
+    def explore(self) -> ExplorationRecord:
+        run, request = self._run, self._run.request
+        exploration = Exploration(
+            self._space, seed=request.seed, max_measurements=request.max_measurements, kept_back=KEPT_BACK
+        )
+        observations: list[Observation] = []
+        kept_back: list[Observation] = []
+        while (budget := exploration.next()) is not None:
+            number = len(observations) + len(kept_back)
+            observation = self._observe(budget, number)
+            (kept_back if exploration.keeps_back else observations).append(observation)
+            remark = ", kept back for the review" if exploration.keeps_back else ""
+            exploration.observe(observation.mst)
+            run.progress.say(
+                f"explore: {number + 1:2d}. {budget.task_slots} slots, {budget.memory_mb:,.0f} MiB "
+                f"-> {observation.mst:,.0f} records/s{remark}"
+            )
+        return ExplorationRecord(
+            job=run.job.name,
+            testbed=request.testbed,
+            slots_per_worker=self._slots_per_worker,
+            observations=tuple(observations),
+            kept_back=tuple(kept_back),
+            steps=exploration.steps,
+            stopped_because=exploration.reason,
+        )
+
+    def _observe(self, budget: Budget, index: int) -> Observation:
+        """The observation of a step: the one that was kept, or a new measurement."""
+        name, seed = f"m{index:03d}", self._run.request.seed * 1000 + index + 1
+        if budget.task_slots == self._optimizer.fewest_task_slots:
+            observation = self._kept(
+                name, budget, lambda run: self._optimizer.measure_single_task(budget.memory_mb, run, seed)
+            )
+            self._single_tasks.setdefault(budget.memory_mb, observation)
+            return observation
+        rates = self._single_task(budget.memory_mb).operators
+        return self._kept(name, budget, lambda run: self._optimizer.measure(budget, rates, run, seed))
+
+    def _single_task(self, memory_mb: float) -> Observation:
+        """The single-task run of a memory level: measured once, and reused (StreamBed section 5)."""
+        if memory_mb not in self._single_tasks:
+            seed = self._run.request.seed * 1000
+            budget = Budget(task_slots=self._optimizer.fewest_task_slots, memory_mb=memory_mb)
+            self._single_tasks[memory_mb] = self._kept(
+                f"single-{memory_mb:g}", budget, lambda run: self._optimizer.measure_single_task(memory_mb, run, seed)
+            )
+        return self._single_tasks[memory_mb]
+
+    def _kept(self, name: str, budget: Budget, measure: Callable[[str], Measurement]) -> Observation:
+        """Measure once; the samples are written before the observation that refers to them.
+
+        Args:
+            budget: of a step with this name; another one where a run of the same name explores differently.
+        """
+
+        def make() -> Observation:
+            measurement = measure(f"{run.run_id}-{name}")
+            digests = write_samples(run.workspace, measurement.samples)
+            kept = measurement.observation
+            return kept.model_copy(update={"samples_digest": digests[kept.run]})
+
+        def flaw(kept: Observation) -> str | None:
+            return samples_flaw(run.workspace, run.job.name, kept.run, kept.samples_digest)
+
+        run = self._run
+        key, inputs = run.key(OBSERVATIONS, f"{name}.json"), self._inputs | {"budget": digest(budget)}
+        return run.workspace.once(key, inputs, Observation, make, flaw)

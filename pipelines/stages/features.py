@@ -1,0 +1,79 @@
+"""Stage `features`: from the samples of a pipeline run to the features of its operators, on Spark."""
+
+import pyarrow as pa
+from pydantic import Field
+
+from models.errors import SluiceError
+from models.schema import Format, PositiveInt
+from pipelines.run import PipelineRun
+from pipelines.stages.check import verified_samples
+from pipelines.store.digests import digest_bytes
+from pipelines.store.samples import samples_uris
+
+VERSION = "1"
+"""Of the computation: raise it when features change meaning, so that finished runs make theirs again."""
+
+
+class FeaturesRecord(Format):
+    """The content of `features.json`, beside the digests it was made from; the table itself is `features.parquet`."""
+
+    key: str = Field(description="Workspace key of the table.")
+    digest: str = Field(description="SHA-256 of the table's file, in hex.")
+    rows: PositiveInt = Field(description="One for each measurement run and operator.")
+    runs: tuple[str, ...] = Field(description="Measurement runs the samples came from.")
+
+
+def features(run: PipelineRun) -> str:
+    """Extract the features of every measurement run of this pipeline run; returns the URI of the Parquet table.
+
+    Raises:
+        SluiceError: there are no samples, a file of them is not the one that was measured, or Spark failed.
+    """
+    samples = verified_samples(run)
+    inputs = {**samples, "version": VERSION}
+    key = run.key("features.json")
+    record = run.workspace.once(
+        key, inputs, FeaturesRecord, lambda: _extract(run, list(samples)), lambda kept: _table_flaw(run, kept)
+    )
+    run.progress.say(f"features: {record.rows} rows from {len(record.runs)} measurement runs")
+    return run.workspace.uri(record.key)
+
+
+def _table_flaw(run: PipelineRun, record: FeaturesRecord) -> str | None:
+    """What is wrong with the table of a record; None where it is the one that was written with it."""
+    uri = run.workspace.uri(record.key)
+    if not run.workspace.exists(record.key):
+        return f"{uri} does not exist"
+    intact = digest_bytes(run.workspace.read_bytes(record.key)) == record.digest
+    return None if intact else f"{uri} is not the table that was written"
+
+
+def _extract(run: PipelineRun, runs: list[str]) -> FeaturesRecord:
+    table_key = run.key("features.parquet")
+    table = extract(samples_uris(run.workspace, run.job.name, runs))
+    run.workspace.write_table(table_key, table)
+    return FeaturesRecord(
+        key=table_key,
+        digest=digest_bytes(run.workspace.read_bytes(table_key)),
+        rows=table.num_rows,
+        runs=tuple(runs),
+    )
+
+
+def extract(uris: list[str]) -> pa.Table:
+    """Features of the samples at these URIs, sorted by run and operator.
+
+    Raises:
+        SluiceError: Spark did not start, or refused the samples.
+    """
+    # Spark takes seconds to import; stages that do not use it should not wait.
+    from pyspark.errors import PySparkException
+
+    from spark.features import features as features_of
+    from spark.samples import read_samples
+    from spark.session import session
+
+    try:
+        return features_of(read_samples(session(), uris)).orderBy("run", "operator").toArrow()
+    except PySparkException as error:
+        raise SluiceError(f"Spark job failed while extracting features: {str(error).splitlines()[0]}") from None

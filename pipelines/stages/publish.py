@@ -1,0 +1,80 @@
+"""Stage `publish`: the decisions become a version of the plan, with its report beside it and in MLflow."""
+
+from datetime import UTC, datetime
+
+from models.plan import Lineage, Plan, PlanContent
+from models.planning.assembling import Decisions, TunedPlacement, assemble
+from models.planning.budget import Sizing
+from models.planning.parallelism import Scaling
+from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.planning.gathering import operator_digests
+from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
+from pipelines.registry.tracking import mlflow_errors, open_tracking
+from pipelines.report import ReportSubject, figures, render
+from pipelines.run import PipelineRun
+from pipelines.stages.place import PLACEMENT_FILE
+from pipelines.stages.scale import SCALING_FILE
+from pipelines.stages.size import SIZING_FILE
+from pipelines.store.code_version import code_version
+from pipelines.store.digests import digest
+from pipelines.store.pictures import keep_pictures
+from pipelines.store.plans import PlanStore, report_key
+
+
+def publish(run: PipelineRun) -> str:
+    """Store the plan and its report; returns the URI of the plan. Repeating it makes no second version."""
+    decisions = Decisions(
+        run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling), run.output(PLACEMENT_FILE, TunedPlacement)
+    )
+    plan = store_version(run, content_of(run, decisions, trigger="plan"), decisions)
+    return PlanStore(run.workspace).uri(plan.job, plan.version)
+
+
+def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanContent:
+    """The content of the plan that deploys the decisions, naming the digests of all that they were made from."""
+    request, model = run.request, decisions.sizing.model
+    lineage = Lineage(
+        run=run.run_id,
+        trigger=trigger,
+        testbed=request.testbed,
+        model=model.surrogate.name,
+        model_uri=model.uri,
+        policy=decisions.scaling.policy,
+        code_version=code_version(),
+        seed=request.seed,
+        digests={
+            "cluster": digest(run.cluster),
+            "request": digest(request),
+            **operator_digests(run),
+            "selection": digest(run.output(SELECTION_FILE, SelectionRecord)),
+            "sizing": digest(decisions.sizing),
+            "scaling": digest(decisions.scaling),
+            "placement": digest(decisions.placement),
+        },
+    )
+    return assemble(run.job, run.cluster, request.rate, request.headroom, decisions, lineage)
+
+
+def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
+    """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow."""
+    store = PlanStore(run.workspace)
+    plan = store.publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
+    model = decisions.sizing.model
+    subject = ReportSubject(
+        plan=plan,
+        job=run.job,
+        cluster=run.cluster,
+        scaling=decisions.scaling,
+        exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
+        surrogate=model.surrogate,
+        previous=None if plan.difference is None else store.get(plan.job, plan.difference.from_version),
+    )
+    drawn = figures(subject)
+    report = render(plan, drawn)
+    keep_pictures(run.workspace, plan, drawn)
+    run.workspace.write_bytes(report_key(plan.job, plan.version), report.encode())
+    tracking = open_tracking(run.workspace)
+    with mlflow_errors(tracking):
+        tracking.client.log_text(model.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
+    run.progress.say(f"publish: plan {plan.job}@{plan.version}")
+    return plan

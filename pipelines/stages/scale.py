@@ -1,0 +1,26 @@
+"""Stage `scale`: the tasks of each operator, and the load of each task."""
+
+from models.planning.budget import Sizing
+from models.planning.parallelism import BIDS2, Scaling
+from models.planning.parallelism import scale as scaled
+from pipelines.planning.gathering import gather_capacity, gather_operators, operator_digests
+from pipelines.run import PipelineRun
+from pipelines.stages.size import SIZING_FILE
+from pipelines.store.digests import digest
+
+SCALING_FILE = "scaling.json"
+
+
+def scale(run: PipelineRun) -> str:
+    """Give the sized budget to the operators; returns the URI of `scaling.json`."""
+    key = run.key(SCALING_FILE)
+    sizing = run.output(SIZING_FILE, Sizing)
+
+    def make() -> Scaling:
+        capacity = gather_capacity(run)
+        return scaled(capacity, gather_operators(run, capacity), sizing, run.request.rate, BIDS2)
+
+    inputs = {"sizing": digest(sizing), "request": digest(run.request), **operator_digests(run)}
+    scaling = run.workspace.once(key, inputs, Scaling, make)
+    run.progress.say(f"scale: {scaling.dataflow.tasks} tasks, sources included")
+    return run.workspace.uri(key)

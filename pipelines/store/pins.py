@@ -1,0 +1,69 @@
+"""Pins: a job whose plan was rolled back keeps that plan until a person releases it; pins/<job>.json."""
+
+from typing import Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from models.errors import InvalidInput
+from models.schema import SCHEMA_VERSION, Format, Name, PositiveInt
+from pipelines.store.workspace import Missing, Workspace
+
+FOLDER: Final = "pins"
+
+
+class PlanPin(Format):
+    """Who keeps a job at a version of its plan, and why."""
+
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
+    job: Name = Field(description="Whose plan it is.")
+    version: PositiveInt = Field(description="Version of the plan that stays in force.")
+    by: str = Field(min_length=1, description="Who pinned it.")
+    reason: str = Field(min_length=1, description="Why, in words.")
+    pinned_at: str = Field(description="ISO 8601, UTC.")
+
+    def __str__(self) -> str:
+        return f"{self.job} is pinned to version {self.version} of its plan by {self.by} since {self.pinned_at}: {self.reason}"
+
+
+class PinnedJob(InvalidInput):
+    """A pinned job gets no other plan."""
+
+    def __init__(self, pin: PlanPin) -> None:
+        super().__init__(f"{pin}; no other plan is made before `sluice plans unpin {pin.job}`")
+        self.pin = pin
+
+
+def pin_of(workspace: Workspace, job: str) -> PlanPin | None:
+    """The pin of a job; None where it has none. Raises Damaged where its file is not what was written."""
+    try:
+        return workspace.read(_key(job), PlanPin)
+    except Missing:
+        return None
+
+
+def check_unpinned(workspace: Workspace, job: str) -> None:
+    """Raises PinnedJob where the job is pinned."""
+    if (pin := pin_of(workspace, job)) is not None:
+        raise PinnedJob(pin)
+
+
+def keep_pin(workspace: Workspace, pin: PlanPin) -> None:
+    """Pin the job, in place of the pin that it may have."""
+    workspace.write(_key(pin.job), pin)
+
+
+def release_pin(workspace: Workspace, job: str) -> PlanPin | None:
+    """Remove the pin of a job, and return it; None where the job was not pinned."""
+    pin = pin_of(workspace, job)
+    workspace.delete(_key(job))
+    return pin
+
+
+def _key(job: str) -> str:
+    try:
+        TypeAdapter(Name).validate_python(job)
+    except ValidationError:
+        raise InvalidInput(
+            f"the name of a job must be letters, digits and . _ - and begin with a letter or digit, but got {job!r}"
+        ) from None
+    return f"{FOLDER}/{job}.json"

@@ -1,0 +1,169 @@
+"""Plans and their differences as tables for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from models.plan import Difference, PlacementChange, Plan, placement_changes
+from pipelines.apply.export import natural_order
+from pipelines.terminal.tables import table
+
+MOST_WORKERS_NAMED = 4
+MOST_MOVES_LISTED = 30
+
+
+def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """One line for each version, from the rows that `sluice plans list --json` prints."""
+    listed = table("plan", "made", "by", "records/s", "MST", "slots", "moved", text=("made", "by"), wrap=("plan",))
+    for row in rows:
+        name = Text(f"{row['job']}@{row['version']}")
+        if "damaged" in row:
+            listed.add_row(name, "damaged", style="red")
+            continue
+        figures = (f"{row[figure]:,.0f}" for figure in ("target_rate", "predicted_mst", "task_slots"))
+        moved = "" if row["tasks_moved"] is None else str(row["tasks_moved"])
+        made = row["created_at"][:16].replace("T", " ")
+        listed.add_row(name, made, row["trigger"], *figures, moved)
+    return listed
+
+
+def plan_view(plan: Plan) -> Group:
+    """All that a plan says."""
+    return Group(*_headline(plan), _operators(plan), _placement(plan), _cost(plan), *_reasons(plan), _lineage(plan))
+
+
+def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
+    """What changes from one plan to another."""
+    parts: list[RenderableType] = [Text(f"{before.job}: version {before.version} -> {after.version}", style="bold")]
+    parts.append(_figures(before, after))
+    if change.parallelism or change.managed_memory:
+        parts.append(_operator_changes(change))
+    moves = placement_changes(before, after)
+    if moves:
+        parts.append(_moves(moves) if len(moves) <= MOST_MOVES_LISTED else _moves_by_operator(moves))
+    parts.append(Text(summary(change)))
+    return Group(*parts)
+
+
+def summary(change: Difference) -> str:
+    """A difference in one line."""
+    changes = [f"{c.operator} {c.before} -> {c.after}" for c in change.parallelism]
+    memory = [f"{c.operator} {c.before_mb:g} -> {c.after_mb:g} MiB" for c in change.managed_memory]
+    moved = f"{change.tasks_moved} tasks start on another worker, {change.tasks_stopped} stop"
+    return (
+        f"from version {change.from_version}: tasks {', '.join(changes) or 'as before'}; "
+        f"memory {', '.join(memory) or 'as before'}; {moved}"
+    )
+
+
+def _headline(plan: Plan) -> Iterator[Text]:
+    mst = plan.predicted_mst
+    yield Text(f"{plan.job}@{plan.version}", style="bold").append(
+        f"  for {plan.target_rate:,.0f} records/s with headroom {plan.headroom:g}, made {plan.created_at}", style="none"
+    )
+    yield Text(
+        f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
+        f"with {mst.probability:.0%} probability"
+    )
+    yield Text(
+        f"{plan.task_slots} task slots and {plan.total_slots - plan.task_slots} for sources; "
+        f"TaskManagers of {plan.memory_mb:,.0f} MiB"
+        + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
+    )
+
+
+def _operators(plan: Plan) -> Table:
+    rows = table("operator", "tasks", "memory MiB", "records/s in", "busy", wrap=("operator",))
+    for o in plan.operators:
+        memory = f"{o.managed_memory_mb:,.0f}" if o.managed_memory_mb else "-"
+        rows.add_row(
+            Text(o.name), str(o.parallelism), memory, f"{o.records_in_per_s:,.0f}", f"{o.predicted_busyness:.0%}"
+        )
+    return rows
+
+
+def _placement(plan: Plan) -> Table:
+    """Workers with the same tasks share a row."""
+    alike: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    order = list(plan.parallelism)
+    for worker in sorted(plan.placement, key=natural_order):
+        tasks = sorted(plan.placement[worker].items(), key=lambda task: order.index(task[0]))
+        alike.setdefault(tuple(tasks), []).append(worker)
+    rows = table("workers", "count", "tasks each", "of", wrap=("workers", "of"))
+    for mix, workers in alike.items():
+        content = ", ".join(f"{name} {count}" for name, count in mix)
+        rows.add_row(Text(_some(workers)), str(len(workers)), str(sum(n for _, n in mix)), Text(content))
+    return rows
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_WORKERS_NAMED])
+    return shown if len(names) <= MOST_WORKERS_NAMED else f"{shown}, ... {names[-1]}"
+
+
+def _cost(plan: Plan) -> Table:
+    rows = table(f"placement ({plan.placement_policy}, {plan.placement_status})", "cost", "threshold")
+    for name in ("cpu", "io", "net"):
+        rows.add_row(name, f"{getattr(plan.cost, name):.4f}", f"{getattr(plan.thresholds, name):.4f}")
+    return rows
+
+
+def _reasons(plan: Plan) -> Iterator[Text]:
+    yield Text("Why", style="bold")
+    for reason in (*plan.reasons, *(f"{operator.name}: {operator.reason}" for operator in plan.operators)):
+        yield Text(f"- {reason}")
+    if plan.difference is not None:
+        yield Text(f"- {summary(plan.difference)}")
+
+
+def _lineage(plan: Plan) -> Table:
+    lineage = plan.lineage
+    rows = table("lineage", "", wrap=("",))
+    facts = lineage.model_dump(exclude={"digests"}, exclude_none=True)
+    for name, value in facts.items():
+        rows.add_row(name.replace("_", " "), Text(str(value)))
+    for name, value in lineage.digests.items():
+        rows.add_row(f"{name} digest", Text(value[:12]))
+    return rows
+
+
+def _figures(before: Plan, after: Plan) -> Table:
+    rows = table("", f"@{before.version}", f"@{after.version}")
+    for name, one, two in (
+        ("target rate, records/s", before.target_rate, after.target_rate),
+        ("predicted MST, records/s", before.predicted_mst.value, after.predicted_mst.value),
+        ("task slots", before.task_slots, after.task_slots),
+        ("TaskManagers", len(before.placement), len(after.placement)),
+        ("TaskManager memory, MiB", before.memory_mb, after.memory_mb),
+    ):
+        rows.add_row(name, f"{one:,.0f}", f"{two:,.0f}", style="bold" if one != two else None)
+    return rows
+
+
+def _operator_changes(change: Difference) -> Table:
+    tasks = {c.operator: f"{c.before} -> {c.after}" for c in change.parallelism}
+    memory = {c.operator: f"{c.before_mb:,.0f} -> {c.after_mb:,.0f}" for c in change.managed_memory}
+    rows = table("operator", "tasks", "memory MiB", wrap=("operator",))
+    for name in dict.fromkeys([*tasks, *memory]):
+        rows.add_row(Text(name), tasks.get(name, ""), memory.get(name, ""))
+    return rows
+
+
+def _moves(moves: Sequence[PlacementChange]) -> Table:
+    rows = table("operator", "worker", "tasks", wrap=("operator", "worker"))
+    for move in moves:
+        rows.add_row(Text(move.operator), Text(move.worker), f"{move.before} -> {move.after}")
+    return rows
+
+
+def _moves_by_operator(moves: Sequence[PlacementChange]) -> Table:
+    """Where there are too many to read: how many start and stop; `--json` holds each."""
+    rows = table("operator", "tasks that start", "on workers", "tasks that stop", "on workers", wrap=("operator",))
+    for operator in dict.fromkeys(move.operator for move in moves):
+        steps = [move.after - move.before for move in moves if move.operator == operator]
+        starts, stops = [n for n in steps if n > 0], [-n for n in steps if n < 0]
+        rows.add_row(Text(operator), str(sum(starts)), str(len(starts)), str(sum(stops)), str(len(stops)))
+    return rows

@@ -1,0 +1,21 @@
+"""Events of the asset `sluice-plan`, which several DAGs read."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
+    """Job and version of the plan whose URI an event carries.
+
+    Raises:
+        InvalidInput: it carries none.
+    """
+    from models.errors import InvalidInput
+
+    found = re.search(r"/plans/([^/]+)/v(\d+)\.json$", str(extra.get("uri")))
+    if found is None:
+        raise InvalidInput(
+            f"a plan's event must carry its URI, .../plans/JOB/v000001.json, but got {dict(extra)!r:.200}"
+        )
+    return found.group(1), int(found.group(2))

@@ -1,0 +1,93 @@
+"""Tasks of `replan`: which rate changes to plan for, and the plan for one of them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sluice_airflow.embedded.stage_process import call
+from sluice_airflow.reporting import reported, task_progress
+
+Change = dict[str, Any]
+"""`{"job": NAME, "rate": RECORDS_PER_SECOND}`; of a followed rate also `"change"`, the workspace key of its record."""
+
+
+def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]], dag_run: str) -> list[Change]:
+    """The rate changes to plan for: of the asset events the latest for each job, or the one in the parameters.
+
+    A change of a followed rate that another DAG run plans for is left out.
+
+    Raises:
+        InvalidInput: there is no change, or one lacks the job or the rate.
+    """
+    from models.errors import InvalidInput
+
+    by_hand = {name: params.get(name) for name in ("job", "rate")}
+    if any(value is not None for value in by_hand.values()):
+        extras = [*extras, by_hand]
+    with reported("changes"):
+        if not extras:
+            raise InvalidInput(
+                "a replan needs a job and its new rate, but neither an asset event nor the parameters carry them; "
+                'trigger the DAG with {"job": "nexmark-q5", "rate": 3000000}'
+            )
+        changes = [_change(_payload(extra)) for extra in extras]
+        return list({change["job"]: change for change in changes if _take(change, dag_run)}.values())
+
+
+def replan(change: Mapping[str, Any]) -> str | None:
+    """Make the next plan for a change, and return its URI; None where the current plan serves the rate."""
+    with reported("replan"):
+        return call(_replan, dict(change))
+
+
+def _replan(change: Change) -> str | None:
+    from pipelines.planning.replan import replan
+    from pipelines.rates.record import event_cause
+    from pipelines.store.plans import PlanStore
+    from pipelines.store.workspace import Workspace
+
+    workspace = Workspace()
+    cause = event_cause(workspace, change["change"]) if "change" in change else None
+    made = replan(workspace, change["job"], change["rate"], task_progress(), cause=cause)
+    return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None
+
+
+def _payload(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The content of an event: of one that a trigger sent its payload."""
+    payload = extra.get("payload") if extra.get("from_trigger") else None
+    return payload if isinstance(payload, Mapping) else extra
+
+
+def _change(content: Mapping[str, Any]) -> Change:
+    from models.errors import InvalidInput
+
+    job, rate, key = content.get("job"), content.get("rate"), content.get("change")
+    is_rate = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
+    if not isinstance(job, str) or not job or not job.isprintable() or not is_rate:
+        raise InvalidInput(
+            f"a rate change must carry 'job' (a name) and 'rate' (records/s, above 0), but got {dict(content)!r:.200}"
+        )
+    return {"job": job, "rate": rate} | ({"change": key} if _is_recorded(key) else {})
+
+
+def _is_recorded(key: object) -> bool:
+    """Whether it is the key of a change in this workspace; events may come from other senders, with other keys."""
+    if not isinstance(key, str):
+        return False
+    from pipelines.rates.record import is_change
+    from pipelines.store.workspace import Workspace
+
+    return is_change(key) and Workspace().exists(key)
+
+
+def _take(change: Change, dag_run: str) -> bool:
+    """Whether this DAG run is the one to plan for the change."""
+    if "change" not in change:
+        return True
+    from pipelines.rates.record import take
+    from pipelines.store.workspace import Workspace
+
+    taken = take(Workspace(), change["change"], dag_run)
+    if not taken:
+        task_progress().say(f"   another DAG run plans for {change['change']}")
+    return taken

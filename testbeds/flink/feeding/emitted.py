@@ -1,0 +1,100 @@
+"""Records emitted by the tasks of a job's sources, by their own reports."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from testbeds.flink.feeding.control import SourceControl
+from testbeds.flink.measuring.counters import Counter
+from testbeds.flink.submission import Deployed
+
+Task = tuple[str, int]
+"""Source and number."""
+
+
+@dataclass
+class _Emitting:
+    emitted: Counter = field(default_factory=Counter)
+    """Records since the task was started."""
+    owed: int = 0
+    """By its last report."""
+    since: float | None = None
+    """When the order in force came to it, `time.monotonic`: the earliest that its reports allow; None before."""
+
+
+class SourceMeter:
+    """Hears the source tasks of one deployment; counts go on across orders."""
+
+    def __init__(self, control: SourceControl, deployed: Deployed) -> None:
+        self._control, self._names = control, deployed.sources
+        self._tasks = {
+            (name, task): _Emitting() for name in self._names for task in range(deployed.vertices[name].parallelism)
+        }
+        self._order = ""
+
+    def follow(self, order: str) -> None:
+        """From now on only reports of tasks that follow this order count."""
+        self._order = order
+        for task in self._tasks.values():
+            task.since = None
+
+    @property
+    def all_follow(self) -> bool:
+        """Whether every task has reported that it follows the order in force."""
+        return all(task.since is not None for task in self._tasks.values())
+
+    @property
+    def followed_since(self) -> float:
+        """When the order in force had come to every task (`time.monotonic`); infinite until it has."""
+        return max(math.inf if task.since is None else task.since for task in self._tasks.values())
+
+    def read(self) -> None:
+        """Take note of the last report of each task.
+
+        Raises:
+            SluiceError: a count went backwards, as when a task was restarted.
+        """
+        for source, name in self._names.items():
+            for number, report in self._control.reports(name).items():
+                task = self._tasks.get((source, number))
+                if task is None or report.order != self._order:
+                    continue
+                since = report.heard_at - report.seconds
+                task.since = since if task.since is None else min(task.since, since)
+                when = task.since + report.seconds
+                if not task.emitted.times or when > task.emitted.times[-1]:
+                    task.emitted.read(when, report.emitted_in_all, refreshed=True)
+                    task.owed = report.pending
+
+    def covers(self, begin: float, end: float) -> bool:
+        """Whether the counts of all tasks are known at both times (`time.monotonic`)."""
+        return all(task.emitted.covers(begin, end) for task in self._tasks.values())
+
+    def increments(self, boundaries: Sequence[float]) -> dict[Task, np.ndarray]:
+        """Records that each task emitted from each time to the next, float64[boundaries - 1]."""
+        return {name: task.emitted.increments(boundaries) for name, task in self._tasks.items()}
+
+    def positions(self, times: Sequence[float] | np.ndarray) -> dict[str, np.ndarray]:
+        """By source: records that its tasks had emitted at each time since they were started, float64[times]."""
+        found = {source: np.zeros(len(times)) for source in self._names}
+        for (source, _), task in self._tasks.items():
+            found[source] += np.interp(times, task.emitted.times, task.emitted.values)
+        return found
+
+    def last(self) -> dict[str, float]:
+        """By source: records that its tasks had emitted by their last reports; all there are once they hold."""
+        found = dict.fromkeys(self._names, 0.0)
+        for (source, _), task in self._tasks.items():
+            found[source] += task.emitted.values[-1]
+        return found
+
+    def owed(self) -> dict[Task, int]:
+        """Records that each task owed by its last report."""
+        return {name: task.owed for name, task in self._tasks.items()}
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop what is not needed for times from `time_s` on."""
+        for task in self._tasks.values():
+            task.emitted.forget_before(time_s)

@@ -1,0 +1,276 @@
+"""A Flink cluster as processes of this machine that end with the process which started them."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from flink_client.closing import Closing
+from flink_client.metrics.readings import Readings, RestReadings
+from flink_client.rest import FlinkRest, wait_for
+from models.errors import SluiceError
+from testbeds.flink.lab.awake import Awake
+from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
+from testbeds.flink.lab.stolen import is_stolen_from
+from testbeds.flink.local.distribution import Report, flink_home
+from testbeds.flink.local.folder import own_folder, remove_group
+from testbeds.flink.local.jdk import find_jdk
+from testbeds.flink.local.kit import kit_jar
+from testbeds.flink.local.machine import LOOPBACK, check_memory, free_port
+from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
+
+START_S: Final = 300.0
+_STOP_S: Final = 5.0
+_JOB_MANAGER: Final = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_COMPILERS: Final = ("C1 Compiler", "C2 Compiler")
+"""Threads of HotSpot."""
+_TASK_MANAGER: Final = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+
+
+@dataclass
+class _Process:
+    name: str
+    popen: subprocess.Popen[bytes]
+    log: Path
+    group: CpuGroup | None = None
+    cores: float | None = None
+
+
+class LocalCluster(Closing):
+    """A JobManager and TaskManagers on 127.0.0.1. The processes end with this one, even if that is killed.
+
+        with LocalCluster() as cluster:
+            cluster.ensure(profile)
+            cluster.rest.task_managers()
+
+    Its files (logs, state, checkpoints) lie in a folder of the user's cache, which is removed with it; what a killed
+    process left there is removed when the next cluster starts.
+    """
+
+    def __init__(self, report: Report = lambda what, share: None) -> None:
+        """
+        Raises:
+            SluiceError: there is no Java, or Flink could not be fetched.
+        """
+        self._jdk = find_jdk()
+        self._flink_home = flink_home(report)
+        self.kit = kit_jar(self._flink_home, self._jdk)
+        self._folder, self._owner = own_folder()
+        self._processes: list[_Process] = []
+        self._awake: Awake | None = None
+        self._profile: Profile | None = None
+        self._rest: FlinkRest | None = None
+        self._jars: dict[Path, str] = {}
+
+    @property
+    def rest(self) -> FlinkRest:
+        """The REST interface of what runs.
+
+        Raises:
+            SluiceError: nothing was started.
+        """
+        if self._rest is None:
+            raise SluiceError("the local Flink cluster was not started; call `ensure` with a profile first")
+        return self._rest
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie; savepoints go below it, too."""
+        return self._folder
+
+    def uploaded(self, jar: Path) -> str:
+        """Id of a jar on the cluster, uploaded at first use."""
+        if jar not in self._jars:
+            self._jars[jar] = self.rest.upload(jar)
+        return self._jars[jar]
+
+    def data_path(self, file: Path) -> str:
+        """Recorded files are read where they are."""
+        return str(file)
+
+    def readings(self, job: str) -> Readings:
+        return RestReadings(self.rest, job)
+
+    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
+        """From now on schedule tasks so; those not named go anywhere.
+
+        Args:
+            workers: TaskManager by vertex id and number of the task; none: no placement.
+        """
+        slots = self._profile.slots if self._profile is not None and workers else 0
+        lines = [f"slots {slots}\n", *(f"{vertex} {task} {worker}\n" for (vertex, task), worker in workers.items())]
+        fresh = self.placement_file.with_suffix(".new")
+        fresh.write_text("".join(lines), encoding="utf-8")
+        fresh.rename(self.placement_file)
+
+    @property
+    def placement_file(self) -> Path:
+        """Read by the placement hook whenever tasks are scheduled; see `java/sluice/Placement.java`."""
+        return self._folder / "placement"
+
+    @property
+    def has_cpu_quotas(self) -> bool:
+        """Whether the cores of TaskManagers are enforced; else only operators with stated costs keep to them."""
+        return all(one.group is not None for one in self._processes if one.cores is not None)
+
+    def ensure(self, profile: Profile) -> None:
+        """Have a cluster of this profile run; one that does already is left alone.
+
+        Raises:
+            Infeasible: there is not enough memory for it.
+            SluiceError: a process ended, or they were not ready in time; the message says what their logs do.
+        """
+        if self.runs(profile):
+            return
+        self.stop()
+        check_memory(profile.memory_mb)
+        options = {one.name: one.options() for one in profile.task_managers}
+        rest_port = free_port()
+        self._write_settings(cluster_settings(profile, self._folder, free_port(), rest_port))
+        try:
+            self._processes.append(self._start("jobmanager", _JOB_MANAGER, _job_manager_flags(self.placement_file), {}))
+            for one in profile.task_managers:
+                process = self._start(one.name, _TASK_MANAGER, one.jvm_flags(), options[one.name])
+                self._processes.append(process)
+                _put_in_group(process, one, self._folder.name)
+            self._rest = FlinkRest(f"http://{LOOPBACK}:{rest_port}")
+            self._wait_until_ready(profile)
+        except BaseException:
+            self.stop()
+            raise
+        self._profile = profile
+
+    @property
+    def takes_savepoints(self) -> bool:
+        return True
+
+    def runs(self, profile: Profile) -> bool:
+        """Whether a cluster of this profile runs, with all its processes."""
+        return profile == self._profile and all(one.popen.poll() is None for one in self._processes)
+
+    def check(self) -> None:
+        """Raise if a process has ended.
+
+        Raises:
+            SluiceError: it names the process and the end of its log.
+        """
+        for one in self._processes:
+            if one.popen.poll() is not None:
+                raise SluiceError(
+                    f"the Flink process {one.name} ended with code {one.popen.returncode}: {_last_words(one.log)}"
+                )
+
+    def limit_cpu(self, limited: bool) -> None:
+        """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before.
+
+        Their compilers are not held: what is left for them to do took up to half of a small quota for minutes, which a
+        job that runs for days does not pay. Processors that a hypervisor takes are kept from falling idle meanwhile.
+        """
+        if self._awake is not None:
+            self._awake.close()
+        self._awake = Awake(self._jdk, self.kit) if limited and is_stolen_from() else None
+        for one in self._processes:
+            if one.group is not None:
+                one.group.limit(one.cores if limited else None)
+                for thread in threads_named(one.popen.pid, *_COMPILERS) if limited else ():
+                    one.group.let_out(thread)
+
+    def kill(self, name: str) -> None:
+        """Kill a process, for trying out what a fault does."""
+        next(one for one in self._processes if one.name == name).popen.kill()
+
+    def stop(self) -> None:
+        """End all processes; may be called twice."""
+        self.limit_cpu(False)
+        for one in self._processes:
+            one.popen.terminate()
+        until = time.monotonic() + _STOP_S
+        for one in self._processes:
+            try:
+                one.popen.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                one.popen.kill()
+                one.popen.wait()
+            if one.group is not None:
+                remove_group(one.group)
+        if self._rest is not None:
+            self._rest.close()
+        self._processes, self._rest, self._profile, self._jars = [], None, None, {}
+
+    def close(self) -> None:
+        """Stop and remove its files."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._owner.close()
+
+    def _write_settings(self, settings: Mapping[str, str]) -> None:
+        (self._folder / "conf").mkdir(exist_ok=True)
+        (self._folder / "tmp").mkdir(exist_ok=True)
+        (self._folder / "conf" / "config.yaml").write_text(yaml.safe_dump(dict(settings)), encoding="utf-8")
+        self.placement_file.write_text("", encoding="utf-8")
+
+    def _start(self, name: str, main: str, flags: list[str], options: Mapping[str, str]) -> _Process:
+        log = self._folder / f"{name}.log"
+        logging = self._flink_home / "conf" / "log4j.properties"
+        command = [str(self._jdk / "bin" / "java"), *flags, *opened_modules(self._flink_home)]
+        command += [f"-Dlog.file={log}", f"-Dlog4j.configurationFile={logging.as_uri()}"]
+        command += ["-cp", f"{self.kit}:{self._flink_home}/lib/*", "sluice.Child", str(os.getpid()), main]
+        command += ["--configDir", str(self._folder / "conf")]
+        for key, value in options.items():
+            command += ["-D", f"{key}={value}"]
+        environment = os.environ | {"FLINK_PLUGINS_DIR": str(self._flink_home / "plugins")}
+        with (self._folder / f"{name}.out").open("wb") as output:
+            # A process group of its own: Ctrl-C is for this process, which then stops them in order.
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                cwd=self._folder,
+                env=environment,
+            )
+        return _Process(name, popen, log)
+
+    def _wait_until_ready(self, profile: Profile) -> None:
+        ready = FlinkRest(self.rest.url, patience_s=0)
+
+        def registered() -> bool | None:
+            self.check()
+            try:
+                return sum(one.slots for one in ready.task_managers()) == profile.slots or None
+            except SluiceError:
+                return None
+
+        with ready:
+            wait_for(registered, START_S, f"a Flink cluster of {len(profile.task_managers)} TaskManagers")
+
+
+def _put_in_group(process: _Process, task_manager: TaskManager, prefix: str) -> None:
+    process.cores = task_manager.cores
+    if task_manager.cores is not None and (group := new_cpu_group(f"sluice-{prefix}-{task_manager.name}")) is not None:
+        process.group = group
+        group.add(process.popen.pid)
+
+
+def _job_manager_flags(placement: Path) -> list[str]:
+    return [
+        *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
+        f"-Dsluice.placement={placement}",
+    ]
+
+
+def _last_words(log: Path, lines: int = 3) -> str:
+    """The last errors of a log; what the JVM printed where there is none."""
+    for path in (log, log.with_suffix(".out")):
+        text = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        errors = [line for line in text if " ERROR " in line or "Exception" in line or "rror:" in line]
+        if found := errors[-lines:] or (text[-lines:] if path.suffix == ".out" else []):
+            return " | ".join(line.strip() for line in found)
+    return "its log is empty"

@@ -1,0 +1,1 @@
+"""Samples of a running job, from the counters of its tasks, its sources and its TaskManagers."""

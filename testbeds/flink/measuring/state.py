@@ -1,0 +1,81 @@
+"""State size of each task of a running job."""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from flink_client.answers import Vertex, flinks_answers
+from flink_client.rest import FlinkRest, TimedOut, snapshot_result, wait_for
+
+_FIRST_S: Final = 60.0
+_LATER_S: Final = 2.0
+_REST_SHARE: Final = 20.0
+"""The next savepoint waits this many times as long as the last one took."""
+
+
+class StateMeter:
+    """The live state of a running job's tasks, by savepoints that are taken while it is measured, and removed again.
+
+    A checkpoint would cost less, but holds RocksDB's files as they are: compressed, and with values since overwritten.
+    """
+
+    def __init__(self, rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> None:
+        """
+        Args:
+            vertices: of the operators that keep state; none: nothing is taken.
+        """
+        self._rest, self._job, self._vertices = rest, job, dict(vertices)
+        self._path = f"/jobs/{job}/savepoints"
+        self._request: str | None = None
+        self._asked = self._not_before = 0.0
+        self._bytes: dict[str, np.ndarray] = {}
+
+    def ask(self, *, at_once: bool = False) -> None:
+        """Ask for a savepoint, if none is on its way, and not too soon after the last."""
+        now = time.monotonic()
+        if self._vertices and self._request is None and (at_once or now >= self._not_before):
+            self._asked = now
+            self._request = self._rest.trigger(self._path, {"cancel-job": False})
+
+    def read(self, *, patience_s: float | None = None) -> dict[str, np.ndarray]:
+        """By operator: bytes of each task by the last savepoint, float64[tasks].
+
+        A job under backpressure takes its time for a savepoint: then they are those of the one before, if any.
+
+        Raises:
+            SluiceError: the savepoint failed, or was not done in time and is the first.
+        """
+        if (request := self._request) is None:
+            return self._bytes
+        what = f"a savepoint of job {self._job}"
+        patience_s = patience_s or (_LATER_S if self._bytes else _FIRST_S)
+        try:
+            done = wait_for(lambda: self._rest.outcome(request), patience_s, what, pause_s=0.05)
+        except TimedOut:
+            if not self._bytes:
+                raise
+            return self._bytes
+        self._request = None
+        self._not_before = time.monotonic() + _REST_SHARE * (time.monotonic() - self._asked)
+        location = snapshot_result(done, what, "location")
+        with flinks_answers(self._rest.url):
+            self._bytes = self._of_last_savepoint()
+        self._rest.post("/savepoint-disposal", {"savepoint-path": location})
+        return self._bytes
+
+    def now(self) -> dict[str, np.ndarray]:
+        """As `read`, by a savepoint of now."""
+        self.ask(at_once=True)
+        return self.read(patience_s=_FIRST_S)
+
+    def _of_last_savepoint(self) -> dict[str, np.ndarray]:
+        number = self._rest.get(f"/jobs/{self._job}/checkpoints")["latest"]["savepoint"]["id"]
+        found = {}
+        for name, vertex in self._vertices.items():
+            found[name] = np.zeros(vertex.parallelism)
+            details = self._rest.get(f"/jobs/{self._job}/checkpoints/details/{number}/subtasks/{vertex.id}")
+            for task in details["subtasks"]:
+                found[name][task["index"]] = task.get("state_size", 0)
+        return found

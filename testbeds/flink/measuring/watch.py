@@ -1,0 +1,152 @@
+"""Reads all metrics of one deployment until a stretch of time is covered from begin to end."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+from flink_client.answers import ENDED
+from flink_client.metrics.readings import REST_REFRESH_S
+from flink_client.rest import wait_for
+from models.errors import Infeasible, InvalidInput, SluiceError
+from testbeds.flink.feeding.emitted import SourceMeter, Task
+from testbeds.flink.measuring.activity import Stretch, queue_shares
+from testbeds.flink.measuring.cpu_time import CpuMeter
+from testbeds.flink.measuring.meter import CounterMeter, Increments
+from testbeds.flink.submission import Deployed, Submission
+from testbeds.protocol import Disturbed
+
+_READ_EVERY_S: Final = 0.3
+_LATE_S: Final = 20.0
+"""How long after its end a window may still miss readings."""
+
+
+class Watch:
+    """Reads the counters of a deployment's tasks, sources and TaskManagers."""
+
+    def __init__(self, submission: Submission, deployed: Deployed, since: float = 0.0) -> None:
+        """
+        Args:
+            since: when its tasks were started, at the earliest (`time.monotonic`).
+        """
+        self._submission, self._deployed, self._rest = submission, deployed, submission.cluster.rest
+        vertices, readings = deployed.vertices, submission.cluster.readings(deployed.id)
+        self._refresh_s = readings.refresh_s
+        self._since_ms = 0
+        keyed = [o for o in submission.job.operators if o.keys is not None]
+        if submission.program is None:
+            keyed = [o for o in keyed if o.cost.state_read_bytes + o.cost.state_write_bytes > 0]
+        self.meter = CounterMeter(readings, vertices.values(), [vertices[o.name].id for o in keyed], since)
+        self.sources = SourceMeter(submission.control, deployed)
+        self.cpu = None
+        if submission.program is not None:
+            self.cpu = CpuMeter(readings, sorted(set(deployed.workers.values())))
+
+    def wait_until_followed(self, reported: bool = False) -> None:
+        """Wait until every source task follows the order in force, and every counter was read.
+
+        Where counters are seldom brought up to date, they must have been since, too: what is measured from now on must
+        not rest on values from before.
+
+        Args:
+            reported: whether each task must have reported since then: between two readings a counter is taken to grow
+                evenly, which is wrong where the rate has changed between them.
+
+        Raises:
+            SluiceError: they do not in time, or the job does not run any more.
+        """
+        fresh_s = time.monotonic() + REST_REFRESH_S if self._refresh_s > REST_REFRESH_S else 0.0
+
+        def all_follow() -> bool | None:
+            self._read()
+            if not self.sources.all_follow or not (self.cpu is None or self.cpu.has_read_all):
+                return None
+            return self.meter.has_news_since(max(fresh_s, self.sources.followed_since if reported else 0.0)) or None
+
+        late_s = _LATE_S + 2 * self._refresh_s
+        wait_for(all_follow, late_s, f"the source tasks of job {self._deployed.id}", pause_s=_READ_EVERY_S)
+
+    def read_until(self, end: float) -> None:
+        """Go on reading until then (`time.monotonic`)."""
+        self.meter.begin()
+        while (left := end - time.monotonic()) > 0:
+            self._read()
+            time.sleep(min(_READ_EVERY_S, max(left, 0.0)))
+
+    def read_until_covered(self, begin: float, end: float) -> None:
+        """Go on reading until every counter is known at both times (`time.monotonic`).
+
+        Raises:
+            SluiceError: it is not, long after the end; or the job does not run any more.
+        """
+        self.meter.begin()
+        while True:
+            self._read()
+            known = self.sources.covers(begin, end) and self.meter.covers(begin, end)
+            if known and self.sources.all_follow and (self.cpu is None or self.cpu.covers(begin, end)):
+                return
+            if time.monotonic() > end + (late_s := _LATE_S + 2 * self._refresh_s):
+                raise SluiceError(
+                    f"Flink and its sources did not report on job {self._deployed.id} within {late_s:g} s of the end of a "
+                    f"window; measure again, on a machine that is less busy"
+                )
+            time.sleep(_READ_EVERY_S)
+
+    def increments(self, boundaries: Sequence[float]) -> dict[Task, Increments]:
+        """By task: how much each of Flink's counters grew from each time to the next; what was before is forgotten."""
+        operators = {vertex.id: name for name, vertex in self._deployed.vertices.items()}
+        grown = self.meter.increments(boundaries)
+        return {(operators[vertex], task): increments for (vertex, task), increments in grown.items()}
+
+    def stretch(self, begin: float, end: float, lag: float, state_bytes: Mapping[str, np.ndarray]) -> Stretch:
+        """What was read of a stretch of time (`time.monotonic`); what was before is forgotten.
+
+        Args:
+            lag: records that wait at its end; they are the source tasks' by what these say that they owe.
+            state_bytes: by operator, float64[tasks].
+        """
+        owed, boundaries = self.sources.owed(), [begin, end]
+        of_lag = lag / max(sum(owed.values()), 1)
+        stretch = Stretch(
+            seconds=end - begin,
+            counters=self.increments(boundaries),
+            emitted=self.sources.increments(boundaries),
+            owed={task: of_lag * records for task, records in owed.items()},
+            cpu_s=self.cpu_s(boundaries),
+            queue_shares=queue_shares(self._rest, self._submission.job, self._deployed),
+            state_bytes=state_bytes,
+        )
+        self.sources.forget_before(end)
+        return stretch
+
+    def cpu_s(self, boundaries: Sequence[float]) -> dict[str, np.ndarray] | None:
+        """CPU seconds of each TaskManager from each time to the next; None where operators state what they cost."""
+        return None if self.cpu is None else self.cpu.increments(boundaries)
+
+    def _read(self) -> None:
+        """Read everything once, and make sure that the job still runs."""
+        self._submission.cluster.check()
+        status = self._rest.job(self._deployed.id)
+        if status.state in ENDED or status.state in ("FAILING", "RESTARTING"):
+            reason = self._rest.failure(self._deployed.id) or "no reason was given"
+            raise SluiceError(f"job {self._deployed.id} is {status.state.lower()} while it was measured: {reason}")
+        self._since_ms = self._since_ms or status.running_since_ms
+        if status.running_since_ms != self._since_ms:
+            raise SluiceError(f"job {self._deployed.id} was restarted while it was measured; measure again")
+        self.meter.read()
+        if self.cpu is not None:
+            self.cpu.read()
+        self.sources.read()
+
+
+@contextmanager
+def disturbances() -> Iterator[None]:
+    """What goes wrong while a job is measured is a fault of the testbed, and the measurement may be tried again."""
+    try:
+        yield
+    except (InvalidInput, Infeasible, Disturbed):
+        raise
+    except SluiceError as error:
+        raise Disturbed(str(error)) from error

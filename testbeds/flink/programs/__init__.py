@@ -1,0 +1,1 @@
+"""Programs for Flink: SQL scripts, jars, and operators with stated costs."""

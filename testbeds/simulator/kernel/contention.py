@@ -1,0 +1,128 @@
+"""What one record costs a task now: its worker's cores, device and network are shared with the tasks beside it.
+
+Numbers in brackets refer to docs/explanation/simulator.md.
+"""
+
+import numpy as np
+
+from models.compiled import compiled
+from testbeds.simulator.kernel.arrays import JOB_CLOCK, Plant, Row, SimulationState, StatePrices
+
+FORGET = 0.5
+"""How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
+LEAST_SHARE = 0.01
+"""Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
+
+
+@compiled
+def water_level(wanted: np.ndarray, capacity: float) -> float:
+    """Level L with sum of min(wanted, L) = capacity, which is less than all that is wanted (Eq. 4)."""
+    level = capacity / len(wanted)
+    while True:
+        small, large = 0.0, 0
+        for amount in wanted:
+            if amount < level:
+                small += amount
+            else:
+                large += 1
+        raised = (capacity - small) / max(large, 1)
+        if raised <= level * (1 + 1e-12):
+            return level
+        level = raised
+
+
+@compiled
+def in_reach(capacity: float, debt: float, step_s: float) -> float:
+    """Capacity for the next step, with what was overdrawn before taken off, or what was left over added."""
+    return capacity if capacity == np.inf else max(capacity - debt / step_s, LEAST_SHARE * capacity)
+
+
+@compiled
+def share_workers(p: Plant, s: SimulationState) -> None:
+    """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
+    for w in range(len(p.workers)):
+        worker, state = p.workers[w], s.workers[w]
+        own = p.worker_tasks[worker.first : worker.end]
+        cores, io, net, active = 0.0, 0.0, 0.0, 0.0
+        for t in own:
+            task = s.tasks[t]
+            cores += task.cores
+            io += task.io
+            net += task.net
+            active += task.spent / p.step_s
+        state.core_level = state.io_level = state.net_level = np.inf
+        reach = in_reach(worker.cores, state.core_debt, p.step_s)
+        if cores > reach:
+            state.core_level = water_level(np.array([s.tasks[t].cores for t in own]), reach)
+        reach = in_reach(worker.io, state.io_debt, p.step_s)
+        if io > reach:
+            state.io_level = water_level(np.array([s.tasks[t].io for t in own]), reach)
+        reach = in_reach(worker.net, state.net_debt, p.step_s)
+        if net > reach:
+            state.net_level = water_level(np.array([s.tasks[t].net for t in own]), reach)
+        state.speed = 1.0
+        if worker.cores > 1.0 and worker.cores < np.inf:
+            load = min(max(active - 1.0, 0.0) / (worker.cores - 1.0), 1.0)
+            state.speed = 1.0 - p.full_load_slowdown * load
+
+
+@compiled
+def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
+    """What a record costs each task in this step (Eq. 1, 5)."""
+    step_s = p.step_s
+    cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[JOB_CLOCK] * p.step_s / p.cold_decay_s)
+    for operator in p.operators:
+        for t in range(operator.first, operator.end):
+            task, own = s.tasks[t], p.tasks[t]
+            worker = s.workers[own.worker]
+            task.work = operator.cpu_s * cold * noise[t] / worker.speed
+            task.alone = task.work
+            task.service = task.work if worker.core_level >= 1.0 else task.work / worker.core_level
+            if operator.read_bytes > 0.0 or operator.write_bytes > 0.0:
+                io_load = worker.io_used / p.workers[own.worker].io
+                price_state(p.access, operator, own, task, io_load, worker.io_level)
+            task.fire = task.service * operator.fire_share / operator.selectivity if operator.fire_share > 0.0 else 0.0
+            task.sendable = np.inf
+            if worker.net_level < np.inf and own.remote_bytes > 0.0:
+                task.sendable = worker.net_level * step_s / own.remote_bytes
+
+
+@compiled
+def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load: float, io_level: float) -> None:
+    """What state adds to the price of a record of a task (Eq. 3, 5).
+
+    Args:
+        io_load: share of its capacity that the device of the task's worker works at.
+        io_level: device bytes/s that the task can have.
+    """
+    flushing = operator.write_bytes * costs.flush_s / own.memtable_bytes
+    task.hit, task.state_wait = 1.0, 0.0
+    task.device = operator.write_bytes * costs.write_amplification
+    if operator.read_bytes > 0.0:
+        live = operator.hot_set * (task.live * operator.live_per_record + own.key_bytes)
+        needed = costs.cached_bytes_per_live_byte * live
+        if needed > own.cache_bytes:
+            task.hit = own.cache_bytes / needed
+            missed = 1.0 - task.hit
+            alone = missed * costs.blocks_per_miss * costs.block_latency_s
+            task.state_wait = alone / (1.0 - min(io_load, costs.most_io_load))
+            task.device += missed * max(costs.blocks_per_miss * costs.block_bytes, operator.read_bytes)
+    task.alone += flushing + task.state_wait
+    task.service += flushing
+    task.state_wait = max(task.state_wait, task.device / io_level - task.service)
+    task.service += task.state_wait
+
+
+@compiled
+def settle(p: Plant, s: SimulationState) -> None:
+    """What was used beyond a worker's capacity is owed in the next step. What was not used is lost, but for cores that tasks
+    had to share: there it was kept from them only because shares hold for a step, and is theirs in the next one.
+    """
+    for w in range(len(p.workers)):
+        worker, state = p.workers[w], s.workers[w]
+        capacity = worker.cores * p.step_s
+        state.core_debt = max(state.core_debt - capacity, -capacity if state.core_level < np.inf else 0.0)
+        state.io_debt = max(state.io_debt - worker.io * p.step_s, 0.0)
+        state.io_used += FORGET * (state.io_step / p.step_s - state.io_used)
+        state.io_step = 0.0
+        state.net_debt = max(state.net_debt - worker.net * p.step_s, 0.0)

@@ -1,0 +1,1 @@
+"""From a job, a configuration and a cluster to the kernel's tables: keys, buffers, memory, edges."""

@@ -1,0 +1,46 @@
+"""What Flink's REST interface tells of tasks; answers are written down, as what they tell comes bit by bit."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from flink_client.answers import Vertex
+from flink_client.metrics import readings
+from flink_client.metrics.readings import STATE_LATENCY, RestReadings
+from flink_client.rest import FlinkRest
+
+VERTEX = Vertex("v1", "count", parallelism=2, running=2)
+WRITTEN = "count.rocksdb_bytes_written"
+LATENCY = "count.state_name.s.valueStateGetLatency_mean"
+
+
+class Growing(FlinkRest):
+    """Tells of metrics once tasks have reported them, as Flink does."""
+
+    def __init__(self) -> None:
+        self.told = {f"{task}.{WRITTEN}": 10.0 for task in range(2)}
+        self.looked = 0
+
+    def metric_names(self, job: str, vertex: str) -> frozenset[str]:
+        self.looked += 1
+        return frozenset(self.told)
+
+    def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
+        names = tuple(names)
+        return [{n: self.told[f"{t}.{n}"] for n in names if f"{t}.{n}" in self.told} for t in range(tasks)]
+
+
+def test_latencies_that_are_reported_late_and_by_one_task_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(readings.time, "monotonic", lambda: now[0])
+    flink = Growing()
+    made = RestReadings(flink, "job")
+    assert [one.values for one in made.of_vertex(VERTEX, stateful=True)] == [{"rocksdb_bytes_written": 10.0}] * 2
+    flink.told[f"1.{LATENCY}"] = 4000.0
+    now[0] += 4.0
+    made.of_vertex(VERTEX, stateful=True)
+    assert flink.looked == 1
+    now[0] += 1.0
+    first, second = made.of_vertex(VERTEX, stateful=True)
+    assert flink.looked == 2 and STATE_LATENCY not in first.values
+    assert second.values == {"rocksdb_bytes_written": 10.0, STATE_LATENCY: pytest.approx(4e-6)}

@@ -1,0 +1,109 @@
+"""Plans of jobs/nexmark-q3.sql and q5 without chaining, as Flink 1.20.5 answers POST /jars/:id/plan."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flink_client.answers import Vertex, VertexEdge, graph
+from flink_client.job_graph import read_job, source_name, vertices_of
+from models.dataflow import Partitioning
+from models.errors import InvalidInput
+from models.job import Job, Kind
+from pipelines.inputs.catalogue import load_job
+
+
+@pytest.fixture
+def plans(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "tests" / "data" / "flink" / "sql-plans.json").read_text()))
+
+
+@pytest.fixture
+def q3(plans: dict[str, Any]) -> tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]]:
+    return graph(plans["q3"])
+
+
+def _stages(job: Job, vertices: dict[str, Vertex]) -> dict[str, str]:
+    return {name: vertices[name].name.split("]:")[-1].split("(")[0].strip() for name in job.order}
+
+
+def test_operators_of_the_catalogue_have_their_vertices(plans: dict[str, Any]) -> None:
+    job = load_job("nexmark-q5")
+    found = vertices_of(job, *graph(plans["q5"]))
+    assert _stages(job, found) == {
+        "source": "TableSourceScan",
+        "bids": "Calc",
+        "count-window": "GroupWindowAggregate",
+        "counts": "Calc",
+        "counts-for-max": "Calc",
+        "max": "GroupAggregate",
+        "maxima": "Calc",
+        "join": "Join",
+        "hot-items": "Calc",
+        "sink": "Writer",
+    }
+    assert "MAX" not in found["counts-for-max"].name and "maxnum" in found["maxima"].name
+    assert len({v.id for v in found.values()}) == len(job.operators)
+
+
+def test_operators_that_look_alike_are_reported_apart_by_their_order(
+    q3: tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]],
+) -> None:
+    found = vertices_of(load_job("nexmark-q3"), *q3)
+    assert "category" in found["auctions"].name and "Sarg" in found["persons"].name
+    assert source_name(found["source"]) == "events"
+    with pytest.raises(InvalidInput, match="connector 'sluice'"):
+        source_name(found["join"])
+
+
+def test_a_job_that_is_not_the_sql_is_refused_with_what_flink_has(
+    q3: tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]],
+) -> None:
+    for other in ("nexmark-q11", "nexmark-q5"):
+        with pytest.raises(InvalidInput, match=r"events -> calc-1 \(rebalance\).*calc-1 -> join \(hash\)"):
+            vertices_of(load_job(other), *q3)
+
+
+def test_a_graph_is_read_as_a_job(q3: tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]]) -> None:
+    job = read_job("q3", *q3)
+    assert job.order == ("events", "calc-1", "calc-2", "join", "calc-3", "local_items")
+    assert [o.name for o in job.sources] == ["events"]
+    assert job.operator("local_items").kind is Kind.SINK
+    edges = {(e.upstream, e.downstream): e.partitioning for e in job.edges}
+    assert edges == {
+        ("events", "calc-1"): Partitioning.REBALANCE,
+        ("events", "calc-2"): Partitioning.REBALANCE,
+        ("calc-1", "join"): Partitioning.HASH,
+        ("calc-2", "join"): Partitioning.HASH,
+        ("join", "calc-3"): Partitioning.REBALANCE,
+        ("calc-3", "local_items"): Partitioning.REBALANCE,
+    }
+    assert job.operator("join").state is not None and job.operator("calc-1").state is None
+
+
+def test_vertices_without_numbers_keep_their_order() -> None:
+    vertices = [Vertex("a", "Source: words", 1, 0), Vertex("b", "Flat Map", 1, 0), Vertex("c", "Flat Map", 1, 0)]
+    edges = [VertexEdge("a", "b", "FORWARD"), VertexEdge("b", "c", "BROADCAST")]
+    job = read_job("words", vertices, edges)
+    assert job.order == ("source", "flat-map-1", "flat-map-2")
+    assert [e.partitioning for e in job.edges] == [Partitioning.REBALANCE, Partitioning.BROADCAST]
+
+
+def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:
+    names = [
+        "Source: sluice.Rated(words)",
+        "long-words",
+        "Keyed Aggregation",
+        "the 2 hottest (by hour)",
+        "nowhere: Writer",
+    ]
+    vertices = [Vertex(str(i), name, 1, 0) for i, name in enumerate(names)]
+    edges = [VertexEdge(str(i), str(i + 1), "FORWARD") for i in range(4)]
+    assert read_job("words", vertices, edges).order == (
+        "words",
+        "long-words",
+        "keyed-aggregation",
+        "the-2-hottest",
+        "nowhere",
+    )

@@ -1,0 +1,194 @@
+"""The client against a small server that answers as Flink does, late, wrong or not at all."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from flink_client.rest import FlinkRest, JarProgram, wait_for
+from models.errors import InvalidInput, SluiceError
+
+PROGRAM = JarProgram("sluice.Run", ("{}",), {})
+Answer = tuple[int, object]
+
+
+class Server:
+    """Gives the listed answers in turn, the last one again and again; remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.asked: list[tuple[str, str, object]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(length)) if length else None
+                server.asked.append((self.command, self.path, body))
+                status, content = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
+                text = json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = do_PATCH = _answer
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+@pytest.fixture
+def rest(server: Server) -> Iterator[FlinkRest]:
+    with FlinkRest(server.url, patience_s=1.0) as client:
+        yield client
+
+
+def test_a_server_error_is_asked_again(server: Server, rest: FlinkRest) -> None:
+    server.answers = [(500, {"errors": ["not yet"]}), (503, "starting"), (200, {"flink-version": "1.20.5"})]
+    assert rest.flink_version() == "1.20.5"
+    assert len(server.asked) == 3
+
+
+def test_one_that_stays_is_reported_in_flinks_words(server: Server, rest: FlinkRest) -> None:
+    server.answers = [
+        (500, {"errors": ["Internal server error.", "<Exception\njava.lang.X: no leader\n\tat a.b(C)\n>"]})
+    ]
+    with pytest.raises(SluiceError, match=r"java\.lang\.X: no leader.*500 to GET /config"):
+        rest.flink_version()
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_job_is_submitted_once_and_its_refusal_is_the_users_to_mend(
+    server: Server, rest: FlinkRest, status: int
+) -> None:
+    trace = (
+        "org.apache.Wrapper: main failed\n\tat a.b(C)\nCaused by: SqlParserException: Encountered FROMM\n\t... 3 more"
+    )
+    server.answers = [(status, {"errors": ["Internal server error.", trace]}), (200, {"jobid": "1"})]
+    with pytest.raises(InvalidInput, match=r"Flink refused the job: SqlParserException: Encountered FROMM \| "):
+        rest.run("jar", PROGRAM)
+    assert len(server.asked) == 1
+
+
+def test_no_answer_is_reported_with_the_address(server: Server) -> None:
+    server.http.shutdown()
+    server.http.server_close()
+    with (
+        FlinkRest(server.url, patience_s=0.3) as rest,
+        pytest.raises(SluiceError, match=rf"{server.url} does not answer"),
+    ):
+        rest.run("jar", PROGRAM)
+
+
+def test_an_answer_that_comes_too_late_is_reported() -> None:
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with FlinkRest(url, timeout_s=0.2, patience_s=0) as rest, pytest.raises(SluiceError, match="ReadTimeout"):
+            rest.flink_version()
+
+
+def test_metrics_without_a_value_are_left_out(server: Server, rest: FlinkRest) -> None:
+    server.answers = [(200, [{"id": "0.in", "value": "7"}, {"id": "1.busy", "value": "NaN"}, {"id": "1.in"}])]
+    assert rest.vertex_metrics("j", "v", ["in", "busy"], tasks=2) == [{"in": 7.0}, {}]
+    assert server.asked[0][1] == "/jobs/j/vertices/v/metrics?get=0.in%2C0.busy%2C1.in%2C1.busy"
+
+
+def test_metrics_of_many_tasks_are_asked_for_in_requests_that_flink_takes(server: Server, rest: FlinkRest) -> None:
+    names = [f"a-metric-with-a-name-that-is-long-{i}" for i in range(12)]
+    server.answers = [(200, [{"id": f"{task}.{names[0]}", "value": f"{task}"} for task in range(40)])]
+    assert rest.vertex_metrics("j", "v", names, tasks=40) == [{names[0]: float(task)} for task in range(40)]
+    assert len(server.asked) > 1 and max(len(path) for _, path, _ in server.asked) < 4000
+    asked = [one for _, path, _ in server.asked for one in path.partition("?get=")[2].split("%2C")]
+    assert sorted(asked) == sorted(f"{task}.{name}" for task in range(40) for name in names)
+
+
+def test_a_rescale_names_every_vertex(server: Server, rest: FlinkRest) -> None:
+    bounds = {"parallelism": {"lowerBound": 1, "upperBound": 2}}
+    server.answers = [(200, {"a": bounds, "b": bounds})]
+    rest.require("j", {"b": 5})
+    assert server.asked[-1] == (
+        "PUT",
+        "/jobs/j/resource-requirements",
+        {
+            "a": {"parallelism": {"lowerBound": 2, "upperBound": 2}},
+            "b": {"parallelism": {"lowerBound": 5, "upperBound": 5}},
+        },
+    )
+
+
+def test_a_plan_is_put_in_topological_order(server: Server, rest: FlinkRest) -> None:
+    sink = {
+        "id": "s",
+        "parallelism": 1,
+        "description": "Sink &amp;<br/>",
+        "inputs": [{"id": "m", "ship_strategy": "HASH"}],
+    }
+    middle = {"id": "m", "parallelism": 2, "description": "Map", "inputs": [{"id": "o", "ship_strategy": "REBALANCE"}]}
+    server.answers = [
+        (200, {"plan": {"nodes": [sink, middle, {"id": "o", "parallelism": 1, "description": "Source"}]}})
+    ]
+    vertices, edges = rest.plan("jar", PROGRAM)
+    assert [(v.id, v.name, v.parallelism) for v in vertices] == [
+        ("o", "Source", 1),
+        ("m", "Map", 2),
+        ("s", "Sink &", 1),
+    ]
+    assert {(e.upstream, e.downstream, e.ship_strategy) for e in edges} == {("o", "m", "REBALANCE"), ("m", "s", "HASH")}
+
+
+def test_a_failed_savepoint_tells_why(server: Server, rest: FlinkRest) -> None:
+    failed = {"failure-cause": {"stack-trace": "CheckpointException: disk full\n\tat x.y(Z)"}}
+    done = {"status": {"id": "COMPLETED"}, "operation": failed}
+    server.answers = [(202, {"request-id": "t"}), (200, {"status": {"id": "IN_PROGRESS"}}), (200, done)]
+    with pytest.raises(SluiceError, match="the savepoint of job j failed: CheckpointException: disk full"):
+        rest.savepoint("j", "file:///x", cancel=False)
+
+
+def _job(state: str, running: int) -> Answer:
+    vertex = {"id": "v", "name": "map", "parallelism": 2, "tasks": {"RUNNING": running}}
+    return 200, {"state": state, "vertices": [vertex] if running else [], "plan": {}}
+
+
+def test_a_job_that_fails_while_it_is_waited_for_tells_why(server: Server, rest: FlinkRest) -> None:
+    history = {"exceptionHistory": {"entries": [{"stacktrace": "RuntimeException: boom\n\tat a.b(C)"}]}}
+    server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), (200, history)]
+    with pytest.raises(SluiceError, match="job j is failed: RuntimeException: boom"):
+        rest.wait_until_running("j", seconds=5)
+
+
+def test_a_job_that_ends_before_it_is_cancelled_is_left_alone(server: Server, rest: FlinkRest) -> None:
+    ended = (409, {"errors": ["the job has already reached another terminal state (FAILED)"]})
+    server.answers = [_job("RUNNING", 2), ended, _job("RUNNING", 2)]
+    rest.cancel("j")
+    server.answers = [_job("RUNNING", 2), (404, {"errors": ["Job could not be found."]})]
+    with pytest.raises(SluiceError, match="could not be found"):
+        rest.cancel("j")
+
+
+def test_a_parallelism_that_never_comes_is_not_waited_for_forever(server: Server, rest: FlinkRest) -> None:
+    server.answers = [_job("RUNNING", 2)]
+    assert rest.wait_until_running("j", seconds=1, parallelism={"v": 2}).all_running
+    with pytest.raises(SluiceError, match=r"did not come within 0\.5 s"):
+        rest.wait_until_running("j", seconds=0.5, parallelism={"v": 3})
+
+
+def test_waiting_returns_what_was_found() -> None:
+    looks: Callable[[], int | None] = iter([None, None, 3]).__next__
+    assert wait_for(looks, 5, "a three", pause_s=0) == 3

@@ -1,0 +1,74 @@
+"""What the operations of a job may say."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pipelines.inputs.operations import Applying, Drifting, Operations, RateOrigin, Replanning, Reviewing
+
+PROMETHEUS: dict[str, Any] = {"prometheus": {"url": "http://127.0.0.1:9090/", "query": "sum(events)"}}
+
+
+def test_without_a_word_nothing_is_followed_and_nothing_applied() -> None:
+    assert (Operations().replan, Operations().apply.mode) == (None, "never")
+
+
+def test_an_address_loses_its_trailing_slash() -> None:
+    origin = RateOrigin.model_validate(PROMETHEUS)
+    assert origin.prometheus is not None and origin.prometheus.url == "http://127.0.0.1:9090"
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({}, "exactly one of 'prometheus' and 'flink' must be given, but neither is"),
+        (PROMETHEUS | {"flink": {"url": "http://h:8081"}}, "exactly one .* but both are"),
+        ({"flink": {"url": "ftp://h"}}, "must be an address such as http://host:9090, but got 'ftp://h'"),
+        ({"flink": {"url": "http://"}}, "must be an address"),
+        ({"flink": {"url": "http://h:80 80"}}, "spaces"),
+        ({"flink": {"url": "http://me:secret@h:8081"}}, "must not hold a user or a password"),
+    ],
+)
+def test_rates_come_from_one_place_with_an_address(rates: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RateOrigin.model_validate(rates)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"upwards": 0}, {"downwards": 1}, {"polls": 0}, {"poll_interval_s": 0}, {"cool_down_s": float("inf")}, {"x": 1}],
+    ids=str,
+)
+def test_a_band_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    Replanning.model_validate({"rates": PROMETHEUS})
+    with pytest.raises(ValidationError):
+        Replanning.model_validate({"rates": PROMETHEUS, **wrong})
+
+
+def test_who_allows_applying_says_where() -> None:
+    with pytest.raises(ValidationError, match=r"mode is 'alone', 'flink' must name the cluster's REST address"):
+        Applying.model_validate({"mode": "alone"})
+    assert Applying.model_validate({"mode": "alone", "flink": "http://h:8081"}).observe_s == 60
+
+
+def test_without_a_word_a_rule_reviews_models_and_none_is_used_unreviewed() -> None:
+    review = Operations().review
+    assert (review.mode, review.max_error_increase, review.max_slot_change) == ("rule", 0.0, None)
+    assert not review.allow_unreviewed
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"mode": "nobody"}, {"max_error_increase": -0.1}, {"max_slot_change": 0}, {"x": 1}], ids=str
+)
+def test_a_review_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Reviewing.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tolerance": 0}, {"tolerance": 1}, {"confidence": 1}, {"windows": 0}, {"cool_down_s": -1}], ids=str
+)
+def test_drift_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Drifting.model_validate(wrong)

@@ -1,0 +1,56 @@
+"""Rates read off samples, by hand; the MST search on the simulator."""
+
+import pyarrow as pa
+import pytest
+
+from models.capacity.mst import MstSettings
+from models.errors import SluiceError
+from models.job import Job
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.measuring.estimate import mst_settings, operator_rates, search_mst, source_rates_per_task
+from testbeds.protocol import Configuration
+from testbeds.simulator import Simulator
+
+
+@pytest.fixture
+def job() -> Job:
+    return load_job("wordcount")
+
+
+def samples(*rows: tuple[str, float, float, float]) -> pa.Table:
+    """Operator, records in, records out, busy seconds."""
+    names = ("operator", "records_in", "records_out", "busy_s")
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+
+def test_rates_are_records_over_busy_seconds(job: Job) -> None:
+    table = samples(
+        ("source", 100, 100, 1),
+        ("flatmap", 60, 1200, 30),
+        ("flatmap", 40, 800, 10),
+        ("count", 2000, 0, 100),
+    )
+    flatmap, count = operator_rates(job, table)
+    assert (flatmap.name, flatmap.true_rate_per_task, flatmap.records_in_per_source_record) == ("flatmap", 2.5, 1.0)
+    assert (count.name, count.true_rate_per_task, count.records_in_per_source_record) == ("count", 20.0, 20.0)
+    assert source_rates_per_task(job, table) == {"source": 100.0}
+
+
+def test_an_operator_that_saw_nothing_is_an_error_that_names_it(job: Job) -> None:
+    table = samples(("source", 100, 100, 1), ("flatmap", 60, 1200, 30), ("count", 0, 0, 0))
+    with pytest.raises(SluiceError, match="'count'"):
+        operator_rates(job, table)
+
+
+def test_jobs_with_several_stateful_operators_get_the_longer_search() -> None:
+    assert mst_settings(load_job("nexmark-q11")) == MstSettings.simple()
+    assert mst_settings(load_job("nexmark-q5")) == MstSettings.complex()
+
+
+def test_the_search_finds_the_rate_of_the_slowest_operator(job: Job) -> None:
+    # One FlatMap task splits 100 000 sentences a minute, 1 666.7 a second; Count keeps up with two tasks.
+    configuration = Configuration({"source": 1, "flatmap": 1, "count": 3}, memory_mb=65536)
+    with Simulator(load_cluster("testbed")).deploy(job, configuration, run="r", seed=1) as run:
+        search, windows = search_mst(run, mst_settings(job).model_copy(update={"warmup_rate": 5000.0}))
+    assert search.mst == pytest.approx(1_666.7, rel=0.2)
+    assert sum(w.seconds for w in windows) == 645.0  # StreamBed section 8.2: one CE run of a simple query

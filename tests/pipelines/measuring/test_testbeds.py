@@ -1,0 +1,60 @@
+"""Which testbed is opened, and how it is measured on; nothing is started here."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from models.capacity.mst import MstSettings
+from models.errors import InvalidInput
+from pipelines.inputs.catalogue import job_name
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.measuring.flink import MEMORY_MB
+from pipelines.measuring.testbeds import kept_open, measuring, opened_profiling_testbed, opened_testbed
+from pipelines.run import PipelineRun
+from pipelines.store.workspace import Workspace
+
+
+def run_on(testbed: str, folder: Path, job: str = "nexmark-q5") -> PipelineRun:
+    more = {"measurements": "x.csv"} if testbed == "recorded" else {}
+    return PipelineRun(
+        PlanRequest.model_validate({"job": job, "rate": 1.0, "testbed": testbed, **more}), Workspace(folder)
+    )
+
+
+def test_the_simulator_is_measured_as_in_the_paper_on_workers_to_spare(tmp_path: Path) -> None:
+    run = run_on("simulator", tmp_path)
+    assert measuring(run).mst == MstSettings.complex() and measuring(run).isolated
+    with opened_profiling_testbed(run) as testbed:
+        assert [w.name for w in testbed.cluster.workers] == [f"profile-{o.name}" for o in run.job.operators]
+
+
+def test_flink_is_measured_in_little_time_on_the_workers_it_has(tmp_path: Path) -> None:
+    run = run_on("flink", tmp_path)
+    how = measuring(run)
+    assert how.mst.longest_s <= 130 and not how.isolated and not how.as_file_says
+    with opened_profiling_testbed(run) as testbed:
+        assert (testbed.name, testbed.limits.max_task_slots) == ("flink", 16)
+        assert testbed.limits.memory_levels_mb == MEMORY_MB
+
+
+def test_a_testbed_that_is_kept_open_serves_all_stages_of_its_run(tmp_path: Path) -> None:
+    run, other = run_on("flink", tmp_path), run_on("flink", tmp_path, job="nexmark-q1")
+    with kept_open():
+        with opened_profiling_testbed(run) as first:
+            pass
+        with opened_testbed(run) as second, opened_testbed(other) as of_other:
+            assert second is first and of_other is not first
+    with opened_testbed(run) as later:
+        assert later is not first
+
+
+def test_recorded_measurements_have_nothing_to_measure_on(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="use 'simulator' or 'flink'"), opened_testbed(run_on("recorded", tmp_path)):
+        pass
+
+
+def test_a_sql_file_needs_flink(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="measured on the testbed 'flink' only"):
+        run_on("simulator", tmp_path, job="clicks.sql")
+    assert job_name(Path("my clicks (2).sql")) == "my-clicks-2"

@@ -1,0 +1,92 @@
+"""Replans at once, a plan that was cut off, a model that was tampered with: what holds is always a whole, right plan."""
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from models.plan import difference
+from pipelines.planning.replan import Replanned, replan
+from pipelines.registry.artifact import MODEL_FILE, ChangedModel
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+JOB = "nexmark-q5"
+
+
+def at_once(workspace: Workspace, *rates: float) -> list[Replanned]:
+    ready = Barrier(len(rates))
+
+    def plan_for(rate: float) -> Replanned:
+        ready.wait(60)
+        return replan(workspace, JOB, rate)
+
+    with ThreadPoolExecutor(len(rates)) as pool:
+        return list(pool.map(plan_for, rates))
+
+
+def folder(workspace: Workspace) -> Path:
+    return workspace.local_folder()
+
+
+@pytest.fixture
+def store(planned_workspace: Workspace) -> PlanStore:
+    return PlanStore(planned_workspace)
+
+
+def test_two_replans_at_once_for_two_rates_make_two_versions(planned_workspace: Workspace, store: PlanStore) -> None:
+    before = store.versions(JOB)
+    made = at_once(planned_workspace, 1_500_000.0, 1_800_000.0)
+    new = [version for version in store.versions(JOB) if version not in before]
+    assert new == [before[-1] + 1, before[-1] + 2]
+    assert sorted(one.plan.version for one in made) == new
+    assert {store.get(JOB, version).target_rate for version in new} == {1_500_000.0, 1_800_000.0}
+    for version in new:  # each says what changed from the version that really came before it
+        assert store.get(JOB, version).difference == difference(store.get(JOB, version - 1), store.get(JOB, version))
+
+
+def test_two_replans_at_once_for_one_rate_make_one_version(planned_workspace: Workspace, store: PlanStore) -> None:
+    before = store.versions(JOB)
+    made = at_once(planned_workspace, 1_300_000.0, 1_300_000.0)
+    assert store.versions(JOB) == [*before, before[-1] + 1]
+    assert {one.plan.version for one in made} == {before[-1] + 1}
+
+
+def test_a_replan_goes_on_from_the_last_good_version_when_the_newest_was_cut_off(
+    planned_workspace: Workspace, store: PlanStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    replan(planned_workspace, JOB, 1_100_000.0)
+    *_, good, newest = store.versions(JOB)
+    file = folder(planned_workspace) / "plans" / JOB / f"v{newest:06d}.json"
+    file.write_bytes(file.read_bytes()[:500])
+    with caplog.at_level(logging.WARNING):
+        made = replan(planned_workspace, JOB, 1_200_000.0)
+    assert made.plan.version == newest + 1
+    assert made.plan.difference == difference(store.get(JOB, good), made.plan)
+    assert f"v{newest:06d}.json is damaged" in caplog.text
+    assert f"version {good} of the plan of {JOB} is used instead" in caplog.text
+
+
+@pytest.fixture
+def tampered_model(planned_workspace: Workspace) -> Iterator[Path]:
+    """The champion's file with one byte changed; it is put right afterwards."""
+    (file,) = folder(planned_workspace).rglob(f"mlflow/**/{MODEL_FILE}")
+    content = file.read_bytes()
+    file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    yield file
+    file.write_bytes(content)
+
+
+def test_a_tampered_model_is_refused_by_name_and_the_plan_in_force_stays(
+    planned_workspace: Workspace, store: PlanStore, tampered_model: Path
+) -> None:
+    before = store.current(JOB)
+    with pytest.raises(ChangedModel) as refused:
+        replan(planned_workspace, JOB, 900_000.0)
+    assert "models:/nexmark-q5/1 is not what was registered" in str(refused.value)
+    assert "plan again to register a new one" in str(refused.value)
+    assert store.current(JOB) == before

@@ -1,0 +1,169 @@
+"""The exploration keeps every measurement, and goes on from what was kept."""
+
+from pathlib import Path
+
+import pytest
+
+from models.errors import Infeasible, SluiceError
+from models.job import Job
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.measuring.configure import Measurement, Optimizer
+from pipelines.measuring.exploration_record import ExplorationRecord
+from pipelines.run import PipelineRun
+from pipelines.stages import explore as stage
+from pipelines.stages.check import verified_samples
+from pipelines.stages.profile import ProfileRecord, profile
+from pipelines.store.samples import runs_of, samples_key
+from pipelines.store.workspace import Workspace
+from testbeds.protocol import Configuration
+from testbeds.simulator import Simulator
+from testbeds.simulator.run import SimulatedRun
+
+SEARCH_Q5 = Path(__file__).parents[2] / "data" / "streambed" / "search_q5.csv"
+
+
+def run_in(folder: Path, **fields: object) -> PipelineRun:
+    request = {"job": "wordcount", "rate": 16_667, "max_task_slots": 12, "max_measurements": 3, **fields}
+    run = PipelineRun(PlanRequest.model_validate(request), Workspace(folder))
+    run.start()
+    return run
+
+
+def test_the_profile_is_taken_below_saturation_on_a_worker_for_each_operator(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+    profile(run)
+    record = run.output("profile.json", ProfileRecord)
+    # A Count task takes the words of 833.3 sentences a second.
+    assert record.saturated_rate == pytest.approx(1e6 / 60 / 20, rel=0.2)
+    assert record.profiled_rate == record.saturated_rate / 2
+    samples = run.workspace.read_table(f"samples/job=wordcount/run={record.run}/samples.parquet")
+    assert set(samples["worker"].to_pylist()) == {"profile-source", "profile-flatmap", "profile-count"}
+
+
+def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+    profile(run)
+    stage.explore(run)
+    record = run.output("exploration.json", ExplorationRecord)
+    budgets = [(o.task_slots, o.memory_mb) for o in record.observations]
+    assert budgets[:4] == [(2, 8192.0), (12, 8192.0), (2, 65536.0), (12, 65536.0)]
+    assert len(budgets) == 7
+    assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["bayesian"] * 3
+    singles = [name for name in runs_of(run.workspace, "wordcount", run.run_id) if "single" in name]
+    corners = {memory for slots, memory in budgets if slots == 2}
+    assert len(singles) == len({memory for _, memory in budgets} - corners)
+
+
+def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[str] = []
+    deploy = Simulator.deploy
+
+    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
+        measured.append(run)
+        return deploy(self, job, configuration, run=run, seed=seed)
+
+    monkeypatch.setattr(Simulator, "deploy", noting)
+
+    def explored(**fields: object) -> tuple[list[int], list[str]]:
+        measured.clear()
+        run = run_in(tmp_path, run="r", memory_mb=8192, **fields)
+        profile(run)
+        stage.explore(run)
+        record = run.output("exploration.json", ExplorationRecord)
+        return [o.task_slots for o in record.observations[:2]], measured[:]
+
+    assert explored(max_task_slots=8)[1][:2] == ["r-profile", "r-m000"]
+    assert explored(max_task_slots=8, rate=20_000) == ([2, 8], [])
+    slots, again = explored(max_task_slots=12)
+    assert slots == [2, 12] and "r-m001" in again and "r-m000" not in again and "r-profile" not in again
+    assert "r-profile" in explored(max_task_slots=12, seed=1)[1]
+
+
+def test_an_interrupted_exploration_repeats_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed = run_in(tmp_path / "a")
+    profile(undisturbed)
+    stage.explore(undisturbed)
+
+    run = run_in(tmp_path / "b")
+    profile(run)
+    measured: list[str] = []
+    measure = Optimizer._measure
+
+    def failing_once(self: Optimizer, *arguments: object) -> Measurement:
+        measured.append(str(arguments[4]))
+        if len(measured) == 4:
+            raise SluiceError("the cluster was gone")
+        return measure(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Optimizer, "_measure", failing_once)
+    with pytest.raises(SluiceError, match="gone"):
+        stage.explore(run)
+    stage.explore(run)
+    finished = [name for i, name in enumerate(measured) if i != 3]
+    assert len(finished) == len(set(finished))
+    assert run.output("exploration.json", ExplorationRecord) == undisturbed.output(
+        "exploration.json", ExplorationRecord
+    )
+
+
+@pytest.mark.parametrize("damaged", ["r-profile", "r-m001", "r-m009"])
+def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damaged: str
+) -> None:
+    run = run_in(tmp_path, run="r", max_measurements=5)
+    profile(run)
+    stage.explore(run)
+    before = run.output("exploration.json", ExplorationRecord)
+    path = tmp_path / samples_key("wordcount", damaged)
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 3] ^= 1
+    path.write_bytes(flipped)
+    with pytest.raises(SluiceError, match=f"samples must be those that were measured, but .*{damaged}/samples.parquet"):
+        verified_samples(run)
+
+    measured: list[str] = []
+    deploy = Simulator.deploy
+
+    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
+        measured.append(run)
+        return deploy(self, job, configuration, run=run, seed=seed)
+
+    monkeypatch.setattr(Simulator, "deploy", noting)
+    profile(run)
+    stage.explore(run)
+    assert measured == [damaged]
+    assert f"{damaged}/samples.parquet has the SHA-256" in caplog.text
+    assert path.read_bytes() == content, "the simulator repeats a measurement exactly"
+    assert run.output("exploration.json", ExplorationRecord) == before
+    verified_samples(run)
+
+
+def test_observations_are_kept_back_for_the_review(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+    profile(run)
+    stage.explore(run)
+    record = run.output("exploration.json", ExplorationRecord)
+    assert len(record.kept_back) == 3
+    assert not {o.run for o in record.kept_back} & {o.run for o in record.observations}
+    assert len(record.steps) == len(record.observations)
+    assert {o.task_slots for o in record.kept_back} <= set(range(3, 12)), "in gaps between the corners"
+
+
+def test_fewer_slots_than_operators_are_infeasible(tmp_path: Path) -> None:
+    run = run_in(tmp_path, max_task_slots=1)
+    profile(run)
+    with pytest.raises(Infeasible, match="2 operators besides its sources"):
+        stage.explore(run)
+
+
+def test_recorded_measurements_are_taken_in_their_order(tmp_path: Path) -> None:
+    fields = {"job": "nexmark-q5", "testbed": "recorded", "measurements": str(SEARCH_Q5), "measurement_rows": 14}
+    run = run_in(tmp_path, **fields)
+    stage.explore(run)
+    record = run.output("exploration.json", ExplorationRecord)
+    assert (len(record.observations), len(record.kept_back)) == (14, 8), "the rows that are not used judge the model"
+    assert (record.observations[0].task_slots, record.observations[0].memory_mb) == (9, 32768)
+    assert record.observations[-1].mst == pytest.approx(949_829.5, abs=0.1)
+    assert record.steps[0].loocv == {}
+    assert {s.suggested_by for s in record.steps} == {"recorded"}
