@@ -19,6 +19,7 @@ import pytest
 
 from arrangement import Arrangement
 from pipelines.store.plans import PlanStore
+from pipelines.store.samples import samples_key
 from pipelines.store.workspace import Workspace
 from postgres import programs
 
@@ -126,10 +127,13 @@ def get(url: str) -> Any:
 
 
 def _measured(workspace: Workspace) -> dict[str, int]:
-    """When each measurement was written."""
+    """When each measurement was written. One whose samples are there without its observation was interrupted between both
+    and does not count: it is measured again.
+    """
     folder = workspace.local_folder()
-    files = [*folder.glob("samples/**/*.parquet"), *folder.glob("runs/*/*/observations/*.json")]
-    return {str(file): file.stat().st_mtime_ns for file in files}
+    observations = list(folder.glob("runs/*/*/observations/*.json"))
+    samples = [folder / samples_key(JOB, f"{file.parents[1].name}-{file.stem}") for file in observations]
+    return {str(file): file.stat().st_mtime_ns for file in (*observations, *samples)}
 
 
 def test_a_plan_is_made_through_the_rest_api_though_the_scheduler_is_killed_in_mid_task(
