@@ -17,13 +17,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from models.capacity.surrogates import SURROGATES, Dataset
 from rich.console import Console
 from rich.table import Table
 
 from models.capacity.bids2 import bids2
 from models.capacity.observation import Observation
 from models.capacity.selection import select
-from models.capacity.surrogates import SURROGATES, Dataset
 from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun

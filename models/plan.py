@@ -27,6 +27,14 @@ class Interval(Format):
         return self
 
 
+class SlotsNeeded(Format):
+    """The range that the task slots needed for the target rate lie in with the stated probability."""
+
+    low: PositiveInt = Field(description="Fewest that may do.")
+    high: PositiveInt | None = Field(description="Fewest that do almost surely; null where no number does.")
+    probability: Ratio = Field(0.95, description="Of what is needed lying in the range.")
+
+
 class CostVector(Format):
     """C = [C_cpu, C_io, C_net] of a placement (CAPSys Eq. 4), or thresholds alpha on it (Eq. 9)."""
 
@@ -52,7 +60,7 @@ class Lineage(Format):
     run: str = Field(description="Pipeline run that made the plan.")
     trigger: str = Field(description="'plan', 'replan' or 'rollback'.")
     testbed: str = Field(description="Where the measurements come from: 'simulator' or 'recorded'.")
-    model: str = Field(description="Surrogate, for example 'log'.")
+    model: str = Field(description="Capacity model: 'stacked' over all growth laws, or the law that was asked for.")
     model_uri: str | None = Field(None, description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     policy: str = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
     policy_choice: str | None = Field(
@@ -100,7 +108,23 @@ class PlanContent(Format):
     job: Name = Field(description="Job that the plan is for.")
     target_rate: Positive = Field(description="Records/s at the sources together.")
     source_rates: dict[str, NonNegative] = Field(description="Target rate of each source.")
-    headroom: float = Field(ge=1.0, description="Factor on the target rate that was planned for.")
+    headroom: float = Field(
+        ge=1.0,
+        description="Factor on the target rate that sources and scaling policies were planned for, and the task slots where no "
+        "risk is given.",
+    )
+    # Left out where they are absent, so that digests of earlier plans are what they were.
+    risk: Ratio | None = Field(
+        None,
+        exclude_if=lambda risk: risk is None,
+        description="Probability, by the capacity model, that the task slots do not sustain the target rate; absent where a "
+        "headroom was planned for.",
+    )
+    slots_needed: SlotsNeeded | None = Field(
+        None,
+        exclude_if=lambda needed: needed is None,
+        description="Task slots that the target rate needs, as a range; absent in plans of earlier versions.",
+    )
     task_slots: PositiveInt = Field(description="Tasks of all operators but the sources.")
     total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")

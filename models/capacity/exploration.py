@@ -2,7 +2,7 @@
 
 The corners of the search space come first: the lowest and highest number of slots with the lowest and highest memory.
 Then Bayesian optimisation suggests budgets: a Gaussian process over (slots, memory level) models the cost, and
-Expected Improvement picks the next point. The cost of a point is the lowest LOOCV error among the candidate surrogates
+Expected Improvement picks the next point. The cost of a point is the lowest LOOCV error among the candidate regressions
 once it was measured (Eq. 9); the corners all get the cost after the last of them, since no model can be judged before.
 
 After at least 3 such measurements the search stops when the cost has grown by more than 10 % since the one before, or
@@ -27,8 +27,9 @@ import numpy as np
 from pydantic import Field, model_validator
 from threadpoolctl import threadpool_limits
 
+from models.capacity.growth.dataset import Dataset, shows_growth
+from models.capacity.growth.regressions import REGRESSIONS, loocv_rmse
 from models.capacity.observation import Budget
-from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from models.errors import InvalidInput, SluiceError
 from models.schema import Format, NonNegative, Positive, PositiveInt
 from models.wording import amount
@@ -176,7 +177,7 @@ class Exploration:
         if self._stop is None:
             self._next_by = "bayesian"
             return self._suggester.ask()
-        gap = None if done >= self._max or extrapolation_tells(_dataset(self._measured)) else self._widest_gap()
+        gap = None if done >= self._max or shows_growth(_dataset(self._measured)) else self._widest_gap()
         self._next_by = "gap"
         if gap is None:
             self._reason = self._stop
@@ -234,7 +235,7 @@ def _step(measured: Sequence[tuple[Budget, float]], by: Suggester) -> Exploratio
     """The last measurement, and the errors of the candidates with it and all before it."""
     budget, mst = measured[-1]
     data = _dataset(measured)
-    loocv = {name: loocv_rmse(name, data) for name in SURROGATES} if len(data) > 1 else {}
+    loocv = {name: loocv_rmse(name, data) for name in REGRESSIONS} if len(data) > 1 else {}
     return ExplorationStep(budget=budget, mst=mst, loocv=loocv, suggested_by=by)
 
 

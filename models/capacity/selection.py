@@ -1,138 +1,169 @@
-"""Which surrogate to plan with (StreamBed section 6, model selection).
+"""Fitting a capacity model: every growth law, weighed by how well it predicts observations that it has not seen.
 
-The rule: of the usable candidates, the one with the smallest extrapolation error, that is the RMSE in the upper half of
-the observations (by task slots) of the model trained with the lower half. LOOCV guides the search for budgets; it
-decides here only where the extrapolation errors are equal (to a billionth of the highest MST), or where they tell
-nothing, because the lower half does not span a factor of 2 in slots (`extrapolation_tells`). What is still equal goes to
-the first of linear, log, sqrt. Usable is a candidate whose MST grows with the slots (b > 0): no other can be solved for a
-number of slots. The chosen model is trained with all observations.
-
-A forced choice skips the rule, but keeps all candidates' errors.
+LOOCV decides (StreamBed section 6), but the weights of the laws instead of a winner: stacking of their leave-one-out
+densities (`growth.stacking`). A twin joins the laws as one more candidate. A law that is asked for is taken alone:
+StreamBed's regressions as the paper fits them, by least squares, so that they give its figures; the others by their
+curves.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from pydantic import Field
 
-from models.capacity.surrogates import (
-    SURROGATES,
-    Dataset,
-    Surrogate,
-    SurrogateName,
-    extrapolation_rmse,
-    extrapolation_tells,
-    fit,
-    loocv_rmse,
-)
+from models.capacity.growth.capacity_model import STACKED, CapacityModel, Weighted
+from models.capacity.growth.curves import Curves, draw
+from models.capacity.growth.dataset import Array, Dataset
+from models.capacity.growth.posterior import Posterior, posterior, reference_memory_mb
+from models.capacity.growth.regressions import REGRESSIONS, fit_regression, loocv_predictions, rmse
+from models.capacity.growth.shapes import LAWS, Extent, LawName, log_growth, shapes_of
+from models.capacity.growth.stacking import stacking_weights
 from models.errors import Infeasible, InvalidInput
-from models.schema import Format, NonNegative
+from models.schema import Format, NonNegative, Ratio
 from models.wording import amount
 
-FEWEST_OBSERVATIONS: Final = 4
-"""One more than a surrogate has coefficients, so that its error can be estimated."""
-_EQUAL: Final = 1e-9
-"""Two errors are equal up to this share of the highest MST."""
+FEWEST_OBSERVATIONS: Final = 3
+LEAST_WEIGHT: Final = 1e-3
+"""Candidates with less are left out of the model."""
+MOST_FALL: Final = 0.1
+"""Share by which the MST may fall over the measured slots before it is said to; less is noise."""
+
+
+class Candidate(Format):
+    """How well a law predicts each observation from all others, and how much it counts."""
+
+    weight: Ratio
+    loocv_rmse: NonNegative = Field(description="Records/s.")
+    log_density: float = Field(
+        description="Sum over the observations of the log density of log MST.", allow_inf_nan=False
+    )
 
 
 class Selection(Format):
-    """The chosen surrogate with the errors of all candidates, records/s."""
+    """The capacity model, and how its candidates did."""
 
-    model: SurrogateName
-    surrogate: Surrogate
-    candidates: dict[str, Surrogate]
-    loocv: dict[str, NonNegative]
-    extrapolation: dict[str, NonNegative]
-    """Empty where the observations cannot be split into a lower and an upper half."""
+    model: CapacityModel
+    candidates: dict[str, Candidate]
+    left_out: tuple[float, ...] = Field(
+        description="What the model expects of each observation from all others, records/s."
+    )
+    loocv_rmse: NonNegative = Field(description="Of the model, records/s.")
     reason: str
 
 
 def select(data: Dataset, forced: str | None = None) -> Selection:
-    """Choose by the rule above, or take the forced model.
+    """Fit all laws and weigh them, or take the forced one.
 
     Raises:
-        InvalidInput: too few observations, all with the same number of slots, or an unknown forced model.
-        Infeasible: no candidate's MST grows with the slots.
+        InvalidInput: too few observations, all with the same number of slots, or an unknown law.
+        Infeasible: the MST falls as slots are added.
     """
+    if forced is not None and forced not in LAWS:
+        raise InvalidInput(f"a model must be one of {', '.join(LAWS)}, but got {forced!r}")
     check_selectable(data)
-    candidates: dict[str, Surrogate] = {name: fit(name, data) for name in SURROGATES}
-    loocv: dict[str, float] = {name: loocv_rmse(name, data) for name in SURROGATES}
-    errors = {name: extrapolation_rmse(name, data) for name in SURROGATES}
-    extrapolation: dict[str, float] = {name: error for name, error in errors.items() if error is not None}
+    if forced not in REGRESSIONS:
+        _check_growth(data)
+    extent = Extent(data.fewest_slots, data.most_slots)
+    found = {law: posterior(data, log_growth(law, shapes_of(law, extent), data.task_slots, extent)) for law in LAWS}
+    weights = _weights(list(found.values()))
+    candidates: dict[str, Candidate] = {
+        law: _candidate(found[law], weight, data) for law, weight in zip(LAWS, weights, strict=True)
+    }
+    if forced in REGRESSIONS:
+        return _forced_regression(data, forced, candidates)
     if forced is not None:
-        if forced not in candidates:
-            raise InvalidInput(f"a model must be one of {', '.join(SURROGATES)}, but got {forced!r}")
-        model, reason = candidates[forced].name, _forced_reason(candidates[forced], loocv, extrapolation)
-    else:
-        telling = extrapolation if extrapolation_tells(data) else {}
-        model, reason = _choose(candidates, loocv, telling, rounding=_EQUAL * float(data.mst.max()))
+        weights = np.array([float(law == forced) for law in LAWS])
+    curves = {
+        law: _curves(law, found[law], extent, data) for law, weight in zip(LAWS, weights, strict=True) if weight > 0
+    }
+    model = CapacityModel(
+        components=tuple(
+            Weighted(weight=float(weight), predicts=curves[law])
+            for law, weight in zip(LAWS, weights, strict=True)
+            if weight > 0
+        )
+    )
+    left_out = np.exp(weights @ np.stack([f.left_out for f in found.values()]))
     return Selection(
         model=model,
-        surrogate=candidates[model],
         candidates=candidates,
-        loocv=loocv,
-        extrapolation=extrapolation,
-        reason=reason,
+        left_out=tuple(map(float, left_out)),
+        loocv_rmse=rmse(left_out, data.mst),
+        reason=_reason(candidates, forced),
     )
 
 
 def check_selectable(data: Dataset) -> None:
-    """Are there enough observations to choose a model by?"""
+    """Are there enough observations to fit a model to?"""
     if len(data) < FEWEST_OBSERVATIONS:
         raise InvalidInput(
-            f"choosing a model needs at least {FEWEST_OBSERVATIONS} observations, but got {len(data)}; "
-            "measure more budgets"
+            f"a capacity model needs at least {FEWEST_OBSERVATIONS} observations, but got {len(data)}; measure "
+            "more budgets, the fewest and the most task slots that there are first"
         )
     if np.ptp(data.task_slots) == 0:
         raise InvalidInput(
-            f"the observations must differ in task slots, but all have {data.task_slots[0]:g}; measure another number"
+            f"the observations must differ in task slots, but all have {data.task_slots[0]:g}; measure another number, "
+            "such as the most that there are"
         )
 
 
-def _choose(
-    candidates: dict[str, Surrogate], loocv: dict[str, float], extrapolation: dict[str, float], rounding: float
-) -> tuple[SurrogateName, str]:
-    """The candidate to take by the rule, and why."""
-    usable = [name for name in SURROGATES if candidates[name].slots > 0]
-    if not usable:
+def _check_growth(data: Dataset) -> None:
+    """Does the MST grow? By the median of the slopes between all pairs of observations (Theil and Sen), which outliers
+    leave alone."""
+    slots, mst = np.log(data.task_slots), np.log(data.mst)
+    first, second = np.nonzero(slots[:, None] < slots[None, :])
+    slope = float(np.median((mst[second] - mst[first]) / (slots[second] - slots[first])))
+    fewest, most = data.fewest_slots, data.most_slots
+    change = slope * np.log(most / fewest)
+    if change < np.log(1 - MOST_FALL):
+        at = {n: float(np.median(data.mst[data.task_slots == n])) for n in (fewest, most)}
         raise Infeasible(
-            "in every candidate model the MST falls as task slots are added, so no number of slots can be derived; "
-            "measure more budgets, or repeat those whose MST looks too low"
+            f"the MST falls as task slots are added, by {1 - np.exp(change):.0%} from {fewest} to {most} of them "
+            f"({amount(at[fewest])} and {amount(at[most])} records/s), so no number of slots can be derived; measure both "
+            "again, and a number between them"
         )
-    leading = _smallest(usable, extrapolation, rounding) if extrapolation else usable
-    best = _smallest(leading, loocv, rounding)
-    if not extrapolation:
-        reason = (
-            f"{best[0]} has the smallest LOOCV error ({_listed(usable, loocv)}); the observations with few slots are too "
-            "alike to show how the models extrapolate."
+
+
+def _weights(found: Sequence[Posterior]) -> Array:
+    weights = stacking_weights(np.stack([f.log_density for f in found], axis=1))
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
+    return np.asarray(weights / weights.sum())
+
+
+def _candidate(found: Posterior, weight: float, data: Dataset) -> Candidate:
+    return Candidate(
+        weight=float(weight),
+        loocv_rmse=rmse(np.exp(found.left_out), data.mst),
+        log_density=float(found.log_density.sum()),
+    )
+
+
+def _curves(law: LawName, found: Posterior, extent: Extent, data: Dataset) -> Curves:
+    return draw(law, shapes_of(law, extent), found, extent, reference_memory_mb(data))
+
+
+def _forced_regression(data: Dataset, law: str, candidates: Mapping[str, Candidate]) -> Selection:
+    regression, left_out = fit_regression(law, data), loocv_predictions(law, data)
+    if regression.residual_variance is None:
+        raise InvalidInput(
+            f"a regression needs more observations than its {len(data) - regression.degrees_of_freedom} coefficients, but got "
+            f"{len(data)}; measure at least one more budget"
         )
-    else:
-        reason = (
-            f"{best[0]} extrapolates best from the lower to the upper half of the slots: "
-            f"RMSE {_listed(usable, extrapolation)}."
-        )
-    if len(best) > 1:
-        reason += f" {' and '.join(best)} do not differ on these measurements; the first was taken."
-    elif extrapolation and len(leading) > 1:
-        reason += f" {' and '.join(leading)} are equal there; the LOOCV error decided."
-    refused = [name for name in SURROGATES if name not in usable]
-    if refused:
-        reason += f" Not usable, because the MST would not grow with the slots: {', '.join(refused)}."
-    return best[0], reason
+    error = rmse(left_out, data.mst)
+    warning = "" if regression.slots > 0 else " Its MST does not grow with the slots, so it cannot be sized with."
+    return Selection(
+        model=CapacityModel.of(regression),
+        candidates=dict(candidates),
+        left_out=tuple(map(float, left_out)),
+        loocv_rmse=error,
+        reason=f"{law} was asked for (LOOCV RMSE {amount(error)} records/s).{warning}",
+    )
 
 
-def _smallest(names: list[SurrogateName], errors: dict[str, float], rounding: float) -> list[SurrogateName]:
-    """The names with the smallest error, in the given order."""
-    least = min(errors[name] for name in names)
-    return [name for name in names if errors[name] <= least + rounding]
-
-
-def _forced_reason(surrogate: Surrogate, loocv: dict[str, float], extrapolation: dict[str, float]) -> str:
-    name = surrogate.name
-    error = f", extrapolation RMSE {amount(extrapolation[name])}" if extrapolation else ""
-    warning = "" if surrogate.slots > 0 else " Its MST does not grow with the slots, so it cannot be sized with."
-    return f"{name} was asked for (LOOCV RMSE {amount(loocv[name])}{error}).{warning}"
-
-
-def _listed(names: list[SurrogateName], errors: dict[str, float]) -> str:
-    ranked = sorted(names, key=errors.__getitem__)
-    return ", ".join(f"{name} {amount(errors[name])}" for name in ranked) + " records/s"
+def _reason(candidates: Mapping[str, Candidate], forced: str | None) -> str:
+    if forced is not None:
+        return f"{forced} was asked for (LOOCV RMSE {amount(candidates[forced].loocv_rmse)} records/s)."
+    ranked = sorted(candidates, key=lambda law: -candidates[law].weight)
+    shares = ", ".join(f"{law} {candidates[law].weight:.0%}" for law in ranked if candidates[law].weight >= 0.005)
+    return f"{STACKED} by how well each growth law predicts the observations left out: {shares}."

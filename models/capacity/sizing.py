@@ -1,40 +1,100 @@
-"""How many task slots a rate needs: the surrogate solved for the slots (StreamBed section 6, model usage).
+"""How many task slots a rate needs: the capacity model solved for the slots (StreamBed section 6, model usage).
 
-The smallest whole Pi with  a phi(M) + b phi(Pi) + c >= headroom * rate,  at least a given minimum. The paper counts Pi
-up from the minimum; here phi is inverted and the last slot is checked by the prediction itself: the same number.
+The smallest whole Pi, at least a given minimum, with
+
+    P(MST(M, Pi) >= rate)             >= 1 - risk       where the user names a risk
+    P(MST(M, Pi) >= headroom * rate)  >= 1/2            where the user names a headroom, as StreamBed does
+
+The second is the paper's  a phi(M) + b phi(Pi) + c >= headroom * rate  for a single regression, whose distribution is
+symmetric. The paper counts Pi up from the minimum; here it is found by bisection.
 """
 
 import math
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from models.capacity.surrogates import Array, Dataset, Surrogate, features, prediction_band
+from models.capacity.growth.capacity_model import PROBABILITY, CapacityModel
 from models.errors import Infeasible, InvalidInput
 from models.schema import Format, PositiveInt, Ratio
 
+DEFAULT_RISK: Final = 0.1
 DEFAULT_HEADROOM: Final = 1.1
-"""StreamBed asks the model for 110 % of the requested rate."""
+"""StreamBed asks its model for 110 % of the requested rate."""
 MOST_TASK_SLOTS: Final = 1_000_000
 """Beyond this an answer is refused: no cluster has so many, and a log model would ask for more than there are atoms."""
 MOST_AMOUNT: Final = 1e15
 """MiB or records/s; squares of them, and sums of those, are far from what a float can hold."""
+_LADDER: Final = 1.1
+"""Ratio of the numbers of slots between which bisection starts."""
+
+
+class Margin(Format):
+    """How safely a rate is planned for: by a risk, or by a headroom."""
+
+    risk: float | None = Field(None, gt=0, le=0.5, description="Probability that the plan does not sustain the rate.")
+    headroom: float | None = Field(
+        None, ge=1, le=1000, description="Factor on the rate that the median MST must reach."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.risk is None) == (self.headroom is None):
+            raise ValueError(
+                f"either a risk or a headroom must be given, but got (risk={self.risk}, headroom={self.headroom})"
+            )
+        return self
+
+    @classmethod
+    def asked(cls, risk: float | None, headroom: float | None, model: CapacityModel) -> Self:
+        """What the user asked for; without a word the default: a risk, or StreamBed's headroom with a regression of its own.
+
+        Raises:
+            InvalidInput: both were given, or one of them out of bounds.
+        """
+        if risk is not None and headroom is not None:
+            raise InvalidInput(
+                f"a plan takes either a risk or a headroom, but got both (risk={risk:g}, headroom={headroom:g}); "
+                "leave one out"
+            )
+        if headroom is not None and not 1 <= headroom <= 1000:
+            raise InvalidInput(f"the headroom must be 1 to 1000, but got {headroom}; 1.1 plans for 110 % of the rate")
+        if risk is not None and not 0 < risk <= 0.5:
+            raise InvalidInput(f"the risk must be above 0 and at most 0.5, but got {risk}; 0.1 is 90 % sure")
+        if risk is None and headroom is None:
+            return cls(risk=DEFAULT_RISK) if model.regression is None else cls(headroom=DEFAULT_HEADROOM)
+        return cls(risk=risk, headroom=headroom)
+
+    @property
+    def factor(self) -> float:
+        """On the rate that is asked for."""
+        return self.headroom or 1.0
+
+    @property
+    def certainty(self) -> float:
+        """Probability with which that must be sustained."""
+        return 0.5 if self.risk is None else 1 - self.risk
+
+    def of(self, rate: float) -> str:
+        """What is planned for, in words."""
+        if self.risk is None:
+            return f"{self.factor:g} x {rate:,.0f} records/s"
+        return f"{rate:,.0f} records/s, {self.certainty:.0%} sure"
 
 
 class SlotsInterval(Format):
-    """Number of task slots with the range it lies in with the stated probability."""
+    """Number of task slots with the range that what is needed lies in with the stated probability."""
 
     value: PositiveInt
     low: PositiveInt
     high: PositiveInt | None
-    """None where the lower limit of the band never reaches the rate: no number of slots is safe on this evidence."""
-    probability: Ratio = 0.95
+    """None where no number of slots is sure enough on this evidence."""
+    probability: Ratio = PROBABILITY
 
 
-def task_slots_for(
-    surrogate: Surrogate, memory_mb: float, rate: float, headroom: float = DEFAULT_HEADROOM, minimum: int = 1
-) -> int:
-    """The smallest number of task slots whose predicted MST reaches `headroom` times the rate.
+def task_slots_for(model: CapacityModel, memory_mb: float, rate: float, margin: Margin, minimum: int = 1) -> int:
+    """The smallest number of task slots that sustains the rate with the margin.
 
     Args:
         memory_mb: memory of one TaskManager, MiB.
@@ -42,101 +102,79 @@ def task_slots_for(
         minimum: fewest slots to answer, for example one for each operator.
 
     Raises:
-        InvalidInput: a rate or memory not above 0, a headroom below 1, a minimum below 1.
-        Infeasible: the model never reaches the rate, or only with more than MOST_TASK_SLOTS.
+        InvalidInput: a rate or memory not above 0, a minimum below 1.
+        Infeasible: no number of slots up to MOST_TASK_SLOTS does.
     """
-    _check(memory_mb, rate, headroom, minimum)
-    target = headroom * rate
-    if surrogate.predict(memory_mb, minimum) >= target:
-        return minimum
-    if surrogate.slots <= 0:
-        raise Infeasible(
-            f"the {surrogate.name} model predicts no growth of the MST with more task slots, so "
-            f"{target:,.0f} records/s is never reached; choose another model, or measure more budgets"
-        )
-    slots = _between(minimum, _solve(surrogate, memory_mb, target))
-    # Rounding in the inverse may be off by one slot either way.
-    while slots <= MOST_TASK_SLOTS and surrogate.predict(memory_mb, slots) < target:
-        slots += 1
-    while slots > minimum and surrogate.predict(memory_mb, slots - 1) >= target:
-        slots -= 1
-    if slots > MOST_TASK_SLOTS:
-        most = float(surrogate.predict(memory_mb, MOST_TASK_SLOTS))
-        raise Infeasible(
-            f"the {surrogate.name} model reaches {most:,.0f} records/s with {MOST_TASK_SLOTS:,} task slots and "
-            f"{memory_mb:,.0f} MiB per TaskManager, less than the {target:,.0f} asked for; lower the rate, or "
-            "choose another model"
-        )
+    _check(memory_mb, rate, minimum)
+    slots = _fewest(model, memory_mb, margin.factor * rate, margin.certainty, minimum)
+    if slots is None:
+        raise Infeasible(_out_of_reach(model, memory_mb, rate, margin))
     return slots
 
 
 def slots_interval(
-    surrogate: Surrogate,
-    data: Dataset,
+    model: CapacityModel,
     memory_mb: float,
     rate: float,
-    headroom: float = DEFAULT_HEADROOM,
+    margin: Margin,
     minimum: int = 1,
-    probability: float = 0.95,
+    probability: float = PROBABILITY,
 ) -> SlotsInterval:
-    """The range of the number of slots, by inverting the prediction band of the MST.
-
-    From the fewest slots from which on the band's upper limit stays at the target or above, to the fewest with which
-    its lower limit reaches it.
-
-    Args:
-        surrogate: the model, trained with `data`.
+    """The range of the number of slots: from the fewest that may do, to the fewest that do almost surely.
 
     Raises:
-        InvalidInput, Infeasible: as `task_slots_for`; InvalidInput where `data` is too small for a band.
+        InvalidInput, Infeasible: as `task_slots_for`.
     """
-    value = task_slots_for(surrogate, memory_mb, rate, headroom, minimum)
-    target = headroom * rate
-    below = np.arange(minimum, value + 1)
-    upper = prediction_band(surrogate.name, data, memory_mb, below, probability)[2]
-    short = np.flatnonzero(upper < target)
-    low = int(below[short[-1] + 1]) if len(short) else minimum
-    return SlotsInterval(
-        value=value,
-        low=low,
-        high=_fewest_safe(surrogate, data, memory_mb, target, value, probability),
-        probability=probability,
+    value = task_slots_for(model, memory_mb, rate, margin, minimum)
+    tail, target = (1 - probability) / 2, margin.factor * rate
+    low = _fewest(model, memory_mb, target, tail, minimum)
+    high = _fewest(model, memory_mb, target, 1 - tail, value)
+    return SlotsInterval(value=value, low=min(low or value, value), high=high, probability=probability)
+
+
+def _fewest(model: CapacityModel, memory_mb: float, target: float, certainty: float, minimum: int) -> int | None:
+    """The fewest slots from `minimum` on whose MST reaches the target with this probability; None up to MOST_TASK_SLOTS."""
+    steps = math.ceil(math.log(max(1.0, MOST_TASK_SLOTS / minimum)) / math.log(_LADDER)) + 1
+    ladder = np.unique(np.minimum(np.ceil(minimum * _LADDER ** np.arange(steps + 1)), max(MOST_TASK_SLOTS, minimum)))
+    enough = np.flatnonzero(model.sustains(memory_mb, ladder, target) >= certainty)
+    if not len(enough):
+        return None
+    high = int(ladder[enough[0]])
+    low = minimum - 1 if enough[0] == 0 else int(ladder[enough[0] - 1])
+    while high - low > 1:
+        middle = (low + high) // 2
+        if model.sustains(memory_mb, middle, target)[0] >= certainty:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _out_of_reach(model: CapacityModel, memory_mb: float, rate: float, margin: Margin) -> str:
+    regression, target = model.regression, margin.factor * rate
+    if regression is not None and regression.slots <= 0:
+        return (
+            f"the {regression.law} law predicts no growth of the MST with more task slots, so {target:,.0f} records/s is "
+            "never reached; choose another law, or measure more budgets"
+        )
+    if regression is not None and margin.risk is None:
+        most = float(regression.predict(memory_mb, MOST_TASK_SLOTS))
+        return (
+            f"the {regression.law} law reaches {most:,.0f} records/s with {MOST_TASK_SLOTS:,} task slots and "
+            f"{memory_mb:,.0f} MiB per TaskManager, less than the {target:,.0f} asked for; lower the rate, or "
+            "choose another law"
+        )
+    sure = float(model.sustains(memory_mb, MOST_TASK_SLOTS, target)[0])
+    return (
+        f"even {MOST_TASK_SLOTS:,} task slots with {memory_mb:,.0f} MiB per TaskManager sustain {target:,.0f} records/s with a "
+        f"probability of {sure:.0%} only, less than {margin.certainty:.0%}; measure budgets with more slots, lower the "
+        "rate, or accept more risk"
     )
 
 
-def _fewest_safe(
-    surrogate: Surrogate, data: Dataset, memory_mb: float, target: float, first: int, probability: float
-) -> int | None:
-    """The fewest slots from `first` on whose lower limit reaches the target; looked for in ever longer ranges."""
-    start, length = first, 1024
-    while start <= MOST_TASK_SLOTS:
-        slots = np.arange(start, min(start + length, MOST_TASK_SLOTS + 1))
-        lower = prediction_band(surrogate.name, data, memory_mb, slots, probability)[1]
-        reached = np.flatnonzero(lower >= target)
-        if len(reached):
-            return int(slots[reached[0]])
-        start, length = start + length, 2 * length
-    return None
-
-
-def _solve(surrogate: Surrogate, memory_mb: float, target: float) -> float:
-    """The real Pi with predict(M, Pi) = target; infinity where it is too large for a float."""
-    memory = float(features(surrogate.name, memory_mb, 1.0)[0])
-    phi = (target - surrogate.intercept - surrogate.memory * memory) / surrogate.slots
-    with np.errstate(over="ignore"):
-        inverse: dict[str, Array] = {"linear": np.array(phi), "log": np.expm1(phi), "sqrt": np.square(phi)}
-    return float(inverse[surrogate.name])
-
-
-def _between(minimum: int, slots: float) -> int:
-    return max(minimum, math.ceil(min(slots, MOST_TASK_SLOTS + 1)))
-
-
-def _check(memory_mb: float, rate: float, headroom: float, minimum: int) -> None:
+def _check(memory_mb: float, rate: float, minimum: int) -> None:
     for name, value in (("rate", rate), ("memory", memory_mb)):
         if not 0 < value <= MOST_AMOUNT:
             raise InvalidInput(f"the {name} must be finite and above 0, and at most {MOST_AMOUNT:g}, but got {value}")
-    if not (math.isfinite(headroom) and headroom >= 1):
-        raise InvalidInput(f"the headroom must be at least 1, but got {headroom}; 1.1 plans for 110 % of the rate")
     if minimum < 1:
         raise InvalidInput(f"the fewest task slots must be at least 1, but got {minimum}")

@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
 from models.capacity.observation import Budget
-from models.capacity.sizing import task_slots_for
-from models.capacity.surrogates import Dataset, Surrogate
+from models.capacity.sizing import Margin, SlotsInterval, slots_interval
 from models.errors import Infeasible, InvalidInput
 
 SLOTS_WORTH_MEMORY: Final = 0.01
@@ -25,25 +26,26 @@ class BudgetChoice:
     """The budget chosen, what the other memory sizes would have needed, and why."""
 
     budget: Budget
+    slots: SlotsInterval
+    """Its task slots, with the range that what is needed lies in."""
     task_slots_by_memory_mb: dict[float, int]
     reason: str
 
 
 def choose_budget(
-    surrogate: Surrogate,
+    model: CapacityModel,
     measured: Dataset,
     memory_levels_mb: Sequence[float],
     rate: float,
-    headroom: float,
+    margin: Margin,
     fewest_task_slots: int,
 ) -> BudgetChoice:
     """The least memory whose number of task slots is within 1 % of the fewest.
 
     Args:
-        measured: what the surrogate was fitted to, and what else is known.
+        measured: what the model was fitted to, and what else is known.
         memory_levels_mb: TaskManager memory sizes that may be used, MiB.
         rate: target, records/s at the sources together.
-        headroom: the model is asked for this many times the rate.
         fewest_task_slots: one for each operator but the sources.
 
     Raises:
@@ -51,27 +53,28 @@ def choose_budget(
     """
     if not memory_levels_mb:
         raise InvalidInput("at least one TaskManager memory size must be given")
-    short = {m: most_that_fell_short(measured, m, headroom * rate) for m in memory_levels_mb}
-    slots: dict[float, int] = {}
+    short = {m: most_that_fell_short(measured, m, margin.factor * rate) for m in memory_levels_mb}
+    needed: dict[float, SlotsInterval] = {}
     refusals: list[str] = []
     for memory_mb in sorted(memory_levels_mb):
         try:
             minimum = max(fewest_task_slots, 1 + short[memory_mb])
-            slots[memory_mb] = task_slots_for(surrogate, memory_mb, rate, headroom, minimum)
+            needed[memory_mb] = slots_interval(model, memory_mb, rate, margin, minimum)
         except Infeasible as refusal:
             refusals.append(str(refusal))
-    if not slots:
+    if not needed:
         raise Infeasible(refusals[0])
+    slots = {m: s.value for m, s in needed.items()}
     fewest = min(slots.values())
     memory_mb = min(m for m, s in slots.items() if s <= fewest * (1 + SLOTS_WORTH_MEMORY))
     others = ", ".join(f"{s} with {m:,.0f} MiB" for m, s in slots.items() if m != memory_mb)
     reason = (
-        f"the {surrogate.name} model needs {slots[memory_mb]} task slots with {memory_mb:,.0f} MiB per TaskManager for "
-        f"{headroom:g} x {rate:,.0f} records/s" + (f" (else {others})" if others else "")
+        f"the {model.name} model needs {slots[memory_mb]} task slots with {memory_mb:,.0f} MiB per TaskManager for "
+        f"{margin.of(rate)}" + (f" (else {others})" if others else "")
     )
     if slots[memory_mb] == 1 + short[memory_mb] > fewest_task_slots:
         reason += f"; {short[memory_mb]} were measured, and took less"
-    return BudgetChoice(Budget(task_slots=slots[memory_mb], memory_mb=memory_mb), slots, reason)
+    return BudgetChoice(Budget(task_slots=slots[memory_mb], memory_mb=memory_mb), needed[memory_mb], slots, reason)
 
 
 def most_that_fell_short(measured: Dataset, memory_mb: float, target: float) -> int:

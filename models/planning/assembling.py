@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from models.capacity.sizing import DEFAULT_HEADROOM
 from models.cluster import Cluster
 from models.job import Job
 from models.placement import StablePlacement, Tuning
-from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent
+from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
 from models.planning.resources import memory_reason
@@ -34,14 +35,11 @@ class Decisions:
     placement: TunedPlacement
 
 
-def assemble(
-    job: Job, cluster: Cluster, rate: float, headroom: float, decisions: Decisions, lineage: Lineage
-) -> PlanContent:
+def assemble(job: Job, cluster: Cluster, rate: float, decisions: Decisions, lineage: Lineage) -> PlanContent:
     """The content of the plan that deploys the decisions, with where everything in it comes from.
 
     Args:
         rate: target, records/s at the sources together.
-        headroom: factor on it that was planned for.
     """
     sizing, scaling, placement = decisions.sizing, decisions.scaling, decisions.placement
     tuning = placement.tuning
@@ -50,7 +48,9 @@ def assemble(
         job=job.name,
         target_rate=rate,
         source_rates={s.name: s.rate_share * rate for s in job.sources},
-        headroom=headroom,
+        headroom=sizing.margin.headroom or DEFAULT_HEADROOM,
+        risk=sizing.margin.risk,
+        slots_needed=SlotsNeeded(low=sizing.slots.low, high=sizing.slots.high, probability=sizing.slots.probability),
         task_slots=scaling.budget.task_slots,
         total_slots=scaling.dataflow.tasks,
         memory_mb=scaling.budget.memory_mb,

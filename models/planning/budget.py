@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from models.capacity.doubt import why_wide
 from models.capacity.observation import Budget
-from models.capacity.surrogates import prediction_band
+from models.capacity.sizing import DEFAULT_HEADROOM, Margin, SlotsInterval
 from models.capacity.target import choose_budget
 from models.cluster import Cluster
 from models.plan import Interval
@@ -13,19 +14,19 @@ from models.planning.inputs import MeasuredCapacity, PlanningModel
 from models.planning.resources import fitting_memory
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 
-PROBABILITY = 0.95
-"""Of the interval around the predicted MST."""
-
 
 class Sizing(Format):
     """The budget that a rate needs, and the capacity model behind it."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     model: PlanningModel
+    margin: Margin
     planned_rate: Positive = Field(
-        description="Headroom times the target rate, records/s: what all else is planned for."
+        description="What sources and scaling policies are planned for, records/s: the target rate times the headroom, or "
+        "times 1.1 where a risk was named."
     )
     budget: Budget
+    slots: SlotsInterval = Field(description="The task slots, with the range that what is needed lies in.")
     task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
     slots_per_worker: PositiveInt = Field(description="Slots that share the memory of one TaskManager, as measured.")
     reason: str
@@ -36,10 +37,10 @@ def size(
     model: PlanningModel,
     cluster: Cluster,
     rate: float,
-    headroom: float,
+    margin: Margin,
     memory_mb: float | None = None,
 ) -> Sizing:
-    """The least memory whose task slots are about the fewest, and that number of slots, for `headroom` x `rate`.
+    """The least memory whose task slots are about the fewest, and that number of slots.
 
     Args:
         rate: target, records/s at the sources together.
@@ -51,22 +52,20 @@ def size(
     levels = capacity.memory_levels_mb if memory_mb is None else [memory_mb]
     fitting = fitting_memory(levels, capacity.slots_per_worker, cluster)
     fewest = len(capacity.job.scaled_operators)
-    choice = choose_budget(model.surrogate, capacity.dataset, fitting, rate, headroom, fewest)
+    choice = choose_budget(model.capacity, capacity.dataset, fitting, rate, margin, fewest)
+    doubt = why_wide(model.capacity, choice.budget.memory_mb, choice.budget.task_slots)
     return Sizing(
         model=model,
-        planned_rate=headroom * rate,
+        margin=margin,
+        planned_rate=(margin.headroom or DEFAULT_HEADROOM) * rate,
         budget=choice.budget,
+        slots=choice.slots,
         task_slots_by_memory_mb=choice.task_slots_by_memory_mb,
         slots_per_worker=capacity.slots_per_worker,
-        reason=choice.reason,
+        reason=choice.reason + (f"; {doubt}" if doubt else ""),
     )
 
 
-def predicted_mst(model: PlanningModel, capacity: MeasuredCapacity, budget: Budget) -> Interval:
-    """The model's prediction, with the width of the interval that the present observations give its kind of model."""
-    value = float(model.surrogate.predict(budget.memory_mb, budget.task_slots))
-    _, low, high = prediction_band(
-        model.surrogate.name, capacity.dataset, budget.memory_mb, budget.task_slots, PROBABILITY
-    )
-    half = float(high - low) / 2
-    return Interval(value=max(0.0, value), low=max(0.0, value - half), high=value + half, probability=PROBABILITY)
+def predicted_mst(model: PlanningModel, budget: Budget) -> Interval:
+    """The model's prediction with its interval."""
+    return model.capacity.interval(budget.memory_mb, budget.task_slots)

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
 from models.capacity.observation import Observation, OperatorRates
-from models.capacity.surrogates import Dataset, Surrogate
 from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.expansion import UnitCost, catalogue_unit_costs
@@ -21,7 +22,7 @@ class PlanningModel(Format):
 
     uri: str = Field(description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     mlflow_run_id: str = Field(description="MLflow run that logged the model; the plan's report is logged there, too.")
-    surrogate: Surrogate
+    capacity: CapacityModel
     reason: str = Field(description="Why this model, in words.")
 
 

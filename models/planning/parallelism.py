@@ -13,7 +13,7 @@ from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
 from models.planning.chains import equalised
 from models.planning.expansion import expand
-from models.planning.inputs import MeasuredCapacity, MeasuredOperators
+from models.planning.inputs import MeasuredOperators
 from models.planning.resources import managed_memory
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
@@ -40,7 +40,6 @@ class Scaling(Format):
 
 
 def scale(
-    capacity: MeasuredCapacity,
     operators: MeasuredOperators,
     sizing: Sizing,
     rate: float,
@@ -67,7 +66,7 @@ def scale(
     parallelism = {name: parallelism[name] for name in job.order}
     tasks = {o.name: parallelism[o.name] for o in job.scaled_operators}
     budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
-    predicted = predicted_mst(sizing.model, capacity, budget)
+    predicted = predicted_mst(sizing.model, budget)
     records_in = operators.records_in(rate)
     per_task_mb = memory_mb / sizing.slots_per_worker
     return Scaling(

@@ -139,9 +139,7 @@ def _known(tracking: Tracking, job: str) -> str:
 
 
 def _table(versions: list[VersionInfo]) -> Group:
-    rows = table(
-        "model", "status", "function", "points", "LOOCV", "beyond", text=("function",), wrap=("model", "status")
-    )
+    rows = table("model", "status", "law", "points", "LOOCV", text=("law",), wrap=("model", "status"))
     for info in versions:
         selection = info.selection
         rows.add_row(
@@ -149,24 +147,18 @@ def _table(versions: list[VersionInfo]) -> Group:
             ", ".join([*info.aliases, info.review]),
             selection.model,
             str(selection.observations),
-            _amount(selection.loocv[selection.model]),
-            _amount(selection.extrapolation.get(selection.model)),
+            f"{selection.loocv_rmse:,.0f}",
         )
-    return Group(rows, Text("LOOCV, beyond: RMSE in records/s, leaving one out, and of the upper half from the lower"))
-
-
-def _amount(error: float | None) -> str:
-    return "" if error is None else f"{error:,.0f}"
+    return Group(rows, Text("LOOCV: RMSE in records/s, leaving one observation out"))
 
 
 def _view(info: VersionInfo) -> Group:
     """All that a person needs to decide whether to plan with it."""
     selection = info.selection
     aliases = f" ({', '.join(info.aliases)})" if info.aliases else ""
-    errors = table("candidate", "LOOCV RMSE", "extrapolation RMSE")
-    for name, error in selection.loocv.items():
-        chosen = "bold" if name == selection.model else None
-        errors.add_row(name, _amount(error), _amount(selection.extrapolation.get(name)), style=chosen)
+    errors = table("law", "weight", "LOOCV RMSE")
+    for law, error in selection.loocv.items():
+        errors.add_row(law, f"{selection.weights.get(law, 0.0):.0%}", f"{error:,.0f}")
     return Group(
         Text(f"{info.job}@{info.version}{aliases}", style="bold"),
         Text(info.description),
@@ -177,5 +169,5 @@ def _view(info: VersionInfo) -> Group:
             + (f", {info.review_reason}" if info.review_reason else "")
         ),
         Text(f"made {info.created_at} by run {selection.run}; MLflow run {selection.mlflow_run_id}"),
-        Text("its file is what was registered, and holds these coefficients"),
+        Text("its files are what was registered"),
     )

@@ -59,7 +59,7 @@ def read_measurements(
     observations: list[Observation] = []
     faults: list[str] = []
     for line, row in enumerate(table[:rows], start=2):
-        problems = [p for p in (_amount_fault(row, memory), _slots_fault(row, slots), _amount_fault(row, mst)) if p]
+        problems = [p for p in (_amount_fault(row, memory), _slots_fault(row, slots), _mst_fault(row, mst)) if p]
         faults.extend(f"line {line}, {problem}" for problem in problems)
         if not faults:
             observations.append(
@@ -118,6 +118,16 @@ def _amount_fault(row: dict[str, str], column: str) -> str | None:
     if value > MOST_AMOUNT:
         return f"column {column!r}: must be at most {MOST_AMOUNT:g}, but got {row[column]!r}; is it the right column?"
     return None
+
+
+def _mst_fault(row: dict[str, str], column: str) -> str | None:
+    """What is wrong with an MST; of one that is 0, also what to measure."""
+    fault = _amount_fault(row, column)
+    if fault is not None and _number(row[column]) == 0:
+        return (
+            f"{fault}; leave the row out, and measure the budget again from a lower rate, or one with more task slots"
+        )
+    return fault
 
 
 def _slots_fault(row: dict[str, str], column: str) -> str | None:

@@ -52,10 +52,17 @@ class PlanRequest(Format):
     measurement_rows: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         None, description="Use only so many first rows of the measurements.", json_schema_extra={"option": "rows"}
     )
-    model: Literal["auto", "linear", "log", "sqrt"] = Field(
-        "auto", description="Growth law of the capacity model; 'auto' selects it by its errors."
+    model: Literal["auto", "linear", "log", "sqrt", "power", "even", "skewed"] = Field(
+        "auto", description="Growth law of the capacity model; 'auto' weighs all of them by their errors."
     )
-    headroom: float = Field(1.1, ge=1, le=1000, description="Factor on the target rate that is planned for.")
+    risk: Annotated[float, Field(gt=0, le=0.5)] | None = Field(
+        None,
+        description="Probability, by the capacity model, that the plan does not sustain the target rate. If neither it "
+        "nor a headroom is given: 0.1, but a headroom of 1.1 with the models linear, log and sqrt.",
+    )
+    headroom: Annotated[float, Field(ge=1, le=1000)] | None = Field(
+        None, description="Factor on the target rate that the expected MST must reach, in place of a risk."
+    )
     memory_mb: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
         None,
         description="TaskManager memory to plan with, MiB; the best measured size if absent.",
@@ -82,6 +89,8 @@ class PlanRequest(Format):
     def _check(self) -> Self:
         if (self.testbed == "recorded") != (self.measurements is not None):
             raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
+        if self.risk is not None and self.headroom is not None:
+            raise ValueError("either 'risk' or 'headroom' may be given, not both")
         if self.flink is not None and self.testbed != "flink":
             raise ValueError("'flink' must be given for the testbed 'flink' only")
         if self.job.endswith(".sql") and self.testbed != "flink":

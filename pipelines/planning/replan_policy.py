@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from models.capacity.sizing import Margin
 from models.errors import InvalidInput
 from models.planning.budget import Sizing, size
 from models.planning.inputs import PlanningInputs
@@ -73,7 +74,8 @@ def scaled_for_replan(
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
     request = run.request
-    sizing = size(known.capacity, known.model, run.cluster, rate, request.headroom, request.memory_mb)
+    margin = Margin.asked(request.risk, request.headroom, known.model.capacity)
+    sizing = size(known.capacity, known.model, run.cluster, rate, margin, request.memory_mb)
     policy = policy_for(run.workspace, run.job.name, named)
     try:
         return sizing, _scaled(known, sizing, rate, policy), policy
@@ -88,7 +90,7 @@ def scaled_for_replan(
 
 
 def _scaled(known: PlanningInputs, sizing: Sizing, rate: float, policy: ReplanPolicy) -> Scaling:
-    return scale(known.capacity, known.operators, sizing, rate, policy.name, policy.settings)
+    return scale(known.operators, sizing, rate, policy.name, policy.settings)
 
 
 def _title(policy: str) -> str:

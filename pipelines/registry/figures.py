@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from models.capacity.surrogates import Dataset, fit, loocv_predictions
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +24,7 @@ CURVE_POINTS = 100
 
 @dataclass(frozen=True)
 class MemoryCurve:
-    """One memory level: what was measured with it, and what the surrogate says. Rates in records/s."""
+    """One memory level: what was measured with it, and what the model says. Rates in records/s."""
 
     memory_mb: float
     task_slots: tuple[int, ...]
@@ -33,7 +35,7 @@ class MemoryCurve:
 
 @dataclass(frozen=True)
 class FitInfo:
-    """A fitted surrogate among the measured points."""
+    """A capacity model among the measured points."""
 
     model: str
     curves: tuple[MemoryCurve, ...]
@@ -41,7 +43,7 @@ class FitInfo:
 
 @dataclass(frozen=True)
 class ResidualInfo:
-    """Each measured MST beside what a surrogate fitted on all other observations predicts, records/s."""
+    """Each measured MST beside what the model expects from all other observations, records/s."""
 
     model: str
     measured: tuple[float, ...]
@@ -55,48 +57,48 @@ class ResidualInfo:
 
 @dataclass(frozen=True)
 class ErrorInfo:
-    """Errors of every candidate, RMSE in records/s, in the same order."""
+    """Leave-one-out error (RMSE, records/s) and weight of every candidate, in the same order."""
 
-    models: tuple[str, ...]
+    laws: tuple[str, ...]
     loocv: tuple[float, ...]
-    extrapolation: tuple[float, ...] | None
-    """None where the observations could not be split."""
+    weights: tuple[float, ...]
     chosen: str
 
 
-def fit_info(model: str, dataset: Dataset) -> FitInfo:
-    """The curve of each memory level, from one task slot to a quarter more than were measured."""
-    surrogate = fit(model, dataset)
-    slots = np.linspace(1.0, 1.25 * float(dataset.task_slots.max()), CURVE_POINTS)
+def fit_info(model: CapacityModel, dataset: Dataset) -> FitInfo:
+    """The central curve of each memory level, from the fewest slots measured to a quarter more than the most."""
+    slots = np.linspace(float(dataset.fewest_slots), 1.25 * dataset.most_slots, CURVE_POINTS)
     curves = []
     for memory_mb in np.unique(dataset.memory_mb):
         at = dataset.memory_mb == memory_mb
-        mst = surrogate.predict(np.full_like(slots, memory_mb), slots)
         curves.append(
             MemoryCurve(
                 memory_mb=float(memory_mb),
                 task_slots=tuple(int(s) for s in dataset.task_slots[at]),
                 mst=tuple(float(y) for y in dataset.mst[at]),
                 curve_slots=tuple(float(s) for s in slots),
-                curve_mst=tuple(float(y) for y in np.asarray(mst)),
+                curve_mst=tuple(float(y) for y in model.predict(memory_mb, slots)),
             )
         )
-    return FitInfo(model, tuple(curves))
+    return FitInfo(model.name, tuple(curves))
 
 
-def residual_info(model: str, dataset: Dataset) -> ResidualInfo:
-    predicted = loocv_predictions(model, dataset)
-    return ResidualInfo(model, tuple(float(y) for y in dataset.mst), tuple(float(y) for y in predicted))
+def residual_info(selection: Selection, dataset: Dataset) -> ResidualInfo:
+    return ResidualInfo(selection.model.name, tuple(float(y) for y in dataset.mst), selection.left_out)
 
 
-def error_info(loocv: Mapping[str, float], extrapolation: Mapping[str, float], chosen: str) -> ErrorInfo:
-    models = tuple(loocv)
-    beyond = tuple(extrapolation[m] for m in models) if extrapolation else None
-    return ErrorInfo(models, tuple(loocv[m] for m in models), beyond, chosen)
+def error_info(selection: Selection) -> ErrorInfo:
+    weights, candidates = selection.model.weights, selection.candidates
+    return ErrorInfo(
+        laws=tuple(candidates),
+        loocv=tuple(c.loocv_rmse for c in candidates.values()),
+        weights=tuple(weights.get(law, 0.0) for law in candidates),
+        chosen=selection.model.name,
+    )
 
 
 def fit_figure(info: FitInfo) -> "Figure":
-    figure, axes = new_figure(f"Surrogate '{info.model}' and measured points")
+    figure, axes = new_figure(f"Capacity model ({info.model}) and measured points")
     for curve in info.curves:
         (line,) = axes.plot(curve.curve_slots, curve.curve_mst, label=f"{curve.memory_mb:,.0f} MiB")
         axes.scatter(curve.task_slots, curve.mst, color=line.get_color())
@@ -106,7 +108,7 @@ def fit_figure(info: FitInfo) -> "Figure":
 
 
 def residual_figure(info: ResidualInfo) -> "Figure":
-    figure, axes = new_figure(f"Leave-one-out residuals of '{info.model}'")
+    figure, axes = new_figure(f"Leave-one-out residuals of the capacity model ({info.model})")
     axes.scatter(info.measured, info.residuals)
     axes.axhline(0.0, color="grey", linewidth=1)
     axes.xaxis.set_major_formatter(axes.yaxis.get_major_formatter())
@@ -115,14 +117,13 @@ def residual_figure(info: ResidualInfo) -> "Figure":
 
 
 def error_figure(info: ErrorInfo) -> "Figure":
-    figure, axes = new_figure(f"Errors of the candidates; chosen: '{info.chosen}'")
-    at = np.arange(len(info.models))
-    axes.bar(at - 0.2, info.loocv, 0.4, label="leave one out")
-    if info.extrapolation is not None:
-        axes.bar(at + 0.2, info.extrapolation, 0.4, label="lower half to upper half")
-    axes.set_xticks(at, info.models)
+    """Errors as bars, with the weights above them."""
+    figure, axes = new_figure(f"Leave-one-out errors and weights of the growth laws; model: {info.chosen}")
+    at = np.arange(len(info.laws))
+    bars = axes.bar(at, info.loocv, 0.6)
+    axes.bar_label(bars, [f"{weight:.0%}" for weight in info.weights])
+    axes.set_xticks(at, info.laws)
     axes.set(ylabel="RMSE, records/s")
-    axes.legend()
     return figure
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from models.capacity.surrogates import Surrogate
+from models.capacity.growth.capacity_model import CapacityModel
 from models.errors import InvalidInput, SluiceError
 from models.schema import Format, PositiveInt
 from pipelines.inputs.files import validate_as
-from pipelines.registry.artifact import ChangedModel, read_model_file, verify
-from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
+from pipelines.registry.artifact import ChangedModel, ModelFiles, load_capacity, read_model_files, verify
+from pipelines.registry.selection_record import SELECTION_FILE, SELECTION_VERSION, SelectionRecord
 from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking
 from pipelines.store.digests import canonical_json, digest, digest_bytes
 from pipelines.store.workspace import Workspace
@@ -74,9 +74,9 @@ class VersionInfo(Format):
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A version that was loaded: its file has the digest that was registered, and says what the selection says."""
+    """A version that was loaded: its files have the digests that were registered."""
 
-    surrogate: Surrogate
+    capacity: CapacityModel
     selection: SelectionRecord
 
     @property
@@ -124,7 +124,7 @@ def unreviewed(info: VersionInfo) -> str:
 
 
 def load_registered(workspace: Workspace, job: str, version: int) -> LoadedModel:
-    """A version whether it is the champion or not, such as one whose surrogate was asked for. Raises as above."""
+    """A version whether it is the champion or not, such as one whose law was asked for. Raises as above."""
     tracking = open_tracking(workspace)
     with mlflow_errors(tracking):
         return load_version(workspace, tracking, find_version(tracking, job, version))
@@ -149,14 +149,15 @@ def list_jobs(tracking: Tracking) -> list[str]:
 
 
 def list_versions(tracking: Tracking, job: str) -> list[VersionInfo]:
-    """Versions of a job's model, newest first. Versions that a killed run left unfinished are not among them."""
+    """Versions of a job's model, newest first. Versions that a killed run left unfinished, or an earlier Sluice registered in
+    another format, are not among them."""
     if (registered := _registered(tracking, job)) is None:
         return []
     aliases: dict[int, list[str]] = {}
     for alias, version in registered.aliases.items():
         aliases.setdefault(int(version), []).append(alias)
     versions = tracking.client.search_model_versions(f"name = '{job}'", max_results=10_000)
-    found = [_info(v, sorted(aliases.get(int(v.version), []))) for v in versions if SELECTION_TAG in v.tags]
+    found = [_info(v, sorted(aliases.get(int(v.version), []))) for v in versions if _is_readable(v)]
     return sorted(found, key=lambda info: -info.version)
 
 
@@ -183,30 +184,42 @@ def load_version(workspace: Workspace, tracking: Tracking, info: VersionInfo) ->
     """Load a version, and check that it is what was registered.
 
     Raises:
-        ChangedModel: the file, its coefficients, or the workspace's record of the selection do not agree.
-        SluiceError: the file is missing.
+        ChangedModel: the files, or the workspace's record of the selection, do not agree.
+        SluiceError: a file is missing.
     """
     selection = info.selection
     try:
         _check_workspace_record(workspace, info)
         source = tracking.client.get_model_version(info.job, str(info.version)).source
-        _verify_once(workspace, read_model_file(tracking, str(source)), selection)
+        capacity = _verified(workspace, read_model_files(tracking, str(source)), selection)
     except ChangedModel as error:
         raise ChangedModel(
             f"{info.uri} is not what was registered: {error}; do not use it; approve another version with "
             f"`sluice models approve {info.job}@VERSION --reason WHY`, or plan again to register a new one"
         ) from None
-    return LoadedModel(selection.surrogate, selection)
+    return LoadedModel(capacity, selection)
 
 
-def _verify_once(workspace: Workspace, content: bytes, selection: SelectionRecord) -> None:
-    """Verify a model's file, unless the same bytes were found to be this surrogate before: skops and scikit-learn take
-    seconds to import. Any other byte, digest or coefficient is verified again."""
-    checked = {"file": digest_bytes(content), "registered": selection.model_digest, "surrogate": selection.surrogate}
+def _verified(workspace: Workspace, files: ModelFiles, selection: SelectionRecord) -> CapacityModel:
+    """The capacity model in the files, with its estimator verified, unless the same bytes were before: skops and scikit-learn
+    take seconds to import. Any other byte or digest is verified again."""
+    capacity = load_capacity(files, selection.capacity_digest)
+    checked = {
+        "file": digest_bytes(files.model),
+        "registered": selection.model_digest,
+        "capacity": selection.capacity_digest,
+    }
     key = f"verified/{digest(checked)}"
     if not workspace.exists(key):
-        verify(content, selection.model_digest, selection.surrogate)
+        verify(files.model, selection.model_digest, capacity)
         workspace.write_bytes(key, f"{selection.model_uri}\n".encode())
+    return capacity
+
+
+def _is_readable(version: "ModelVersion") -> bool:
+    if SELECTION_TAG not in version.tags:
+        return False
+    return bool(json.loads(version.tags[SELECTION_TAG]).get("schema_version") == SELECTION_VERSION)
 
 
 def promote(workspace: Workspace, tracking: Tracking, info: VersionInfo, review: Verdict, by: str, reason: str) -> None:

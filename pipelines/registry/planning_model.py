@@ -65,9 +65,7 @@ def _unproven(review: VersionInfo | None) -> str:
 
 def _bound(loaded: LoadedModel, reason: str) -> PlanningModel:
     selection = loaded.selection
-    return PlanningModel(
-        uri=loaded.uri, mlflow_run_id=selection.mlflow_run_id, surrogate=loaded.surrogate, reason=reason
-    )
+    return PlanningModel(uri=loaded.uri, mlflow_run_id=selection.mlflow_run_id, capacity=loaded.capacity, reason=reason)
 
 
 def _versions(run: PipelineRun) -> list[VersionInfo]:

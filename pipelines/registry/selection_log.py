@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from models.capacity.growth.dataset import Dataset
 from models.capacity.observation import Observation
 from models.capacity.selection import Selection
-from models.capacity.surrogates import Dataset, Surrogate, extrapolation_split
 from models.job import Job
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.registry.artifact import LoggedFile, log_model
+from pipelines.registry.artifact import LoggedFiles, log_model
 from pipelines.registry.figures import (
     error_figure,
     error_info,
@@ -31,7 +29,7 @@ from pipelines.registry.figures import (
     save_figures,
 )
 from pipelines.registry.models import CHALLENGER, PENDING, REVIEW_TAG, SELECTION_TAG, register, selection_tag
-from pipelines.registry.selection_record import Coefficients, SelectionRecord
+from pipelines.registry.selection_record import SelectionRecord
 from pipelines.registry.tracking import Tracking, experiment_name
 from pipelines.run import PipelineRun
 from pipelines.store.code_version import code_version
@@ -104,7 +102,7 @@ class _SelectionLogger:
             self._nest(parent, f"candidate {name}", CANDIDATE, *_candidate(name, subject))
         self._log_dataset(parent)
         self._log_artifacts(parent)
-        model = log_model(self._tracking, self._experiment, parent, subject.selection.surrogate, subject.dataset)
+        model = log_model(self._tracking, self._experiment, parent, subject.selection.model, subject.dataset)
         return self._register(parent, model)
 
     def _start(self, name: str, role: str, tags: Mapping[str, str]) -> str:
@@ -149,15 +147,15 @@ class _SelectionLogger:
         selection, data = self._subject.selection, self._subject.dataset
         figures = {
             "fit.png": fit_figure(fit_info(selection.model, data)),
-            "residuals.png": residual_figure(residual_info(selection.model, data)),
-            "errors.png": error_figure(error_info(selection.loocv, selection.extrapolation, selection.model)),
+            "residuals.png": residual_figure(residual_info(selection, data)),
+            "errors.png": error_figure(error_info(selection)),
         }
         with tempfile.TemporaryDirectory() as folder:
             save_figures(Path(folder), figures)
             (Path(folder) / EXPLORATION_FILE).write_bytes(to_json(self._subject.exploration))
             self._client.log_artifacts(parent, folder)
 
-    def _register(self, parent: str, model: LoggedFile) -> SelectionRecord:
+    def _register(self, parent: str, model: LoggedFiles) -> SelectionRecord:
         job, client = self._job.name, self._client
         register(self._tracking, job, f"Capacity of the job {job}: task slots and memory to sustainable throughput.")
         version = client.create_model_version(
@@ -174,24 +172,23 @@ class _SelectionLogger:
                 "sluice.code_version": code_version(),
             },
         )
-        record = _record(self._subject, parent, int(version.version), model.digest)
+        record = _record(self._subject, parent, int(version.version), model)
         client.set_model_version_tag(job, version.version, SELECTION_TAG, selection_tag(record))
         client.set_registered_model_alias(job, CHALLENGER, version.version)
         return record
 
 
-def _record(subject: LoggedSelection, parent: str, version: int, model_digest: str) -> SelectionRecord:
+def _record(subject: LoggedSelection, parent: str, version: int, files: LoggedFiles) -> SelectionRecord:
     run, selection = subject.run, subject.selection
-    surrogate = selection.surrogate
     return SelectionRecord(
         job=run.job.name,
         run=run.run_id,
         testbed=run.request.testbed,
-        model=selection.model,
+        model=selection.model.name,
         forced=run.request.model != "auto",
-        coefficients=Coefficients(memory=surrogate.memory, slots=surrogate.slots, intercept=surrogate.intercept),
-        loocv=selection.loocv,
-        extrapolation=selection.extrapolation,
+        weights=selection.model.weights,
+        loocv={law: candidate.loocv_rmse for law, candidate in selection.candidates.items()},
+        loocv_rmse=selection.loocv_rmse,
         reason=selection.reason,
         observations=len(subject.dataset),
         exploration_digest=subject.inputs["exploration"],
@@ -199,7 +196,8 @@ def _record(subject: LoggedSelection, parent: str, version: int, model_digest: s
         mlflow_run_id=parent,
         model_uri=f"models:/{run.job.name}/{version}",
         model_version=version,
-        model_digest=model_digest,
+        model_digest=files.model_digest,
+        capacity_digest=files.capacity_digest,
     )
 
 
@@ -223,15 +221,16 @@ def topology_digest(job: Job) -> str:
 
 def _parent_params(subject: LoggedSelection) -> dict[str, Any]:
     asked = subject.run.request.model_dump(mode="json", exclude={"schema_version", "run"}, exclude_none=True)
-    return {**asked, "chosen_model": subject.selection.model, "observations": len(subject.dataset)}
+    return {**asked, "chosen_model": subject.selection.model.name, "observations": len(subject.dataset)}
 
 
 def _parent_metrics(subject: LoggedSelection, metrics: Any) -> "list[Metric]":
-    """What was chosen; and step by step the MST measured, and the LOOCV error of each candidate after it."""
+    """What the model is; and step by step the MST measured, and the LOOCV error of each regression after it."""
     selection, observations = subject.selection, subject.exploration.observations
     values = {
-        **_coefficients(selection.surrogate),
-        **_errors(selection.model, selection),
+        **_coefficients(selection),
+        **{f"weight.{law}": weight for law, weight in selection.model.weights.items()},
+        "loocv_rmse": selection.loocv_rmse,
         "measured_s": sum(o.measured_s for o in observations),
     }
     history = [m for step, o in enumerate(observations) for m in metrics({"mst": o.mst}, step)]
@@ -249,30 +248,25 @@ def _measurement(observation: Observation) -> tuple[dict[str, Any], dict[str, fl
     return {**params, **parallelism}, metrics
 
 
-def _candidate(name: str, subject: LoggedSelection) -> tuple[dict[str, Any], dict[str, float]]:
-    selection, data = subject.selection, subject.dataset
-    surrogate = selection.candidates[name]
-    fitted = surrogate.predict(data.memory_mb, data.task_slots)
+def _candidate(law: str, subject: LoggedSelection) -> tuple[dict[str, Any], dict[str, float]]:
+    """How well a law predicts the observations left out, and its weight in the model: 0 beside a law that was asked for."""
+    candidate, weight = subject.selection.candidates[law], subject.selection.model.weights.get(law, 0.0)
     metrics = {
-        **_coefficients(surrogate),
-        **_errors(name, selection),
-        "training_rmse": float(np.sqrt(np.mean((fitted - data.mst) ** 2))),
+        "weight": weight,
+        "stacking_weight": candidate.weight,
+        "loocv_rmse": candidate.loocv_rmse,
+        "loocv_log_density": candidate.log_density,
     }
-    if (split := extrapolation_split(data)) is not None:
-        metrics["held_out_relative_rmse"] = selection.extrapolation[name] / float(split[1].mst.mean())
-    return {"model": name, "chosen": name == selection.model}, metrics
+    return {"model": law, "chosen": weight > 0}, metrics
 
 
-def _coefficients(surrogate: Surrogate) -> dict[str, float]:
+def _coefficients(selection: Selection) -> dict[str, float]:
+    """Of a regression; stacked laws have none."""
+    regression = selection.model.regression
+    if regression is None:
+        return {}
     return {
-        "coefficient_memory": surrogate.memory,
-        "coefficient_slots": surrogate.slots,
-        "intercept": surrogate.intercept,
+        "coefficient_memory": regression.memory,
+        "coefficient_slots": regression.slots,
+        "intercept": regression.intercept,
     }
-
-
-def _errors(name: str, selection: Selection) -> dict[str, float]:
-    errors = {"loocv_rmse": selection.loocv[name]}
-    if name in selection.extrapolation:
-        errors["extrapolation_rmse"] = selection.extrapolation[name]
-    return errors

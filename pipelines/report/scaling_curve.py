@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from models.capacity.surrogates import prediction_interval
-from pipelines.report.style import MODEL_COLOURS, NEUTRAL, TARGET, layout, memory_colour
+from pipelines.report.style import NEUTRAL, PALETTE, TARGET, layout, memory_colour
 from pipelines.report.subject import ReportSubject
 
-CURVE_POINTS = 60
+CURVE_POINTS = 40
 
 
 @dataclass(frozen=True)
@@ -42,25 +41,26 @@ class CurveInfo:
 
 def curve_info(subject: ReportSubject) -> CurveInfo:
     """The curve at the planned memory, from the fewest slots measured to a fifth beyond the plan."""
-    plan, dataset, model = subject.plan, subject.dataset, subject.surrogate
+    plan, model = subject.plan, subject.capacity
     fewest = min(o.task_slots for o in subject.exploration.observations)
     most = max(plan.task_slots, *(o.task_slots for o in subject.exploration.observations))
     slots = sorted({round(float(s)) for s in np.linspace(fewest, 1.2 * most, CURVE_POINTS)})
-    intervals = [prediction_interval(model.name, dataset, plan.memory_mb, s) for s in slots]
+    quantiles = model.quantiles(plan.memory_mb, slots, (0.025, 0.5, 0.975))
     return CurveInfo(
         model=model.name,
         memory_mb=plan.memory_mb,
-        curve=tuple(CurvePoint(s, i.value, i.low, i.high) for s, i in zip(slots, intervals, strict=True)),
+        curve=tuple(
+            CurvePoint(s, *map(float, (mst, low, high))) for s, (low, mst, high) in zip(slots, quantiles, strict=True)
+        ),
         measured=tuple(MeasuredPoint(o.task_slots, o.memory_mb, o.mst) for o in subject.exploration.observations),
         target_rate=plan.target_rate,
-        planned_rate=plan.headroom * plan.target_rate,
+        planned_rate=plan.target_rate if plan.risk is not None else plan.headroom * plan.target_rate,
         planned_task_slots=plan.task_slots,
     )
 
 
 def curve_figure(info: CurveInfo) -> go.Figure:
     slots = [p.task_slots for p in info.curve]
-    colour = MODEL_COLOURS[info.model]
     figure = go.Figure(
         [
             go.Scatter(
@@ -73,7 +73,7 @@ def curve_figure(info: CurveInfo) -> go.Figure:
                 name="95 % interval",
                 hoverinfo="skip",
             ),
-            go.Scatter(x=slots, y=[p.mst for p in info.curve], name=f"{info.model} model", line={"color": colour}),
+            go.Scatter(x=slots, y=[p.mst for p in info.curve], name=f"{info.model} model", line={"color": PALETTE[0]}),
         ]
     )
     for index, memory in enumerate(sorted({p.memory_mb for p in info.measured})):
@@ -92,10 +92,10 @@ def curve_figure(info: CurveInfo) -> go.Figure:
             )
         )
     # One label below its line and one above, since the lines are close.
-    for rate, dash, label, position in (
-        (info.target_rate, "dot", "target rate", "bottom right"),
-        (info.planned_rate, "dash", "with headroom", "top right"),
-    ):
+    lines = [(info.target_rate, "dot", "target rate", "bottom right")]
+    if info.planned_rate != info.target_rate:
+        lines.append((info.planned_rate, "dash", "with headroom", "top right"))
+    for rate, dash, label, position in lines:
         figure.add_hline(
             y=rate, line={"color": TARGET, "dash": dash}, annotation_text=label, annotation_position=position
         )

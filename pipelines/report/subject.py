@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from models.capacity.surrogates import Dataset, Surrogate
+from models.capacity.growth.capacity_model import CapacityModel
 from models.cluster import Cluster
 from models.job import Job
 from models.plan import Plan
@@ -19,10 +19,6 @@ class ReportSubject:
     cluster: Cluster
     scaling: Scaling
     exploration: ExplorationRecord
-    surrogate: Surrogate
+    capacity: CapacityModel
     previous: Plan | None = None
     """The version that the plan takes the place of."""
-
-    @property
-    def dataset(self) -> Dataset:
-        return Dataset.of(self.exploration.observations)

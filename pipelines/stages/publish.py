@@ -37,7 +37,7 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
         run=run.run_id,
         trigger=trigger,
         testbed=request.testbed,
-        model=model.surrogate.name,
+        model=model.capacity.name,
         model_uri=model.uri,
         policy=decisions.scaling.policy,
         code_version=code_version(),
@@ -52,7 +52,7 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
             "placement": digest(decisions.placement),
         },
     )
-    return assemble(run.job, run.cluster, request.rate, request.headroom, decisions, lineage)
+    return assemble(run.job, run.cluster, request.rate, decisions, lineage)
 
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
@@ -66,7 +66,7 @@ def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) 
         cluster=run.cluster,
         scaling=decisions.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
-        surrogate=model.surrogate,
+        capacity=model.capacity,
         previous=None if plan.difference is None else store.get(plan.job, plan.difference.from_version),
     )
     drawn = figures(subject)

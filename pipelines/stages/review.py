@@ -71,10 +71,11 @@ def _review(run: PipelineRun, selection: SelectionRecord) -> ReviewRecord:
     tracking = open_tracking(run.workspace)
     with mlflow_errors(tracking):
         challenger = find_version(tracking, selection.job, selection.model_version)
-        subject = gather(run, tracking, selection, _champion_before(tracking, challenger))
+        subject = gather(run, tracking, challenger, _champion_before(tracking, challenger))
         run_id = open_review_run(tracking, subject)
         record = judge(
             selection,
+            subject.capacity.grows,
             subject.champion,
             subject.evidence,
             run.run_id,

@@ -17,8 +17,7 @@ def scale(run: PipelineRun) -> str:
     sizing = run.output(SIZING_FILE, Sizing)
 
     def make() -> Scaling:
-        capacity = gather_capacity(run)
-        return scaled(capacity, gather_operators(run, capacity), sizing, run.request.rate, BIDS2)
+        return scaled(gather_operators(run, gather_capacity(run)), sizing, run.request.rate, BIDS2)
 
     inputs = {"sizing": digest(sizing), "request": digest(run.request), **operator_digests(run)}
     scaling = run.workspace.once(key, inputs, Scaling, make)

@@ -1,11 +1,11 @@
-"""Stage `select`: the surrogate to plan with, chosen by StreamBed's rule, logged to MLflow and registered.
+"""Stage `select`: the capacity model to plan with, all growth laws weighed by LOOCV, logged to MLflow and registered.
 
-StreamBed section 6, model selection. The version it registers is the job's challenger; `review` decides whether it
+The version it registers is the job's challenger; `review` decides whether it
 becomes the champion.
 """
 
+from models.capacity.growth.dataset import Dataset
 from models.capacity.selection import select as choose
-from models.capacity.surrogates import Dataset
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.registry.selection_log import LoggedSelection, log_selection
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
@@ -17,7 +17,7 @@ from pipelines.store.digests import digest
 
 
 def select(run: PipelineRun) -> str:
-    """Choose a surrogate for the run's observations; returns the URI of `selection.json`.
+    """Fit the capacity model to the run's observations; returns the URI of `selection.json`.
 
     A run that was killed here is logged again, and its unfinished half is marked as superseded; a finished one is found
     by its tags, and not logged twice.

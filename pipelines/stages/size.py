@@ -3,6 +3,7 @@
 The model's version is bound here, once, and carried in this stage's output: no later stage selects a model.
 """
 
+from models.capacity.sizing import Margin
 from models.planning.budget import Sizing
 from models.planning.budget import size as sized
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -25,11 +26,12 @@ def size(run: PipelineRun) -> str:
         "request": digest(request),
         "cluster": digest(run.cluster),
     }
+    margin = Margin.asked(request.risk, request.headroom, model.capacity)
     sizing = run.workspace.once(
         key,
         inputs,
         Sizing,
-        lambda: sized(gather_capacity(run), model, run.cluster, request.rate, request.headroom, request.memory_mb),
+        lambda: sized(gather_capacity(run), model, run.cluster, request.rate, margin, request.memory_mb),
     )
     run.progress.say(
         f"size: {sizing.budget.task_slots} task slots with {sizing.budget.memory_mb:,.0f} MiB; {sizing.model.reason}"

@@ -59,17 +59,29 @@ def summary(change: Difference) -> str:
     )
 
 
+def _margin(plan: Plan) -> str:
+    return f"headroom {plan.headroom:g}" if plan.risk is None else f"a risk of {plan.risk:.0%}"
+
+
+def _needed(plan: Plan) -> str:
+    """The range of the task slots needed, where the plan states it."""
+    if plan.slots_needed is None:
+        return ""
+    high = "no upper limit" if plan.slots_needed.high is None else f"{plan.slots_needed.high}"
+    return f" (needed: {plan.slots_needed.low} to {high} with {plan.slots_needed.probability:.0%} probability)"
+
+
 def _headline(plan: Plan) -> Iterator[Text]:
     mst = plan.predicted_mst
     yield Text(f"{plan.job}@{plan.version}", style="bold").append(
-        f"  for {plan.target_rate:,.0f} records/s with headroom {plan.headroom:g}, made {plan.created_at}", style="none"
+        f"  for {plan.target_rate:,.0f} records/s with {_margin(plan)}, made {plan.created_at}", style="none"
     )
     yield Text(
         f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
         f"with {mst.probability:.0%} probability"
     )
     yield Text(
-        f"{plan.task_slots} task slots and {plan.total_slots - plan.task_slots} for sources; "
+        f"{plan.task_slots} task slots{_needed(plan)} and {plan.total_slots - plan.task_slots} for sources; "
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
         + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
     )

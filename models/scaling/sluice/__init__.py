@@ -1,6 +1,6 @@
 """Sluice's own scaling policy."""
 
 from models.scaling.sluice.policy import Sluice
-from models.scaling.sluice.settings import CapacityModel, SluiceSettings
+from models.scaling.sluice.settings import ChampionModel, SluiceSettings
 
-__all__ = ["CapacityModel", "Sluice", "SluiceSettings"]
+__all__ = ["ChampionModel", "Sluice", "SluiceSettings"]

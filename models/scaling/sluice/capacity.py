@@ -132,11 +132,11 @@ class Learned:
 
     def _expected(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""
-        model = self._settings.capacity_model
-        if model is None:
+        champion = self._settings.capacity_model
+        if champion is None:
             return np.full(len(tasks), self._settings.attainable_share)
         scaled = np.array([name not in sources for name in demand.names])
-        predicted = model.surrogate.predict(model.memory_mb, tasks[:, scaled].sum(axis=1))
+        predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
         return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
 
     def _learn_share(self, sources: frozenset[str], read: float, seconds: float, least_lag: float, lag: float) -> None:

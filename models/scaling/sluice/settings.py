@@ -2,14 +2,14 @@
 
 from pydantic import Field
 
-from models.capacity.surrogates import Surrogate
+from models.capacity.growth.capacity_model import CapacityModel
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
 
 
-class CapacityModel(Format):
+class ChampionModel(Format):
     """A champion of the capacity models, for what linear scaling does not know."""
 
-    surrogate: Surrogate = Field(description="MST by memory of a TaskManager and task slots without sources.")
+    model: CapacityModel = Field(description="MST by memory of a TaskManager and task slots without sources.")
     memory_mb: Positive = Field(description="Memory of a TaskManager that the job runs on, MiB.")
 
 
@@ -53,5 +53,5 @@ class SluiceSettings(Format):
     )
     least_hit_rate: Ratio = Field(0.8, description="Below, an operator lacks memory (Justin section 5).")
     most_state_latency_s: NonNegative = Field(1e-3, description="Above, an operator lacks memory (Justin section 5).")
-    capacity_model: CapacityModel | None = Field(None, description="The job's champion, where there is one.")
+    capacity_model: ChampionModel | None = Field(None, description="The job's champion, where there is one.")
     largest_parallelism: PositiveInt = Field(32768, description="Most tasks of an operator without a limit of its own.")

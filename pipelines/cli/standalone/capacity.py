@@ -10,10 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.markup import escape
 
 from models.capacity.bids2 import Bids2Result, bids2
+from models.capacity.doubt import why_wide
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
 from models.capacity.observation import OperatorRates
 from models.capacity.selection import Selection, select
-from models.capacity.sizing import DEFAULT_HEADROOM, SlotsInterval, slots_interval, task_slots_for
-from models.capacity.surrogates import Dataset, Surrogate, prediction_interval
+from models.capacity.sizing import Margin, SlotsInterval, slots_interval, task_slots_for
 from models.errors import Infeasible
 from models.schema import PositiveInt
 from pipelines.cli import app
@@ -30,6 +33,9 @@ class ModelChoice(StrEnum):
     LINEAR = "linear"
     LOG = "log"
     SQRT = "sqrt"
+    POWER = "power"
+    EVEN = "even"
+    SKEWED = "skewed"
 
 
 class InstanceOperator(OperatorRates):
@@ -47,7 +53,9 @@ class Instance(BaseModel):
 
 
 MeasurementsArgument = Annotated[Path, typer.Argument(metavar="MEASUREMENTS", help="CSV, one measured budget a row.")]
-ModelOption = Annotated[ModelChoice, typer.Option("--model", help="Growth law; auto selects it by its errors.")]
+ModelOption = Annotated[
+    ModelChoice, typer.Option("--model", help="Growth law; auto weighs all of them by their errors.")
+]
 MemoryColumnOption = Annotated[
     str | None, typer.Option("--memory-column", metavar="C", help="Column of the TaskManager memory, MiB.")
 ]
@@ -82,24 +90,31 @@ def fit(
     rows: RowsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit capacity models to measurements. One of them is chosen, with the reason."""
+    """Fit growth laws to measurements. Leave-one-out errors decide how much each of them counts."""
     columns = Columns(memory_column, slots_column, mst_column)
     data = Dataset.of(read_measurements(measurements, columns, rows))
     selection = _select(data, model)
+    regressions: dict[str, Regression] = {law: fit_regression(law, data) for law in REGRESSIONS}
+    errors: dict[str, float] = {law: loocv_rmse(law, data) for law in REGRESSIONS}
     if as_json:
         print_json(
             {
-                "model": selection.model,
-                "coefficients": _coefficients(selection, selection.model),
-                "loocv": selection.loocv,
-                "extrapolation": selection.extrapolation,
-                "candidates": {name: _coefficients(selection, name) for name in selection.candidates},
+                "model": selection.model.name,
+                "weights": selection.model.weights,
+                "loocv": {law: candidate.loocv_rmse for law, candidate in selection.candidates.items()},
+                "log_density": {law: candidate.log_density for law, candidate in selection.candidates.items()},
+                "loocv_rmse": selection.loocv_rmse,
+                "regressions": {
+                    law: {"coefficients": _coefficients(regression), "loocv": errors[law]}
+                    for law, regression in regressions.items()
+                },
                 "observations": len(data),
                 "reason": selection.reason,
             }
         )
     else:
         _print_candidates(selection, len(data))
+        _print_regressions(regressions, errors)
 
 
 @app.command()
@@ -108,7 +123,18 @@ def size(
     rate: Annotated[float, typer.Option(metavar="R", help="Target rate at the sources together, records/s.")],
     memory: Annotated[float, typer.Option(metavar="M", help="Memory of one TaskManager, MiB.")],
     model: ModelOption = ModelChoice.AUTO,
-    headroom: Annotated[float, typer.Option(help="Factor on the rate that is planned for.")] = DEFAULT_HEADROOM,
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Probability that the slots do not sustain the rate. Default: 0.1, but with the models linear, log and sqrt "
+            "StreamBed's headroom of 1.1.",
+        ),
+    ] = None,
+    headroom: Annotated[
+        float | None,
+        typer.Option(metavar="F", help="Factor on the rate that the expected MST must reach, in place of a risk."),
+    ] = None,
     memory_column: MemoryColumnOption = None,
     slots_column: SlotsColumnOption = None,
     mst_column: MstColumnOption = None,
@@ -119,41 +145,50 @@ def size(
     columns = Columns(memory_column, slots_column, mst_column)
     data = Dataset.of(read_measurements(measurements, columns, rows))
     selection = _select(data, model)
+    margin = Margin.asked(risk, headroom, selection.model)
     # No answer below what was measured: the fewest measured slots are one for each operator.
-    fewest = int(data.task_slots.min())
-    slots = slots_interval(selection.surrogate, data, memory, rate, headroom, fewest)
-    predicted = prediction_interval(selection.model, data, memory, slots.value)
-    by_model = {name: _slots_or_none(s, memory, rate, headroom, fewest) for name, s in selection.candidates.items()}
-    remark = _outside(data, memory)
+    fewest = data.fewest_slots
+    slots = slots_interval(selection.model, memory, rate, margin, fewest)
+    predicted = selection.model.interval(memory, slots.value)
+    sure = float(selection.model.sustains(memory, slots.value, rate)[0])
+    alone = _each_law(selection, data)
+    by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
+    remarks = [remark for remark in (why_wide(selection.model, memory, slots.value), _outside(data, memory)) if remark]
     if as_json:
         print_json(
             {
                 "task_slots": slots.value,
                 "interval": {"low": slots.low, "high": slots.high, "probability": slots.probability},
-                "model": selection.model,
+                "model": selection.model.name,
+                "weights": selection.model.weights,
+                "loocv": {law: candidate.loocv_rmse for law, candidate in selection.candidates.items()},
+                "loocv_rmse": selection.loocv_rmse,
                 "memory_mb": memory,
                 "rate": rate,
-                "headroom": headroom,
+                "risk": margin.risk,
+                "headroom": margin.headroom,
+                "sustains": sure,
                 "predicted_mst": predicted.model_dump(),
-                "task_slots_by_model": by_model,
+                "task_slots_by_model": by_law,
                 "reason": selection.reason,
-                "remarks": [remark] if remark else [],
+                "remarks": remarks,
             }
         )
         return
     console.print(
         f"[bold]{slots.value} task slots[/bold] for {rate:,.0f} records/s with {memory:,.0f} MiB per TaskManager"
     )
-    console.print(f"  {_range(slots)}", soft_wrap=True)
+    planned = f"{margin.certainty:.0%} sure" if margin.risk is not None else f"planned for {margin.factor:g} x the rate"
+    console.print(f"  {planned}; {_range(slots)}", soft_wrap=True)
     console.print(
-        f"  predicted MST {predicted.value:,.0f} records/s ({predicted.low:,.0f} to {predicted.high:,.0f}); "
-        f"planned for {headroom:g} x the rate",
+        f"  predicted MST {predicted.value:,.0f} records/s, with {predicted.probability:.0%} probability "
+        f"{predicted.low:,.0f} to {predicted.high:,.0f}",
         soft_wrap=True,
     )
     console.print(f"  {selection.reason}", soft_wrap=True)
-    others = (f"{name} {by_model[name] or 'never'}" for name in by_model if name != selection.model)
-    console.print(f"  the other models would say: {', '.join(others)}", soft_wrap=True)
-    if remark:
+    others = (f"{law} {count or 'never'}" for law, count in by_law.items())
+    console.print(f"  each law alone: {', '.join(others)}", soft_wrap=True)
+    for remark in remarks:
         progress_console.print(f"note: {remark}", soft_wrap=True)
 
 
@@ -161,23 +196,32 @@ def _select(data: Dataset, model: ModelChoice) -> Selection:
     return select(data, forced=None if model is ModelChoice.AUTO else model.value)
 
 
-def _coefficients(selection: Selection, name: str) -> dict[str, float]:
+def _coefficients(regression: Regression) -> dict[str, float]:
     """Slopes of the transformed features, and the intercept."""
-    return selection.candidates[name].model_dump(include={"memory", "slots", "intercept"})
+    return regression.model_dump(include={"memory", "slots", "intercept"})
 
 
-def _slots_or_none(surrogate: Surrogate, memory_mb: float, rate: float, headroom: float, fewest: int) -> int | None:
-    """Task slots by one candidate; None where it never reaches the rate."""
+def _each_law(selection: Selection, data: Dataset) -> dict[str, CapacityModel]:
+    """The laws of the model, each by itself; where a regression was asked for, all three of StreamBed's."""
+    if selection.model.regression is None:
+        return selection.model.alone
+    return {law: CapacityModel.of(fit_regression(law, data)) for law in REGRESSIONS}
+
+
+def _slots_or_none(model: CapacityModel, memory_mb: float, rate: float, margin: Margin, fewest: int) -> int | None:
+    """Task slots by one law; None where it never reaches the rate."""
     try:
-        return task_slots_for(surrogate, memory_mb, rate, headroom, fewest)
+        return task_slots_for(model, memory_mb, rate, margin, fewest)
     except Infeasible:
         return None
 
 
 def _range(slots: SlotsInterval) -> str:
     if slots.high is None:
-        return f"with {slots.probability:.0%} probability at least {slots.low}; the measurements set no upper limit"
-    return f"with {slots.probability:.0%} probability between {slots.low} and {slots.high}"
+        return (
+            f"needed with {slots.probability:.0%} probability: {slots.low} or more, the measurements set no upper limit"
+        )
+    return f"needed with {slots.probability:.0%} probability: {slots.low} to {slots.high}"
 
 
 def _outside(data: Dataset, memory_mb: float) -> str | None:
@@ -202,12 +246,20 @@ def _print_configuration(operators: tuple[InstanceOperator, ...], best: Bids2Res
 
 
 def _print_candidates(selection: Selection, observations: int) -> None:
-    console.print(f"{observations} observations; errors are RMSE in records/s")
-    rows = table("", "model", "memory", "slots", "intercept", "LOOCV", "extrapolation", text=("model",))
-    for name, surrogate in selection.candidates.items():
-        numbers = (surrogate.memory, surrogate.slots, surrogate.intercept)
-        beyond = f"{selection.extrapolation[name]:,.0f}" if name in selection.extrapolation else "-"
-        mark = "*" if name == selection.model else ""
-        rows.add_row(mark, name, *(f"{n:.4g}" for n in numbers), f"{selection.loocv[name]:,.0f}", beyond)
+    console.print(f"{observations} observations; LOOCV is the leave-one-out RMSE in records/s")
+    weights = selection.model.weights
+    rows = table("law", "weight", "LOOCV", "log density", text=("law",))
+    for law, candidate in sorted(selection.candidates.items(), key=lambda item: -weights.get(item[0], 0.0)):
+        share = f"{weights[law]:.1%}" if law in weights else "-"
+        rows.add_row(law, share, f"{candidate.loocv_rmse:,.0f}", f"{candidate.log_density:.1f}")
     console.print(rows)
-    console.print(f"* {selection.reason}", soft_wrap=True)
+    console.print(selection.reason, soft_wrap=True)
+
+
+def _print_regressions(regressions: dict[str, Regression], errors: dict[str, float]) -> None:
+    console.print("StreamBed's regressions, for --model")
+    rows = table("law", "memory", "slots", "intercept", "LOOCV", text=("law",))
+    for law, regression in regressions.items():
+        numbers = (regression.memory, regression.slots, regression.intercept)
+        rows.add_row(law, *(f"{n:.4g}" for n in numbers), f"{errors[law]:,.0f}")
+    console.print(rows)

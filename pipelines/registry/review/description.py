@@ -34,7 +34,7 @@ def _table(record: ReviewRecord) -> str:
     columns = [("challenger", record.challenger), *([] if record.champion is None else [("champion", record.champion)])]
     rows = [
         ("model", *(score.uri for _, score in columns)),
-        ("function", *(score.model for _, score in columns)),
+        ("law", *(score.model for _, score in columns)),
         (_held_out_name(record), *(_rmse(score) for _, score in columns)),
     ]
     if (slots := record.slots) is not None:
@@ -61,7 +61,7 @@ def _rmse(score: Score) -> str:
 
 
 def _rate(slots: SlotChange) -> str:
-    return f"{slots.headroom:g} x {slots.rate:,.0f} records/s at {slots.memory_mb:,.0f} MiB"
+    return f"{slots.margin.of(slots.rate)} at {slots.memory_mb:,.0f} MiB"
 
 
 def _consequence(slots: SlotChange | None) -> str:
@@ -76,12 +76,20 @@ def _consequence(slots: SlotChange | None) -> str:
 
 
 def _model(subject: ReviewSubject) -> str:
-    selection, data = subject.selection, subject.present
-    c, phi = selection.coefficients, _PHI[selection.model]
+    selection, data, regression = subject.selection, subject.present, subject.capacity.regression
+    law = "Growth laws by weight: " + ", ".join(
+        f"{name} {weight:.0%}" for name, weight in sorted(selection.weights.items(), key=lambda item: -item[1])
+    )
+    if regression is not None:
+        phi = _PHI[regression.law]
+        law = (
+            f"MST = {regression.memory:.6g} {phi.format('memory_mb')} + {regression.slots:.6g} {phi.format('task_slots')} + "
+            f"{regression.intercept:.6g} records/s"
+        )
     errors = ", ".join(f"{name} {error:,.0f}" for name, error in selection.loocv.items())
     return (
-        f"MST = {c.memory:.6g} {phi.format('memory_mb')} + {c.slots:.6g} {phi.format('task_slots')} + {c.intercept:.6g}"
-        f" records/s, fitted on {selection.observations} observations of {data.task_slots.min():.0f} to "
+        f"{law}; fitted on {selection.observations} observations of {data.task_slots.min():.0f} to "
         f"{data.task_slots.max():.0f} task slots and {data.memory_mb.min():,.0f} to {data.memory_mb.max():,.0f} MiB "
-        f"(run {selection.run}). Why this function: {selection.reason} Leave-one-out RMSE: {errors} records/s."
+        f"(run {selection.run}). {selection.reason} Leave-one-out RMSE: {selection.loocv_rmse:,.0f} records/s, of each law "
+        f"{errors}."
     )

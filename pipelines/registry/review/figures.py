@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from models.capacity.surrogates import Dataset, Surrogate, prediction_band
-from models.errors import InvalidInput
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
 from pipelines.registry.figures import new_figure, style_axes
 from pipelines.registry.review.record import SlotChange
 from pipelines.registry.review.rule import Evidence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CURVE_POINTS: Final = 120
+CURVE_POINTS: Final = 30
 COLOURS: Final = {"challenger": "#0072B2", "champion": "#D55E00"}
 MARKERS: Final = {"challenger": "o", "champion": "^"}
 
@@ -46,9 +46,8 @@ class GrowthCurve:
     label: str
     task_slots: tuple[float, ...]
     mst: tuple[float, ...]
-    low: tuple[float, ...] | None
-    """None where the interval is not known, as where the observations are gone."""
-    high: tuple[float, ...] | None
+    low: tuple[float, ...]
+    high: tuple[float, ...]
     planned_task_slots: int | None
     """With which it reaches the planned rate."""
 
@@ -59,7 +58,7 @@ class GrowthInfo:
 
     memory_mb: float
     planned_rate: float
-    """Headroom times rate, records/s."""
+    """Records/s, with the headroom where one was named."""
     curves: tuple[GrowthCurve, ...]
     measured_slots: tuple[float, ...]
     measured_mst: tuple[float, ...]
@@ -67,12 +66,11 @@ class GrowthInfo:
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A model as it is registered, with what it was trained on."""
+    """A model as it is registered."""
 
     role: str
     uri: str
-    surrogate: Surrogate
-    data: Dataset | None
+    capacity: CapacityModel
 
 
 def predicted_info(evidence: Evidence) -> PredictedInfo:
@@ -89,13 +87,14 @@ def predicted_info(evidence: Evidence) -> PredictedInfo:
 
 
 def growth_info(models: Sequence[DrawnModel], present: Dataset, slots: SlotChange) -> GrowthInfo:
-    """Curves from one task slot to a fifth beyond what was measured and what is planned."""
+    """Curves from the fewest slots measured to a fifth beyond the most of what was measured and what is planned."""
     wanted = [s for s in (slots.challenger, slots.champion) if s is not None]
     most = 1.2 * max(float(present.task_slots.max()), *wanted, 1.0)
-    at = np.unique(np.concatenate([np.geomspace(1.0, most, CURVE_POINTS), np.linspace(1.0, most, CURVE_POINTS)]))
+    least = float(present.task_slots.min())
+    at = np.unique(np.concatenate([np.geomspace(least, most, CURVE_POINTS), np.linspace(least, most, CURVE_POINTS)]))
     return GrowthInfo(
         memory_mb=slots.memory_mb,
-        planned_rate=slots.headroom * slots.rate,
+        planned_rate=slots.margin.factor * slots.rate,
         curves=tuple(_curve(model, slots, at) for model in models),
         measured_slots=tuple(float(s) for s in present.task_slots),
         measured_mst=tuple(float(y) for y in present.mst),
@@ -103,20 +102,14 @@ def growth_info(models: Sequence[DrawnModel], present: Dataset, slots: SlotChang
 
 
 def _curve(model: DrawnModel, slots: SlotChange, at: "np.ndarray") -> GrowthCurve:
-    low = high = None
-    if model.data is not None:
-        try:
-            _, lower, upper = prediction_band(model.surrogate.name, model.data, slots.memory_mb, at)
-            low, high = tuple(map(float, lower)), tuple(map(float, upper))
-        except InvalidInput:  # too few observations for an interval; the curve itself is known
-            pass
+    low, mst, high = model.capacity.quantiles(slots.memory_mb, at, (0.025, 0.5, 0.975)).T
     return GrowthCurve(
         role=model.role,
-        label=f"{model.role}: {model.surrogate.name} ({model.uri})",
+        label=f"{model.role}: {model.capacity.name} ({model.uri})",
         task_slots=tuple(map(float, at)),
-        mst=tuple(map(float, model.surrogate.predict(slots.memory_mb, at))),
-        low=low,
-        high=high,
+        mst=tuple(map(float, mst)),
+        low=tuple(map(float, low)),
+        high=tuple(map(float, high)),
         planned_task_slots=getattr(slots, model.role),
     )
 
@@ -166,9 +159,6 @@ def _draw(axes: "Axes", curve: GrowthCurve, most: float) -> None:
     colour = COLOURS[curve.role]
     planned = "" if curve.planned_task_slots is None else f", {curve.planned_task_slots:,} slots"
     axes.plot(slots, [curve.mst[i] for i in shown], color=colour, label=curve.label + planned)
-    if curve.low is not None and curve.high is not None:
-        axes.fill_between(
-            slots, [curve.low[i] for i in shown], [curve.high[i] for i in shown], color=colour, alpha=0.15
-        )
+    axes.fill_between(slots, [curve.low[i] for i in shown], [curve.high[i] for i in shown], color=colour, alpha=0.15)
     if curve.planned_task_slots is not None and curve.planned_task_slots <= most:
         axes.axvline(curve.planned_task_slots, color=colour, linestyle=":", linewidth=1)

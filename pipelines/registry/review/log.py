@@ -132,7 +132,7 @@ def _metrics(record: ReviewRecord) -> dict[str, float]:
     if slots is None:
         return {}
     known = {
-        "planned_rate": slots.rate * slots.headroom,
+        "planned_rate": slots.rate * slots.margin.factor,
         "challenger.task_slots": slots.challenger,
         "champion.task_slots": slots.champion,
         "task_slots_change": slots.share,

@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from models.capacity.sizing import Margin
 from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
 from pipelines.registry.models import Verdict
 
@@ -37,7 +38,7 @@ class SlotChange(Format):
     """What a plan would ask for with either model: the task slots that a rate needs, sources aside."""
 
     rate: Positive = Field(description="Of the plan in force, else of the request; records/s.")
-    headroom: float = Field(ge=1.0, description="Factor on it that is planned for.")
+    margin: Margin = Field(description="How safely it is planned for.")
     memory_mb: Positive = Field(description="Of a TaskManager, MiB.")
     challenger: PositiveInt | None = Field(description="None where it says that the rate is never reached.")
     champion: PositiveInt | None = Field(description="The same; None where there is no champion, too.")

@@ -15,9 +15,9 @@ from typing import Final, Literal
 import numpy as np
 from scipy.special import bdtrc
 
+from models.capacity.growth.capacity_model import PROBABILITY, CapacityModel
+from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.observation import Observation
-from models.capacity.surrogates import Array, Dataset, prediction_band
-from models.errors import InvalidInput
 from pipelines.inputs.operations import Reviewing
 from pipelines.registry.models import APPROVED_BY_RULE, PENDING, REJECTED, Verdict
 from pipelines.registry.review.record import RULE, HeldOut, ReviewRecord, Score, SlotChange
@@ -27,7 +27,6 @@ FEWEST_UNSEEN: Final = 3
 """Observations that are evidence: with fewer, one disturbed measurement would be the median."""
 MOST_MEDIAN_ERROR: Final = 0.25
 """Above that of every first model of the catalogue's jobs on the simulator (at most 0.23 in 24 explorations)."""
-PROBABILITY: Final = 0.95
 LEAST_LIKELY: Final = 0.01
 """Honest intervals leave out more observations than are allowed with at most this probability."""
 EQUAL: Final = 1e-9
@@ -39,6 +38,7 @@ class FittedModel:
     """A registered model with what it was fitted to and what its run kept back."""
 
     selection: SelectionRecord
+    capacity: CapacityModel
     fitted: tuple[Observation, ...]
     kept_back: tuple[Observation, ...]
 
@@ -111,6 +111,7 @@ def most_missed(observations: int) -> int:
 
 def judge(
     selection: SelectionRecord,
+    grows: bool,
     champion: SelectionRecord | None,
     evidence: Evidence | None,
     run: str,
@@ -121,10 +122,11 @@ def judge(
     """Apply the rule, and decide whether a person has to.
 
     Args:
+        grows: whether the challenger's MST grows with the slots.
         champion: of the same testbed.
         elsewhere: a champion that was measured on another testbed: it is not compared, and stays the champion.
     """
-    finding = _finding(selection, champion, evidence, slots, limits)
+    finding = _finding(selection, grows, champion, evidence, slots, limits)
     verdict = _verdict(finding, limits)
     reason = finding.reason
     if elsewhere is not None:
@@ -178,12 +180,13 @@ def _verdict(finding: _Finding, limits: Reviewing) -> Verdict:
 
 def _finding(
     selection: SelectionRecord,
+    grows: bool,
     champion: SelectionRecord | None,
     evidence: Evidence | None,
     slots: SlotChange | None,
     limits: Reviewing,
 ) -> _Finding:
-    if selection.coefficients.slots <= 0:
+    if not grows:
         return _Finding(
             "impossible", "its MST does not grow with the task slots, so no number of slots can be planned with it"
         )
@@ -247,18 +250,14 @@ def _measured(observation: Observation) -> tuple[float, int, float]:
 
 
 def _predictions(model: FittedModel, held_out: Dataset) -> Predictions:
-    """Of the registered coefficients; without an interval where there are too few observations for one."""
-    selection = model.selection
-    mst = selection.surrogate.predict(held_out.memory_mb, held_out.task_slots)
-    try:
-        bands = [
-            prediction_band(selection.model, Dataset.of(model.fitted), memory_mb, slots, PROBABILITY)
-            for memory_mb, slots in zip(held_out.memory_mb, held_out.task_slots, strict=True)
-        ]
-        low, high = (np.array([float(band[i]) for band in bands]) for i in (1, 2))
-    except InvalidInput:
-        low = high = mst
-    return Predictions(selection, mst, low, high, held_out.mst)
+    """Of the registered model: the median and the ends of the interval."""
+    tail = (1 - PROBABILITY) / 2
+    quantiles = [
+        model.capacity.quantiles(memory_mb, slots, (tail, 0.5, 1 - tail))[0]
+        for memory_mb, slots in zip(held_out.memory_mb, held_out.task_slots, strict=True)
+    ]
+    low, mst, high = np.array(quantiles).T
+    return Predictions(model.selection, mst, low, high, held_out.mst)
 
 
 def _unscored(selection: SelectionRecord) -> Score:

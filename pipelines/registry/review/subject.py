@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.capacity.sizing import task_slots_for
-from models.capacity.surrogates import Dataset, Surrogate
-from models.errors import Infeasible
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.sizing import Margin, task_slots_for
+from models.errors import Infeasible, SluiceError
 from models.job import Job
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations import Reviewing
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.registry.models import CHAMPION, PENDING, VersionInfo
+from pipelines.registry.models import CHAMPION, PENDING, VersionInfo, load_version
 from pipelines.registry.review.figures import DrawnModel
 from pipelines.registry.review.record import SlotChange
 from pipelines.registry.review.rule import Evidence, FittedModel, gather_evidence
@@ -27,13 +28,15 @@ class ReviewSubject:
 
     run: PipelineRun
     selection: SelectionRecord
+    capacity: CapacityModel
+    """The challenger."""
     champion: SelectionRecord | None
     """Of the same testbed."""
+    champion_capacity: CapacityModel | None
+    """None where there is no such champion, or where its files are gone or changed."""
     elsewhere: SelectionRecord | None
     """The champion where it was measured on another testbed."""
     present: Dataset
-    past: Dataset | None
-    """None where there is no champion, or where its observations are gone."""
     evidence: Evidence | None
     slots: SlotChange
 
@@ -43,10 +46,10 @@ class ReviewSubject:
 
     @property
     def drawn(self) -> tuple[DrawnModel, ...]:
-        challenger = DrawnModel("challenger", self.selection.model_uri, self.selection.surrogate, self.present)
-        if self.champion is None:
+        challenger = DrawnModel("challenger", self.selection.model_uri, self.capacity)
+        if self.champion is None or self.champion_capacity is None:
             return (challenger,)
-        return (challenger, DrawnModel("champion", self.champion.model_uri, self.champion.surrogate, self.past))
+        return (challenger, DrawnModel("champion", self.champion.model_uri, self.champion_capacity))
 
 
 def review_settings(job: Job) -> Reviewing:
@@ -72,46 +75,65 @@ def _stands_in(version: VersionInfo, own: SelectionRecord) -> bool:
 
 
 def gather(
-    run: PipelineRun, tracking: Tracking, selection: SelectionRecord, champion: VersionInfo | None
+    run: PipelineRun, tracking: Tracking, challenger: VersionInfo, champion: VersionInfo | None
 ) -> ReviewSubject:
-    """Everything that a review looks at; the champion's observations come from MLflow."""
+    """Everything that a review looks at; both models come from MLflow, and so do the champion's observations."""
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
-    present = Dataset.of(exploration.observations)
+    selection, capacity = challenger.selection, load_version(run.workspace, tracking, challenger).capacity
     other = None if champion is None else champion.selection
     same_testbed = other is not None and other.testbed == selection.testbed
-    compared = other if same_testbed else None
-    past = None if compared is None else logged_exploration(tracking, compared)
+    compared = _fitted(run, tracking, champion) if champion is not None and same_testbed else None
     evidence = None
-    if compared is None or past is not None:  # without its observations, what the champion has seen is unknown
-        evidence = gather_evidence(
-            FittedModel(selection, exploration.observations, exploration.kept_back),
-            None if compared is None or past is None else FittedModel(compared, past.observations, past.kept_back),
-        )
+    if not same_testbed or compared is not None:  # without its observations, what the champion has seen is unknown
+        present = FittedModel(selection, capacity, exploration.observations, exploration.kept_back)
+        evidence = gather_evidence(present, compared)
+    before = None if compared is None else compared.capacity
+    data = Dataset.of(exploration.observations)
     return ReviewSubject(
         run=run,
         selection=selection,
-        champion=compared,
+        capacity=capacity,
+        champion=other if same_testbed else None,
+        champion_capacity=before,
         elsewhere=None if same_testbed else other,
-        present=present,
-        past=None if past is None else Dataset.of(past.observations),
+        present=data,
         evidence=evidence,
-        slots=_slot_change(run, selection.surrogate, None if compared is None else compared.surrogate, present),
+        slots=_slot_change(run, capacity, before, data),
     )
 
 
-def _slot_change(run: PipelineRun, challenger: Surrogate, champion: Surrogate | None, present: Dataset) -> SlotChange:
-    """At the rate and memory of the plan in force; of the request where there is none."""
+def _fitted(run: PipelineRun, tracking: Tracking, champion: VersionInfo) -> FittedModel | None:
+    """The champion with its observations; None where either is gone or changed."""
+    past = logged_exploration(tracking, champion.selection)
+    try:
+        loaded = load_version(run.workspace, tracking, champion)
+    except SluiceError as error:
+        run.progress.say(f"review: the champion is not compared: {error}")
+        return None
+    if past is None:
+        return None
+    return FittedModel(champion.selection, loaded.capacity, past.observations, past.kept_back)
+
+
+def _slot_change(
+    run: PipelineRun, challenger: CapacityModel, champion: CapacityModel | None, present: Dataset
+) -> SlotChange:
+    """At the rate, memory and margin of the plan in force; of the request where there is none."""
     plan, request = PlanStore(run.workspace).latest(run.job.name), run.request
     memory_mb = request.memory_mb or float(present.memory_mb.max()) if plan is None else plan.memory_mb
-    rate, headroom = (request.rate, request.headroom) if plan is None else (plan.target_rate, plan.headroom)
+    rate = request.rate if plan is None else plan.target_rate
+    if plan is None:
+        margin = Margin.asked(request.risk, request.headroom, challenger)
+    else:
+        margin = Margin(headroom=plan.headroom) if plan.risk is None else Margin(risk=plan.risk)
     fewest = len(run.job.scaled_operators)
 
-    def needed(surrogate: Surrogate | None) -> int | None:
+    def needed(model: CapacityModel | None) -> int | None:
         try:
-            return None if surrogate is None else task_slots_for(surrogate, memory_mb, rate, headroom, fewest)
+            return None if model is None else task_slots_for(model, memory_mb, rate, margin, fewest)
         except Infeasible:
             return None
 
     return SlotChange(
-        rate=rate, headroom=headroom, memory_mb=memory_mb, challenger=needed(challenger), champion=needed(champion)
+        rate=rate, margin=margin, memory_mb=memory_mb, challenger=needed(challenger), champion=needed(champion)
     )

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from pydantic import ValidationError
 
 from models.capacity.exploration import Exploration, SearchSpace
 from models.capacity.observation import Budget
-from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from models.errors import InvalidInput, SluiceError
 
 SPACE = SearchSpace(min_slots=9, max_slots=48, memory_levels_mb=(8192, 16384, 32768, 65536))

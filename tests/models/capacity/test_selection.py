@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from models.capacity.surrogates import Dataset, extrapolation_rmse, extrapolation_tells, fit, loocv_rmse
 
 from models.capacity.selection import select
-from models.capacity.surrogates import Dataset, extrapolation_rmse, extrapolation_tells, fit, loocv_rmse
 from models.errors import Infeasible, InvalidInput
 
 SLOTS = np.array([4, 8, 12, 16, 24, 32, 40, 48.0])

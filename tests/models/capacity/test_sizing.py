@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models.capacity.surrogates import Surrogate, prediction_band
 
 from models.capacity.selection import select
 from models.capacity.sizing import MOST_TASK_SLOTS, slots_interval, task_slots_for
-from models.capacity.surrogates import Surrogate, prediction_band
 from models.errors import Infeasible, InvalidInput
 
 LOG = Surrogate(name="log", memory=0.0, slots=5e5, intercept=-1e6)

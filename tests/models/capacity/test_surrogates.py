@@ -8,9 +8,6 @@ import pytest
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t as student_t
-
-from models.capacity.observation import Observation
 from models.capacity.surrogates import (
     SURROGATES,
     Dataset,
@@ -24,6 +21,9 @@ from models.capacity.surrogates import (
     prediction_interval,
     to_estimator,
 )
+from scipy.stats import t as student_t
+
+from models.capacity.observation import Observation
 from models.errors import InvalidInput
 
 TRUTH = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from models.capacity.surrogates import Dataset, Surrogate
+
 from models.capacity.target import choose_budget, most_that_fell_short
 from models.errors import Infeasible
 

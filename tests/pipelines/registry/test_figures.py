@@ -4,9 +4,9 @@ import io
 
 import numpy as np
 import pytest
+from models.capacity.surrogates import Dataset, fit, loocv_rmse
 
 from models.capacity.observation import Observation
-from models.capacity.surrogates import Dataset, fit, loocv_rmse
 from pipelines.registry.figures import (
     ErrorInfo,
     error_figure,

@@ -1,10 +1,10 @@
 """A small plan whose figures can be checked by hand: one source, a map and a sink on two workers."""
 
 import pytest
+from models.capacity.surrogates import Dataset, fit
 
 from models.capacity.exploration import ExplorationStep
 from models.capacity.observation import Budget, Observation
-from models.capacity.surrogates import Dataset, fit
 from models.cluster import Cluster
 from models.dataflow import Edge
 from models.job import Cost, Job, Kind, Operator

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from models.capacity.surrogates import Dataset, Surrogate, fit
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from models.capacity.observation import Observation
-from models.capacity.surrogates import Dataset, Surrogate, fit
 from models.errors import SluiceError
 from pipelines.inputs.operations import Reviewing
 from pipelines.registry.artifact import ChangedModel, verify

@@ -12,10 +12,10 @@ import skops.io
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
+from models.capacity.surrogates import SURROGATES, Dataset, fit
 
 from models.capacity.observation import Observation
 from models.capacity.selection import select as choose
-from models.capacity.surrogates import SURROGATES, Dataset, fit
 from models.errors import InvalidInput
 from pipelines.registry import selection_log
 from pipelines.registry.models import CHALLENGER, find_version, list_versions

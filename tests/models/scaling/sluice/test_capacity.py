@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
 from models.capacity.surrogates import Surrogate
+
 from models.errors import InvalidInput
 from models.scaling.rates import Rates
 from models.scaling.sluice import CapacityModel, SluiceSettings

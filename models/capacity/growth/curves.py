@@ -1,0 +1,149 @@
+"""A law's possible curves: equally likely draws from its posterior, which predict the MST at any budget.
+
+Notation, for draw j:
+
+    G(n)      log g(n) of the draw's shape; n2 the most slots that were measured
+    kappa     drift: growth beyond n2 is the law's, with its logarithm multiplied by kappa; normal around 1
+    T_nu      distribution function of the noise
+
+    log MST_j(M, n) = alpha_j + a_j log(M / M_ref) + G_j(min(n, n2)) + kappa_j (G_j(n) - G_j(min(n, n2)))        (1)
+    P(MST >= R)     = mean_j T_nu((log MST_j - log R) / sigma_j)                                                 (2)
+
+The drift is what a law that holds inside the measured range may be off by outside, for each e-fold of growth. Since
+kappa > 0, no curve falls, so (2) does not fall with n either.
+
+Draws are strata of equal probability of the nodes of the posterior and the drift, ordered by what they predict for ten
+times the measured slots: few draws are enough, and there is nothing random about them.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field, model_validator
+
+from models.capacity.growth.dataset import Array
+from models.capacity.growth.posterior import NU, Posterior
+from models.capacity.growth.shapes import Extent, LawName, log_growth
+from models.schema import Format, Positive, PositiveInt
+
+DRAWS: Final = 160
+DRIFT: Final = 0.10
+"""Standard deviation of kappa."""
+_DRIFTS: Final = np.array([-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0])
+_FAR: Final = 10.0
+_DIGITS: Final = 6
+
+
+class Curves(Format):
+    """The draws of one law; all lists have the same length."""
+
+    kind: Literal["law"] = "law"
+    law: LawName
+    fewest_slots: PositiveInt = Field(description="n1.")
+    most_slots: PositiveInt = Field(description="n2.")
+    memory_mb: Positive = Field(description="M_ref, MiB.")
+    level: tuple[float, ...] = Field(description="alpha: log of the MST at n1 and M_ref.")
+    memory_effect: tuple[float, ...] = Field(description="a.")
+    noise: tuple[Positive, ...] = Field(description="sigma.")
+    drift: tuple[Positive, ...] = Field(description="kappa.")
+    shape: tuple[tuple[float, ...], ...] = Field(description="Parameters of g: those of the law.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lengths = {len(v) for v in (self.level, self.memory_effect, self.noise, self.drift, self.shape)}
+        if len(lengths) != 1 or 0 in lengths:
+            raise ValueError(f"all lists of draws must have the same length, at least 1, but got {sorted(lengths)}")
+        return self
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array, Array, Array]:
+        lists = (self.level, self.memory_effect, self.noise, self.drift, self.shape)
+        level, effect, noise, drift, shape = (np.array(v, dtype=np.float64) for v in lists)
+        return level, effect, noise, drift, shape
+
+    @property
+    def extent(self) -> Extent:
+        return Extent(self.fewest_slots, self.most_slots)
+
+    def log_mst(self, memory_mb: ArrayLike, task_slots: Array) -> Array:
+        """Eq. 1 for every draw, (draws, points); the memory is one, or one of each point."""
+        level, effect, _, drift, shape = self._arrays
+        memory = np.log(np.asarray(memory_mb, dtype=np.float64) / self.memory_mb)
+        return np.asarray(
+            level[:, None] + effect[:, None] * memory + grown(self.law, shape, task_slots, self.extent, drift)
+        )
+
+    def median(self, memory_mb: float, task_slots: int) -> float:
+        """Median MST of the draws, records/s."""
+        return float(np.exp(np.median(self.log_mst(memory_mb, np.array([task_slots], dtype=np.float64)))))
+
+    def mean_log_mst(self, memory_mb: ArrayLike, task_slots: Array) -> Array:
+        """Mean of Eq. 1 over the draws, (points,)."""
+        return np.asarray(self.log_mst(memory_mb, task_slots).mean(axis=0))
+
+    def sustained(self, memory_mb: float, task_slots: Array) -> Callable[[Array], Array]:
+        """P(MST >= R) as a function of R, which broadcasts with the slots, (points,); Eq. 2."""
+        from scipy.special import stdtr  # Takes longer to import than most answers to compute.
+
+        log_mst, noise = self.log_mst(memory_mb, task_slots), self._arrays[2][:, None]
+        return lambda rate: np.asarray(stdtr(NU, (log_mst - np.log(rate)) / noise).mean(axis=0))
+
+    def most(self, memory_mb: float, task_slots: Array) -> float:
+        """An MST that is next to impossible to exceed, records/s."""
+        return float(np.exp((self.log_mst(memory_mb, task_slots) + 30 * self._arrays[2][:, None]).max()))
+
+
+def grown(law: str, shape: Array, slots: Array, extent: Extent, drift: Array) -> Array:
+    """G(n) with drift: the growth of each shape at each number of slots, (shapes, points); Eq. 1."""
+    inside = log_growth(law, shape, np.minimum(slots, float(extent.most)), extent)
+    return np.asarray(inside + drift[:, None] * (log_growth(law, shape, slots, extent) - inside))
+
+
+def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> Curves:
+    """Draws from a law's posterior.
+
+    Args:
+        shapes: the law's grid, (shapes, parameters).
+        memory_mb: M_ref.
+    """
+    at, kappa = stratified(
+        found,
+        log_growth(law, shapes, np.array([extent.most, _FAR * extent.most], dtype=np.float64), extent),
+    )
+    return Curves(
+        law=law,
+        fewest_slots=extent.fewest,
+        most_slots=extent.most,
+        memory_mb=memory_mb,
+        level=_rounded(found.level[at]),
+        memory_effect=_rounded(found.memory_effect[at]),
+        noise=_rounded(found.noise[at]),
+        drift=_rounded(kappa),
+        shape=tuple(_rounded(row) for row in shapes[found.shape[at]]),
+    )
+
+
+def stratified(found: Posterior, near_and_far: Array) -> tuple["np.ndarray", Array]:
+    """Nodes of the posterior, and a drift for each: DRAWS of them, equally likely.
+
+    Args:
+        near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).
+    """
+    share = np.exp(-0.5 * _DRIFTS * _DRIFTS)
+    weight = found.weight[:, None] * share / share.sum()
+    near, far = near_and_far[found.shape].T
+    kappa = 1 + DRIFT * _DRIFTS
+    predicted = (found.level + near)[:, None] + kappa * (far - near)[:, None]
+    order = np.argsort(predicted, axis=None, kind="stable")
+    reached = np.cumsum(weight.ravel()[order])
+    chosen = order[np.searchsorted(reached, (np.arange(DRAWS) + 0.5) / DRAWS * reached[-1])]
+    nodes, drifts = np.unravel_index(chosen, predicted.shape)
+    return nodes, kappa[drifts]
+
+
+def _rounded(values: Array) -> tuple[float, ...]:
+    """Fewer digits in files; far more than a curve is known with."""
+    return tuple(float(f"{v:.{_DIGITS}g}") for v in values)
