@@ -17,7 +17,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.capacity.surrogates import SURROGATES, Dataset
 from rich.console import Console
 from rich.table import Table
 

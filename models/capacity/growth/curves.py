@@ -137,7 +137,7 @@ def stratified(found: Posterior, near_and_far: Array) -> tuple["np.ndarray", Arr
     near, far = near_and_far[found.shape].T
     kappa = 1 + DRIFT * _DRIFTS
     predicted = (found.level + near)[:, None] + kappa * (far - near)[:, None]
-    order = np.argsort(predicted, axis=None, kind="stable")
+    order = np.argsort(predicted, axis=None)
     reached = np.cumsum(weight.ravel()[order])
     chosen = order[np.searchsorted(reached, (np.arange(DRAWS) + 0.5) / DRAWS * reached[-1])]
     nodes, drifts = np.unravel_index(chosen, predicted.shape)

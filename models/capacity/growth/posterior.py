@@ -36,9 +36,9 @@ MEMORY_EFFECT: Final = 0.2
 _LEVELS: Final = np.linspace(-4.0, 4.0, 9)
 """alpha, in standard errors around its centre."""
 _EFFECTS: Final = np.linspace(-2.4, 2.4, 5)
-_WORTH_KEEPING: Final = 15.0
+_WORTH_KEEPING: Final = 12.0
 """Nats below the best shape up to which a shape is looked at."""
-_NEGLIGIBLE: Final = 1e-7
+_NEGLIGIBLE: Final = 1e-5
 """Share of the largest weight below which a node is dropped from the posterior."""
 
 

@@ -40,7 +40,8 @@ _PHI: Final[dict[str, Callable[[Array], Array]]] = {"linear": np.positive, "log"
 _RANK_TOLERANCE: Final = 1e-10
 """A direction of the scaled columns counts as unseen below this share of the largest singular value."""
 
-_NO_ERROR: Final = 1e-300
+_NO_ERROR: Final = 1e-250
+"""Records/s, in place of an error of 0."""
 
 
 class Regression(Format):

@@ -82,7 +82,7 @@ def shapes_of(law: str, extent: Extent) -> Array:
     first, most = float(extent.fewest), float(extent.most)
     if law in _DISTANCES:
         span = _DISTANCES[law](np.array([most]), first)[0]
-        return (np.expm1(_middles(_FINE) * np.log1p(span)) / span)[:, None]
+        return np.asarray(np.expm1(_middles(_FINE) * np.log1p(span)) / span)[:, None]
     if law == "power":
         starts = 1 / (1 + np.concatenate([[0.0], np.geomspace(0.3, 4 * most, _STARTS - 1)]))
         return _product(starts, _EXPONENTS)

@@ -20,7 +20,7 @@ import numpy as np
 
 from models.capacity.growth.dataset import Array
 
-_POINTS: Final = 8192
+_POINTS: Final = 4096
 
 
 def stacking_weights(log_density: Array) -> Array:

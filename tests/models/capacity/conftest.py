@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models.capacity.surrogates import Dataset
+
+from models.capacity.growth.dataset import Dataset
 
 
 @pytest.fixture(scope="session")

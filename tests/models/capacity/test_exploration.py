@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from models.capacity.surrogates import SURROGATES, Dataset, extrapolation_tells, loocv_rmse
 from pydantic import ValidationError
 
 from models.capacity.exploration import Exploration, SearchSpace
+from models.capacity.growth.dataset import Dataset, shows_growth
+from models.capacity.growth.regressions import REGRESSIONS, loocv_rmse
 from models.capacity.observation import Budget
 from models.errors import InvalidInput, SluiceError
 
@@ -72,7 +73,7 @@ def test_gaps_are_filled_until_the_models_can_be_told_apart(seed):
     drive(exploration, log_job(0.3, seed))
     steps = exploration.steps
     measured = Dataset.of(_Measured(s.budget, s.mst) for s in steps)
-    assert extrapolation_tells(measured) or len(steps) == 24
+    assert shows_growth(measured) or len(steps) == 24
     for i, step in enumerate(steps):
         if step.suggested_by == "gap":
             slots = sorted({s.budget.task_slots for s in steps[:i]})
@@ -93,7 +94,7 @@ def test_each_step_holds_the_errors_of_all_measurements_so_far():
     assert exploration.steps[0].loocv == {}
     for n, step in enumerate(exploration.steps[1:], start=2):
         data = Dataset.of(_Measured(s.budget, s.mst) for s in exploration.steps[:n])
-        assert step.loocv == {name: loocv_rmse(name, data) for name in SURROGATES}
+        assert step.loocv == {name: loocv_rmse(name, data) for name in REGRESSIONS}
         assert step.error == min(step.loocv.values())
 
 

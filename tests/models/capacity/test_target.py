@@ -4,37 +4,41 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models.capacity.surrogates import Dataset, Surrogate
 
+from capacity_laws import regression
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.sizing import Margin
 from models.capacity.target import choose_budget, most_that_fell_short
 from models.errors import Infeasible
 
+AS_ASKED, TENTH_MORE = Margin(headroom=1.0), Margin(headroom=1.1)
 ELSEWHERE = Dataset(np.array([1.0]), np.array([1.0]), np.array([1.0]))
 """Measured with a memory that is not asked about."""
 
 
 def test_less_memory_is_taken_where_it_costs_at_most_one_percent_more_slots() -> None:
     # 1000 a slot, 1 a MiB: 110 000 need 99 slots with 11 000 MiB, 100 with 10 000 MiB, 110 with none.
-    model = Surrogate(name="linear", memory=1.0, slots=1000.0, intercept=0.0)
-    choice = choose_budget(model, ELSEWHERE, [11_000, 10_000, 100], rate=110_000, headroom=1.0, fewest_task_slots=1)
+    model = CapacityModel.of(regression("linear", 1.0, 1000.0, 0.0))
+    choice = choose_budget(model, ELSEWHERE, [11_000, 10_000, 100], rate=110_000, margin=AS_ASKED, fewest_task_slots=1)
     assert choice.task_slots_by_memory_mb == {100: 110, 10_000: 100, 11_000: 99}
     assert choice.budget.memory_mb == 11_000
 
-    choice = choose_budget(model, ELSEWHERE, [10_900, 10_000], rate=110_000, headroom=1.0, fewest_task_slots=1)
+    choice = choose_budget(model, ELSEWHERE, [10_900, 10_000], rate=110_000, margin=AS_ASKED, fewest_task_slots=1)
     assert choice.task_slots_by_memory_mb == {10_000: 100, 10_900: 100}
     assert choice.budget.memory_mb == 10_000
     assert "100 with 10,900 MiB" in choice.reason
 
 
 def test_every_operator_gets_a_slot() -> None:
-    model = Surrogate(name="linear", memory=0.0, slots=1000.0, intercept=0.0)
-    assert choose_budget(model, ELSEWHERE, [1024], rate=1, headroom=1.0, fewest_task_slots=9).budget.task_slots == 9
+    model = CapacityModel.of(regression("linear", 0.0, 1000.0, 0.0))
+    assert choose_budget(model, ELSEWHERE, [1024], rate=1, margin=AS_ASKED, fewest_task_slots=9).budget.task_slots == 9
 
 
 def test_a_rate_out_of_reach_is_infeasible() -> None:
-    model = Surrogate(name="linear", memory=0.0, slots=0.0, intercept=10.0)
+    model = CapacityModel.of(regression("linear", 0.0, 0.0, 10.0))
     with pytest.raises(Infeasible, match="never reached"):
-        choose_budget(model, ELSEWHERE, [1024], rate=100, headroom=1.1, fewest_task_slots=1)
+        choose_budget(model, ELSEWHERE, [1024], rate=100, margin=TENTH_MORE, fewest_task_slots=1)
 
 
 def measured(*points: tuple[float, int, float]) -> Dataset:
@@ -44,12 +48,12 @@ def measured(*points: tuple[float, int, float]) -> Dataset:
 
 def test_slots_that_were_measured_to_fall_short_are_not_planned() -> None:
     # The model says 1000 a slot, so 9 for 8 800; 9 slots were measured, and took 7 163.
-    model = Surrogate(name="linear", memory=0.0, slots=1000.0, intercept=0.0)
+    model = CapacityModel.of(regression("linear", 0.0, 1000.0, 0.0))
     points = measured((1024, 9, 7_163), (1024, 13, 17_042), (2048, 9, 8_900))
-    choice = choose_budget(model, points, [1024], rate=8_000, headroom=1.1, fewest_task_slots=9)
+    choice = choose_budget(model, points, [1024], rate=8_000, margin=TENTH_MORE, fewest_task_slots=9)
     assert choice.budget.task_slots == 10
     assert choice.reason.endswith("; 9 were measured, and took less")
-    choice = choose_budget(model, points, [2048], rate=8_000, headroom=1.1, fewest_task_slots=9)
+    choice = choose_budget(model, points, [2048], rate=8_000, margin=TENTH_MORE, fewest_task_slots=9)
     assert (choice.budget.task_slots, "measured" in choice.reason) == (9, False)
 
 

@@ -87,7 +87,7 @@ def test_show_takes_the_champion_unless_told(ask: Ask, reference: str, version: 
     code, out, _err = ask("show", reference)
     assert code == 0
     assert out.startswith(f"nexmark-q5@{version}")
-    assert "extrapolation RMSE" in out
+    assert "LOOCV RMSE" in out
 
 
 def test_people_approve_and_reject_and_who_and_why_is_kept(

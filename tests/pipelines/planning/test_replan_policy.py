@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.capacity.sizing import DEFAULT_HEADROOM
 from models.errors import InvalidInput
 from models.job import records_in_per_source_record
 from models.plan import Plan
@@ -104,7 +105,7 @@ def test_a_replan_uses_the_settings_that_the_policy_won_with(tmp_path: Path) -> 
     rate, job = 12e6, load_job(JOB)
     plan = _replanned(workspace, rate)
     ratio = records_in_per_source_record(job)
-    exact = {o.name: request.headroom * rate * ratio[o.name] * o.cost.cpu_s for o in job.scaled_operators}
+    exact = {o.name: DEFAULT_HEADROOM * rate * ratio[o.name] * o.cost.cpu_s for o in job.scaled_operators}
     tasks = {vertex.name: vertex.parallelism for vertex in plan.operators if vertex.name in exact}
     assert tasks == {name: math.ceil(1.2 * share) for name, share in exact.items()}
     assert tasks != {name: math.ceil(share) for name, share in exact.items()}

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipelines.planning.placing
+from models.capacity.sizing import Margin
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
@@ -53,9 +54,9 @@ class Asked:
         return gather(self.run)
 
     def scaling(self, rate: float) -> Scaling:
-        known, request = self.known, self.run.request
-        sizing = size(known.capacity, known.model, self.cluster, rate, request.headroom, request.memory_mb)
-        return scale(known.capacity, known.operators, sizing, rate, "ds2")
+        known, memory_mb = self.known, self.run.request.memory_mb
+        sizing = size(known.capacity, known.model, self.cluster, rate, Margin(headroom=1.1), memory_mb)
+        return scale(known.operators, sizing, rate, "ds2")
 
     @property
     def key(self) -> str:

@@ -40,7 +40,7 @@ def test_a_model_that_was_asked_for_is_used_whatever_the_rule_says_but_not_again
     reviewed(explored("first", observations=19))
     forced = reviewed(explored("second", observations=19, model="linear"))
     chosen = planning_model(forced)
-    assert (chosen.uri, chosen.surrogate.name) == ("models:/nexmark-q5/2", "linear")
+    assert (chosen.uri, chosen.capacity.name) == ("models:/nexmark-q5/2", "linear")
     assert "asked for linear" in chosen.reason
     decide(forced.workspace, "nexmark-q5", 2, approve=False, by="Ada", reason="it cannot be")
     with pytest.raises(NotReviewed, match=r"nexmark-q5/2 was rejected by Ada \(it cannot be\)"):

@@ -1,9 +1,11 @@
 """A small plan whose figures can be checked by hand: one source, a map and a sink on two workers."""
 
 import pytest
-from models.capacity.surrogates import Dataset, fit
 
 from models.capacity.exploration import ExplorationStep
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.regressions import fit_regression
 from models.capacity.observation import Budget, Observation
 from models.cluster import Cluster
 from models.dataflow import Edge
@@ -117,7 +119,7 @@ def subject(job: Job, exploration: ExplorationRecord) -> ReportSubject:
         cluster=Cluster.model_validate({"count": 2, "slots": 4}),
         scaling=scaling,
         exploration=exploration,
-        surrogate=fit("linear", Dataset.of(exploration.observations)),
+        capacity=CapacityModel.of(fit_regression("linear", Dataset.of(exploration.observations))),
     )
 
 

@@ -14,15 +14,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from models.capacity.surrogates import Dataset, Surrogate, fit
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from capacity_laws import line, regression
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.regressions import Regression, fit_regression
 from models.capacity.observation import Observation
+from models.capacity.sizing import Margin
 from models.errors import SluiceError
 from pipelines.inputs.operations import Reviewing
-from pipelines.registry.artifact import ChangedModel, verify
+from pipelines.registry.artifact import ChangedModel, ModelFiles, load_capacity, verify
 from pipelines.registry.models import (
     CHALLENGER,
     CHAMPION,
@@ -36,7 +40,7 @@ from pipelines.registry.models import (
 )
 from pipelines.registry.review.record import ReviewRecord, SlotChange
 from pipelines.registry.review.rule import FittedModel, gather_evidence, judge, most_missed
-from pipelines.registry.selection_record import Coefficients, SelectionRecord
+from pipelines.registry.selection_record import SelectionRecord
 from pipelines.registry.tracking import TRACKING_VARIABLE, open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages import review as stage
@@ -59,16 +63,16 @@ def aliases(run: PipelineRun) -> dict[int, tuple[str, ...]]:
     return {v.version: v.aliases for v in list_versions(open_tracking(run.workspace), JOB)}
 
 
-def selection_of(surrogate: Surrogate, version: int) -> SelectionRecord:
+def selection_of(version: int) -> SelectionRecord:
     return SelectionRecord(
         job=JOB,
         testbed="simulator",
         run=f"run-{version}",
-        model=surrogate.name,
+        model="linear",
         forced=False,
-        coefficients=Coefficients(memory=surrogate.memory, slots=surrogate.slots, intercept=surrogate.intercept),
-        loocv={surrogate.name: 1.0},
-        extrapolation={},
+        weights={"linear": 1.0},
+        loocv={"linear": 1.0},
+        loocv_rmse=1.0,
         reason="by hand.",
         observations=8,
         exploration_digest="",
@@ -77,6 +81,7 @@ def selection_of(surrogate: Surrogate, version: int) -> SelectionRecord:
         model_uri=f"models:/{JOB}/{version}",
         model_version=version,
         model_digest="",
+        capacity_digest="",
     )
 
 
@@ -88,22 +93,22 @@ def points(rates: dict[int, float]) -> list[Observation]:
     ]
 
 
+def fitted(
+    capacity: CapacityModel, version: int, seen: Sequence[Observation], kept_back: Sequence[Observation] = ()
+) -> FittedModel:
+    return FittedModel(selection_of(version), capacity, tuple(seen), tuple(kept_back))
+
+
 def judged(
-    challenger: SelectionRecord,
-    fitted: Sequence[Observation],
-    kept_back: Sequence[Observation],
+    challenger: FittedModel,
     champion: FittedModel | None = None,
     limits: Reviewing | None = None,
     slots: SlotChange | None = None,
-    elsewhere: SelectionRecord | None = None,
 ) -> ReviewRecord:
-    evidence = gather_evidence(FittedModel(challenger, tuple(fitted), tuple(kept_back)), champion)
+    evidence = gather_evidence(challenger, champion)
     before = None if champion is None else champion.selection
-    return judge(challenger, before, evidence, "run", limits or Reviewing(), slots, elsewhere)
-
-
-def line(slope: float, intercept: float = 0.0) -> Surrogate:
-    return Surrogate(name="linear", memory=0.0, slots=slope, intercept=intercept)
+    grows = challenger.capacity.grows
+    return judge(challenger.selection, grows, before, evidence, "run", limits or Reviewing(), slots)
 
 
 WAVY = {1: 101.0, 2: 199.0, 4: 401.0, 6: 599.0, 8: 801.0, 10: 999.0}
@@ -187,11 +192,11 @@ def test_a_challenger_that_is_worse_stays_challenger(
     assert record.verdict == "rejected"
     assert record.champion is not None and record.champion.model == "log"
     for score in (record.champion, record.challenger):
-        errors = fit(score.model, data).predict(unseen.memory_mb, unseen.task_slots) - unseen.mst
+        errors = fit_regression(score.model, data).predict(unseen.memory_mb, unseen.task_slots) - unseen.mst
         assert score.rmse == pytest.approx(np.sqrt(np.mean(errors**2)))
     assert aliases(best) == {2: (CHALLENGER,), 1: (CHAMPION,)}
-    assert load_champion(best.workspace, JOB).surrogate == fit("log", data)
-    assert load_registered(best.workspace, JOB, 2).surrogate == fit("linear", data)
+    assert load_champion(best.workspace, JOB).capacity.regression == fit_regression("log", data)
+    assert load_registered(best.workspace, JOB, 2).capacity.regression == fit_regression("linear", data)
 
 
 def test_a_challenger_that_is_not_worse_takes_over(explored: ExploredRun) -> None:
@@ -250,8 +255,8 @@ def test_a_review_that_was_killed_decides_the_same(
 
 def test_both_are_judged_as_registered_by_what_neither_was_fitted_to() -> None:
     """The champion is 10 records/s short for every slot: sqrt(mean(30^2, 50^2, 70^2, 90^2))."""
-    champion = FittedModel(selection_of(line(90.0), 1), tuple(points({s: 0.9 * m for s, m in WAVY.items()})), ())
-    record = judged(selection_of(line(100.0), 2), points(WAVY), points(UNSEEN), champion)
+    champion = fitted(line(90.0, error=1.0), 1, points({s: 0.9 * m for s, m in WAVY.items()}))
+    record = judged(fitted(line(100.0, error=1.0), 2, points(WAVY), points(UNSEEN)), champion)
     assert record.held_out is not None and record.champion is not None
     assert (record.held_out.observations, record.held_out.min_task_slots, record.held_out.max_task_slots) == (4, 3, 9)
     assert record.challenger.rmse == pytest.approx(0.0, abs=1e-9)
@@ -264,44 +269,45 @@ def test_both_are_judged_as_registered_by_what_neither_was_fitted_to() -> None:
 def test_a_perfect_line_does_not_miss_its_intervals_by_rounding() -> None:
     exact = points({slots: 1e5 / 3 * slots for slots in (2, 4, 8, 12, 16)})
     unseen = points({slots: 1e5 / 3 * slots for slots in (3, 5, 7, 9)})
-    record = judged(selection_of(line(1e5 / 3), 1), exact, unseen)
+    record = judged(fitted(line(1e5 / 3), 1, exact, unseen))
     assert (record.challenger.missed, record.verdict) == (0, "approved by rule")
 
 
 def test_what_the_champion_was_fitted_to_is_no_evidence() -> None:
     """The champion has seen two of the challenger's four, and its own run kept back one more, which the challenger saw."""
     seen = points({3: 300.0, 5: 500.0})
-    champion = FittedModel(selection_of(line(100.0), 1), (*points(WAVY), *seen), tuple(points({1: 101.0})))
-    record = judged(selection_of(line(100.0), 2), points(WAVY), points(UNSEEN), champion)
+    champion = fitted(line(100.0), 1, [*points(WAVY), *seen], points({1: 101.0}))
+    challenger = fitted(line(100.0), 2, points(WAVY), points(UNSEEN))
+    record = judged(challenger, champion)
     assert (record.verdict, record.held_out) == ("pending", None)
     assert "observations that neither it nor the champion models:/nexmark-q5/1 was fitted to" in record.reason
-    newer = FittedModel(champion.selection, champion.fitted, tuple(points({11: 1100.0})))
-    record = judged(selection_of(line(100.0), 2), points(WAVY), points(UNSEEN), newer)
+    newer = fitted(line(100.0), 1, champion.fitted, points({11: 1100.0}))
+    record = judged(challenger, newer)
     assert record.held_out is not None and record.held_out.observations == 3
 
 
 def test_no_mode_promotes_without_evidence() -> None:
     for mode in ("rule", "person-beyond-limits", "person"):
         limits = Reviewing.model_validate({"mode": mode})
-        for champion in (None, FittedModel(selection_of(line(1.0), 1), tuple(points(WAVY)), ())):
-            record = judged(selection_of(line(100.0), 2), points(WAVY), points({3: 300.0, 5: 500.0}), champion, limits)
+        for champion in (None, fitted(line(1.0), 1, points(WAVY))):
+            challenger = fitted(line(100.0), 2, points(WAVY), points({3: 300.0, 5: 500.0}))
+            record = judged(challenger, champion, limits)
             assert record.verdict == "pending"
 
 
 def test_a_model_that_falls_with_the_slots_is_never_promoted() -> None:
-    falling = selection_of(Surrogate(name="linear", memory=0.0, slots=-1.0, intercept=9.0), 1)
-    record = judged(falling, points(WAVY), points(UNSEEN))
+    record = judged(fitted(line(-1.0, 9.0), 1, points(WAVY), points(UNSEEN)))
     assert (record.verdict, record.champion_uri) == ("rejected", None)
 
 
-SHORT = selection_of(line(100.0), 2)
 ABOVE = {slots: mst + 12.0 for slots, mst in UNSEEN.items()}
 """SHORT is 12 records/s short of each."""
+SHORT = fitted(line(100.0), 2, points(WAVY), points(ABOVE))
 
 
 def champion_with_error_of(rmse: float) -> FittedModel:
     """A champion that is so many records/s short of ABOVE."""
-    return FittedModel(selection_of(line(100.0, 12.0 - rmse), 1), tuple(points(WAVY)), ())
+    return fitted(line(100.0, 12.0 - rmse), 1, points(WAVY))
 
 
 @pytest.mark.parametrize(
@@ -318,7 +324,7 @@ def champion_with_error_of(rmse: float) -> FittedModel:
 def test_a_rule_approves_alone_inside_the_limits_of_the_job_file(mode: str, allowed: float, verdict: str) -> None:
     champion = champion_with_error_of(10.0)
     limits = Reviewing.model_validate({"mode": mode, "max_error_increase": allowed})
-    record = judged(SHORT, points(WAVY), points(ABOVE), champion, limits)
+    record = judged(SHORT, champion, limits)
     assert record.champion is not None
     assert (record.challenger.rmse, record.champion.rmse) == (pytest.approx(12.0), pytest.approx(10.0))
     assert record.verdict == verdict
@@ -341,15 +347,15 @@ def test_a_person_is_asked_where_the_plan_would_change_too_much(
 ) -> None:
     champion = champion_with_error_of(12.0)
     limits = Reviewing(mode="person-beyond-limits", max_slot_change=0.2)
-    slots = SlotChange(rate=1000.0, headroom=1.1, memory_mb=4096.0, challenger=challenger, champion=100)
-    record = judged(SHORT, points(WAVY), points(ABOVE), champion, limits, slots)
+    slots = SlotChange(rate=1000.0, margin=Margin(headroom=1.1), memory_mb=4096.0, challenger=challenger, champion=100)
+    record = judged(SHORT, champion, limits, slots)
     assert record.verdict == verdict
     assert re.search(remark, record.reason)
 
 
 def test_a_model_that_falls_with_the_slots_is_no_question_for_a_person() -> None:
-    falling = selection_of(Surrogate(name="linear", memory=0.0, slots=-1.0, intercept=9.0), 1)
-    assert judged(falling, points(WAVY), points(UNSEEN), limits=Reviewing(mode="person")).verdict == "rejected"
+    falling = fitted(line(-1.0, 9.0), 1, points(WAVY), points(UNSEEN))
+    assert judged(falling, limits=Reviewing(mode="person")).verdict == "rejected"
 
 
 def test_both_are_evaluated_side_by_side_in_one_run_that_says_what_approving_changes(
@@ -405,7 +411,9 @@ def test_a_file_that_was_exchanged_is_refused(explored: ExploredRun) -> None:
     reviewed(run)
     path = model_file(run)
     path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(ChangedModel, match=r"models:/nexmark-q5/1 is not what was registered: its file has the digest"):
+    with pytest.raises(
+        ChangedModel, match=r"models:/nexmark-q5/1 is not what was registered: its file model.skops has"
+    ):
         load_champion(run.workspace, JOB)
 
 
@@ -431,36 +439,48 @@ def test_a_selection_that_disagrees_with_the_registry_is_refused(explored: Explo
     tracking = open_tracking(run.workspace)
     version = tracking.client.get_model_version(JOB, "1")
     selection = json.loads(version.tags["sluice.selection"])
-    selection["coefficients"]["slots"] *= 2
+    selection["capacity_digest"] = "0" * 64
     tracking.client.set_model_version_tag(JOB, "1", "sluice.selection", json.dumps(selection))
     with pytest.raises(ChangedModel, match="the selection in the registry is not the one in"):
         load_champion(run.workspace, JOB)
     run.workspace.delete(run.key("selection.json"))
-    with pytest.raises(ChangedModel, match="has the coefficients"):
+    with pytest.raises(ChangedModel, match=r"its file capacity.json has the digest"):
         load_champion(run.workspace, JOB)
 
 
-def pipeline_file(function: Any, surrogate: Surrogate) -> bytes:
-    regression = LinearRegression()
-    regression.coef_ = np.array([surrogate.memory, surrogate.slots])
-    regression.intercept_, regression.n_features_in_ = surrogate.intercept, 2
-    content: bytes = skops.io.dumps(
-        Pipeline([("transform", FunctionTransformer(function)), ("regression", regression)])
-    )
+def test_a_capacity_model_that_was_exchanged_is_refused(explored: ExploredRun) -> None:
+    run = explored()
+    reviewed(run)
+    path = model_file(run).with_name("capacity.json")
+    path.write_text(path.read_text().replace('"weight": 0.', '"weight": 0.0', 1))
+    with pytest.raises(ChangedModel, match=r"is not what was registered: its file capacity.json has the digest"):
+        load_champion(run.workspace, JOB)
+
+
+def test_a_file_that_is_no_capacity_model_is_refused_whatever_its_digest() -> None:
+    content = b'{"components": []}'
+    with pytest.raises(ChangedModel, match="holds no capacity model"):
+        load_capacity(ModelFiles(b"", content), digest_bytes(content))
+
+
+def pipeline_file(function: Any, log: Regression) -> bytes:
+    linear = LinearRegression()
+    linear.coef_, linear.intercept_, linear.n_features_in_ = np.array([log.memory, log.slots]), log.intercept, 2
+    content: bytes = skops.io.dumps(Pipeline([("transform", FunctionTransformer(function)), ("regression", linear)]))
     return content
 
 
-def test_a_file_with_the_coefficients_of_another_function_is_refused() -> None:
-    log = Surrogate(name="log", memory=1.0, slots=2.0, intercept=3.0)
+def test_an_estimator_with_the_coefficients_of_another_function_is_refused() -> None:
+    log = regression("log", 1.0, 2.0, 3.0)
     content = pipeline_file(np.log1p, log)
-    verify(content, digest_bytes(content), log)
+    verify(content, digest_bytes(content), CapacityModel.of(log))
     content = pipeline_file(np.sqrt, log)  # the same numbers, behind another function
-    with pytest.raises(ChangedModel, match="does not predict what the surrogate 'log' does"):
-        verify(content, digest_bytes(content), log)
+    with pytest.raises(ChangedModel, match="does not predict what its capacity model does"):
+        verify(content, digest_bytes(content), CapacityModel.of(log))
 
 
 def test_a_file_that_would_run_code_is_refused_whatever_its_digest() -> None:
-    surrogate = Surrogate(name="log", memory=1.0, slots=2.0, intercept=3.0)
-    content = pipeline_file(shutil.rmtree, surrogate)
+    log = regression("log", 1.0, 2.0, 3.0)
+    content = pipeline_file(shutil.rmtree, log)
     with pytest.raises(ChangedModel, match="types that are not trusted"):
-        verify(content, digest_bytes(content), surrogate)
+        verify(content, digest_bytes(content), CapacityModel.of(log))

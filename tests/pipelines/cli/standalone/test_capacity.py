@@ -74,32 +74,59 @@ def test_size_never_answers_less_than_was_measured(capsys, measurements):
     assert run_json(capsys, "size", measurements, "--memory", 8192, "--rate", 1)["task_slots"] == 4
 
 
-def test_size_tells_people_the_range_and_what_other_models_say(capsys, data):
+def test_size_answers_over_all_laws_and_says_what_is_open(capsys, data):
+    answer = run_json(capsys, "size", data / "search_q5.csv", "--memory", 65536, "--rate", 2.5e6)
+    assert (answer["model"], answer["risk"], answer["headroom"]) == ("stacked", 0.1, None)
+    assert sum(answer["weights"].values()) == pytest.approx(1.0)
+    assert answer["weights"].keys() <= answer["loocv"].keys()
+    low, high = answer["interval"]["low"], answer["interval"]["high"]
+    assert low < answer["task_slots"] and (high is None or answer["task_slots"] < high)
+    assert answer["sustains"] >= 0.9
+    mst = answer["predicted_mst"]
+    assert mst["low"] < 2.5e6 < mst["value"] < mst["high"]
+    assert answer["task_slots_by_model"].keys() == answer["weights"].keys()
+    assert answer["remarks"][0].startswith("the observations do not determine the law")
+
+
+def test_a_headroom_takes_the_place_of_the_risk(capsys, data):
+    asked = ("size", data / "search_q5.csv", "--memory", 65536, "--rate", 2.5e6)
+    median = run_json(capsys, *asked, "--headroom", 1)
+    even = run_json(capsys, *asked, "--risk", 0.5)
+    assert (median["risk"], even["headroom"]) == (None, None)
+    assert median["task_slots"] == even["task_slots"]
+    assert run_json(capsys, *asked, "--headroom", 1.1)["task_slots"] > median["task_slots"]
+
+
+def test_size_shows_people_the_range_and_what_each_law_says(capsys, data):
     arguments = ["--rows", "14", "--model", "log", "--memory", "4096", "--rate", "2.5e6"]
     assert run(["size", str(data / "search_q5.csv"), *arguments]) == 0
     shown = capsys.readouterr()
     assert "1040 task slots for 2,500,000 records/s" in shown.out
-    assert "with 95% probability between" in shown.out
-    assert "the other models would say: linear 125, sqrt 213" in shown.out
+    assert "planned for 1.1 x the rate; needed with 95% probability: " in shown.out
+    assert "each law alone: linear 125, log 1040, sqrt 213" in shown.out
     assert "4,096 MiB lies outside of the measured 32,768 to 65,536 MiB" in shown.err
 
 
 def test_fit_prints_all_errors_and_the_reason(capsys, data):
     answer = run_json(capsys, "fit", data / "search_q5.csv", "--rows", 14, "--model", "log")
     assert answer["model"] == "log"
+    regressions = answer["regressions"]
     # Table 4: a -7.6E3, b 5.7E5, c -1.2E6.
-    assert answer["coefficients"] == pytest.approx({"memory": -7696.08, "slots": 577989.9, "intercept": -1201310.2})
-    assert answer["loocv"] == pytest.approx({"linear": 65383.0, "log": 41452.5, "sqrt": 50055.2})
-    assert answer["extrapolation"] == pytest.approx({"linear": 622561.6, "log": 212160.0, "sqrt": 95080.7})
+    coefficients = {"memory": -7696.08, "slots": 577989.9, "intercept": -1201310.2}
+    assert regressions["log"]["coefficients"] == pytest.approx(coefficients)
+    errors = {law: regression["loocv"] for law, regression in regressions.items()}
+    assert errors == pytest.approx({"linear": 65383.0, "log": 41452.5, "sqrt": 50055.2})
+    assert (answer["loocv_rmse"], answer["weights"]) == (pytest.approx(41452.5), {"log": 1.0})
+    assert set(answer["loocv"]) == set(answer["log_density"]) == {"linear", "log", "sqrt", "power", "even", "skewed"}
     assert answer["observations"] == 14
     assert answer["reason"]
 
 
-def test_fit_chooses_by_the_rule_and_marks_its_choice(capsys, data):
+def test_fit_shows_the_weights_and_streambeds_regressions(capsys, data):
     assert run(["fit", str(data / "search_q5.csv"), "--rows", "22"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert next(line for line in lines if line.startswith("*")).split()[1] == "sqrt"
-    assert lines[-1].startswith("* sqrt extrapolates best")
+    shown = capsys.readouterr().out
+    assert "stacked by how well each growth law predicts the observations left out: skewed" in shown
+    assert "StreamBed's regressions" in shown
 
 
 def test_columns_can_be_named(capsys, tmp_path, measurements):
@@ -112,7 +139,7 @@ def test_columns_can_be_named(capsys, tmp_path, measurements):
 def test_a_rate_out_of_reach_has_no_answer(capsys, data):
     arguments = ["--rows", "14", "--model", "log", "--memory", "32768", "--rate", "1e9"]
     assert run(["size", str(data / "search_q5.csv"), *arguments]) == EXIT_INFEASIBLE
-    assert "lower the rate, or choose another model" in capsys.readouterr().err
+    assert "lower the rate, or choose another law" in capsys.readouterr().err
 
 
 def test_fewer_slots_than_operators_have_no_answer(capsys, data, tmp_path):
@@ -130,10 +157,10 @@ def test_fewer_slots_than_operators_have_no_answer(capsys, data, tmp_path):
         ("190", "nan", "line 3, column 'mst': must be finite and above 0, but got 'nan'"),
         ("190", "inf", "line 3, column 'mst': must be finite and above 0, but got 'inf'"),
         ("190", "", "line 3, column 'mst': must be a number, but got ''"),
-        ("190", "0", "line 3, column 'mst': must be finite and above 0, but got '0'"),
+        ("190", "0", "line 3, column 'mst': must be finite and above 0, but got '0'; leave the row out, and measure"),
         (",8,", ",0,", "line 3, column 'task_slots': must be a whole number of at least 1, but got '0'"),
         (",8,", ",8.5,", "line 3, column 'task_slots': must be a whole number of at least 1, but got '8.5'"),
-        ("\n16384,32,790", "", "at least 4 observations, but got 3"),
+        ("\n8192,8,190\n16384,16,410", "", "at least 3 observations, but got 2; measure more budgets"),
         ("\n8192,8,190", "\n8192,8,190,7", "line 3: the header has 3 fields"),
     ],
 )
@@ -163,7 +190,12 @@ def test_at_most_five_faults_are_shown(capsys, tmp_path):
         (["fit", "{file}", "--model", "cubic"], "cubic"),
         (["size", "{file}", "--rate", "nan", "--memory", "8192"], "rate must be finite and above 0"),
         (["size", "{file}", "--rate", "500", "--memory", "-1"], "memory must be finite and above 0"),
-        (["size", "{file}", "--rate", "500", "--memory", "8192", "--headroom", "0.5"], "headroom must be at least 1"),
+        (["size", "{file}", "--rate", "500", "--memory", "8192", "--headroom", "0.5"], "headroom must be 1 to 1000"),
+        (["size", "{file}", "--rate", "500", "--memory", "8192", "--risk", "0"], "risk must be above 0"),
+        (
+            ["size", "{file}", "--rate", "500", "--memory", "8192", "--risk", "0.1", "--headroom", "1.1"],
+            "leave one out",
+        ),
         (["size", "{file}", "--rate", "500"], "--memory"),
         (["configure", "--instance", "{file}", "--slots", "3"], "measured.csv"),
     ],
