@@ -9,19 +9,23 @@ Notation:
     D(n)    (phi(n) - phi(n1)) / phi'(n1), with phi as in `regressions`
     s       work of all operators but the heaviest, over that of the heaviest
     t(n)    tasks that the heaviest operator gets of n slots
+    v       how much the loads of its tasks vary, as a share of their mean
+    m(t)    expected largest of t standard normal numbers (Blom's approximation)
     k, q    tasks from which on hot keys count, and the exponent of growth beyond
 
     linear   g = 1 + b D(n)                      c (n - n0), n0 = n1 - 1/b        (1)   StreamBed Eq. 6
     log      g = 1 + b D(n)                      c (log(1 + n) - l0)              (2)   StreamBed Eq. 7
     sqrt     g = 1 + b D(n)                      c (sqrt(n) - s0)                 (3)   StreamBed Eq. 8
     power    g = (1 + b (n - n1))^p              c (n - n0)^p, 0 < p <= 1         (4)
-    even     g = t(n) / t(n1)                                                     (5)
+    even     g = t(n) / (1 + v m(t(n)))                                           (5)
              t = min(n - (n1 - 1), max(1, n / (1 + s)))
     skewed   g = h(t(n)) / h(t(n1)),  h(t) = t / (1 + t / k)^(1 - q)              (6)
 
 `even` is what BIDS2 makes of slots where load is even: while the other operators have more tasks than they need, each
-slot goes to the heaviest; from then on it gets its share of the work. `skewed` is what remains of that where some keys
-are hot: a task takes at least the records of one key, so from k tasks on, more of them bring less.
+slot goes to the heaviest; from then on it gets its share of the work. The fullest of its tasks decides, so that the
+first few tasks bring a little less than the first, and from then on growth is all but linear. `skewed` is what remains
+of that where some keys are hot: a task takes at least the records of one key, so from k tasks on, more of them bring
+less.
 
 Physical bounds that every shape keeps: it does not fall, and it does not grow faster than the tasks of the operator
 that slots are added to, n - (n1 - 1). Below n1 nothing can run, since each operator needs a slot; g is continued there
@@ -47,10 +51,11 @@ _FINE: Final = 60
 """Shapes of a law with one parameter."""
 _EXPONENTS: Final = np.linspace(0.05, 1.0, 20)
 _STARTS: Final = 10
-_WORK_SHARES: Final = 8
+_WORK_SHARES: Final = 7
+_VARIATIONS: Final = np.array([0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3])
 _HOT_FROM: Final = np.geomspace(1.0, 1e5, 32)
 """From one key that has everything to keys that no cluster has tasks for."""
-_BEYOND: Final = np.array([0.1, 0.3, 0.5, 0.7])
+_BEYOND: Final = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def shapes_of(law: str, extent: Extent) -> Array:
         starts = 1 / (1 + np.concatenate([[0.0], np.geomspace(0.3, 4 * most, _STARTS - 1)]))
         return _product(starts, _EXPONENTS)
     if law == "even":
-        return _work_shares(first, most, _FINE)[:, None]
+        return _product(_work_shares(first, most, _FINE // 2), _VARIATIONS)
     return _product(_work_shares(first, most, _WORK_SHARES), _HOT_FROM, _BEYOND)
 
 
@@ -105,7 +110,11 @@ def _log_tasks(work: Array, slots: Array, first: float) -> Array:
 
 
 def _even(shape: Array, slots: Array, first: float) -> Array:
-    return _log_tasks(shape[:, :1], slots, first)  # t(n1) = 1
+    from scipy.special import ndtri  # Takes longer to import than most answers to compute.
+
+    log_tasks = _log_tasks(shape[:, :1], slots, first)
+    tasks = np.exp(log_tasks)
+    return np.asarray(log_tasks - np.log1p(shape[:, 1:2] * ndtri((tasks - 0.375) / (tasks + 0.25))))  # (5); t(n1) = 1
 
 
 def _skewed(shape: Array, slots: Array, first: float) -> Array:

@@ -13,7 +13,10 @@ from models.capacity.selection import select
 
 def two_laws() -> CapacityModel:
     """Half sure of 480,000 records/s with 48 slots, half sure of a tenth of that; with a noise of next to nothing."""
-    high, low = one_curve(noise=(1e-6,)), one_curve(noise=(1e-6,), level=(np.log(4e3),), law="even", shape=((0.0,),))
+    high, low = (
+        one_curve(noise=(1e-6,)),
+        one_curve(noise=(1e-6,), level=(np.log(4e3),), law="even", shape=((0.0, 0.0),)),
+    )
     return CapacityModel(components=(Weighted(weight=0.5, predicts=high), Weighted(weight=0.5, predicts=low)))
 
 
