@@ -15,7 +15,7 @@ import pytest
 
 from arrangement import Arrangement
 from flink_client.rest import FlinkRest
-from flink_client.running import placement_file
+from testbeds.flink.placement_hook import placement_file
 
 pytestmark = [
     pytest.mark.slow,
