@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from models.errors import InvalidInput
-from pipelines.inputs.files import read_as, read_as_one_of, read_text
+from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
@@ -58,20 +58,6 @@ def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
             f"{path}: field 'sql' names {job.sql!r}, which is not beside it; add the file or remove 'sql'"
         )
     return job
-
-
-def job_path(name_or_path: str | Path) -> Path:
-    """The file of a job."""
-    return _find(JOBS, name_or_path)
-
-
-def load_sql(name_or_path: str | Path) -> str | None:
-    """The SQL of a job that has some beside its file, or is a SQL file itself."""
-    path = file_of_job(name_or_path)
-    if path.suffix == SQL_SUFFIX:
-        return read_text(path)
-    job = load_job_file(name_or_path)
-    return None if job.sql is None else read_text(path.parent / job.sql)
 
 
 def job_name(name_or_path: str | Path) -> str:
