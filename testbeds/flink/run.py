@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity

@@ -11,9 +11,9 @@ from typing import Final
 
 import yaml
 
-from flink_client.closing import Closing
 from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest import FlinkRest, wait_for
+from models.closing import Closing
 from models.errors import SluiceError
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
