@@ -102,10 +102,10 @@ def test_it_then_predicts_what_it_has_not_seen(calibrated: Calibration) -> None:
 
 
 def test_it_says_where_each_figure_comes_from(calibrated: Calibration) -> None:
-    told = calibrated.job.operator("count").figures_from
-    assert "measured on real (pair), runs calibration-" in told
-    assert "CPU" in told and "state accesses" in told and "selectivity" in told
-    assert told.endswith("; keys, state: assumed")
+    source = calibrated.job.operator("count").figures_from
+    assert "measured on real (pair), runs calibration-" in source
+    assert "CPU" in source and "state accesses" in source and "selectivity" in source
+    assert source.endswith("; keys, state: assumed")
     assert "what was not measured: assumed" in calibrated.job.figures_from
 
 

@@ -191,7 +191,7 @@ def test_plans_of_two_jobs_are_counted_together(sluice: Sluice):
 
 
 @pytest.mark.parametrize(
-    ("graph", "told"),
+    ("graph", "message"),
     [
         ({"dataflows": []}, "dataflows"),
         ({"dataflows": [SECOND, SECOND]}, "'second' occurs 2 times; give each job its own name"),
@@ -199,10 +199,10 @@ def test_plans_of_two_jobs_are_counted_together(sluice: Sluice):
         ({"dataflows": [{**SECOND, "name": "n" * 119}]}, "has 126; shorten one"),
     ],
 )
-def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, told: str):
+def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, message: str):
     code, out, err = sluice("place", "--json", graph=graph)
     assert (code, out) == (2, "")
-    assert told in err and "Traceback" not in err
+    assert message in err and "Traceback" not in err
 
 
 def test_a_hot_task_is_placed_as_a_group_of_its_own(sluice: Sluice):
