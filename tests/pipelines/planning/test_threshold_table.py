@@ -30,7 +30,8 @@ from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement
 from pipelines.planning.replan import replan
-from pipelines.planning.threshold_table import ThresholdRequest, make_table, threshold_table
+from pipelines.planning.threshold_request import ThresholdRequest
+from pipelines.planning.threshold_table import make_table, threshold_table
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore
