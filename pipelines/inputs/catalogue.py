@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from models.errors import InvalidInput
+from models.wording import natural_order
 from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 
@@ -101,12 +102,7 @@ def _files(kind: str) -> dict[str, Path]:
             f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
         )
     paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
-    return {path.stem: path for path in sorted(paths, key=_natural)}
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sorts q2 before q11."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.stem) if part]
+    return {path.stem: path for path in sorted(paths, key=lambda path: natural_order(path.stem))}
 
 
 def _is_path(name_or_path: str | Path) -> bool:
