@@ -1,4 +1,4 @@
-"""How numbers are written in messages for people, and names sorted."""
+"""Formatting of numbers in messages for people, and the order of names."""
 
 import re
 
