@@ -103,8 +103,8 @@ def test_rates_lie_around_the_present_one_and_the_nearest_come_first() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"lowest": 1.1}, "lowest <= 1 <= highest"),
-        ({"highest": 0.9}, "lowest <= 1 <= highest"),
+        ({"lowest": 1.1}, "'lowest'"),
+        ({"highest": 0.9}, "'highest'"),
         ({"lowest": 0}, "'lowest'"),
         ({"step": 0}, "'step'"),
         ({"step": 1e-6}, "at most 2000 rates"),
