@@ -52,7 +52,9 @@ def test_an_interrupted_measurement_is_repeated_in_a_new_run():
 
 def test_three_faults_are_an_error():
     breaking = Breaking(3)
-    with pytest.raises(SluiceError, match="broke off 3 times, at last because a TaskManager is gone") as caught:
+    with pytest.raises(
+        SluiceError, match="was interrupted 3 times, the last time because a TaskManager is gone"
+    ) as caught:
         measure(breaking)
     assert not isinstance(caught.value, Disturbed) and len(breaking.runs) == 3
 

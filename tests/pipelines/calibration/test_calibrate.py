@@ -144,7 +144,7 @@ def test_a_measurement_that_is_given_up_is_made_again_and_in_the_end_told(tmp_pa
         calibrate(small_job(), Real(fails_first=3), SHORTER, Workspace(tmp_path / "b"), Quiet())
 
 
-def test_it_rehearses_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
+def test_it_warms_up_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
     request = SHORTER.model_copy(update={"rehearsal_s": 5.0})
     real = Real()
     calibrate(small_job(), real, request, Workspace(tmp_path), Quiet())

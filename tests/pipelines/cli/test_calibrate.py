@@ -37,7 +37,7 @@ def test_people_get_tables_and_files_and_machines_one_document(
     document = json.loads(out)
     assert [one["role"] for one in document["comparisons"]] == ["calibration", "held out"]
     assert document["job"]["name"] == "nexmark-q1"
-    assert "rehearsing" not in err
+    assert "warming up" not in err
 
 
 @pytest.mark.parametrize(
