@@ -1,4 +1,4 @@
-"""The evaluation of autoscalers (sections 6.2 to 6.5) told again: its findings, and what our replays show.
+"""Findings of the evaluation of autoscalers (sections 6.2 to 6.5), and whether our replays agree with them.
 
     python benchmarks/evaluation_findings.py [--seed 1066] [--processes 2] [--workspace URL]
 
@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.arena.replays.workloads import SEED, Pattern
+from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import SEED
 from pipelines.store.workspace import Workspace
 
 CONSOLE = Console(width=None if sys.stdout.isatty() else 180)
