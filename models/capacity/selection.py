@@ -19,6 +19,7 @@ from models.capacity.growth.posterior import Posterior, posterior, reference_mem
 from models.capacity.growth.regressions import REGRESSIONS, fit_regression, loocv_predictions, rmse
 from models.capacity.growth.shapes import LAWS, Extent, LawName, log_growth, shapes_of
 from models.capacity.growth.stacking import stacking_weights
+from models.capacity.growth.twin import TWIN, TwinCurve, fit_twin
 from models.errors import Infeasible, InvalidInput
 from models.schema import Format, NonNegative, Ratio
 from models.wording import amount
@@ -26,6 +27,8 @@ from models.wording import amount
 FEWEST_OBSERVATIONS: Final = 3
 LEAST_WEIGHT: Final = 1e-3
 """Candidates with less are left out of the model."""
+TWIN_SHARE: Final = float(len(LAWS))
+"""Times the weight of a law that a twin has beforehand: it knows how the job works, so as much as all laws together."""
 MOST_FALL: Final = 0.1
 """Share by which the MST may fall over the measured slots before it is said to; less is noise."""
 
@@ -52,8 +55,11 @@ class Selection(Format):
     reason: str
 
 
-def select(data: Dataset, forced: str | None = None) -> Selection:
+def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = None) -> Selection:
     """Fit all laws and weigh them, or take the forced one.
+
+    Args:
+        twin: what a twin of the job predicts, to be weighed with the laws.
 
     Raises:
         InvalidInput: too few observations, all with the same number of slots, or an unknown law.
@@ -64,34 +70,30 @@ def select(data: Dataset, forced: str | None = None) -> Selection:
     check_selectable(data)
     if forced not in REGRESSIONS:
         _check_growth(data)
-    extent = Extent(data.fewest_slots, data.most_slots)
-    found = {law: posterior(data, log_growth(law, shapes_of(law, extent), data.task_slots, extent)) for law in LAWS}
-    weights = _weights(list(found.values()))
-    candidates: dict[str, Candidate] = {
-        law: _candidate(found[law], weight, data) for law, weight in zip(LAWS, weights, strict=True)
-    }
+    fitted = {law: _fit_law(law, data) for law in LAWS} | ({} if twin is None else {TWIN: fit_twin(twin, data)})
+    names, found = list(fitted), [posterior for posterior, _ in fitted.values()]
+    weights = _weights(found, [TWIN_SHARE if name == TWIN else 1.0 for name in names])
+    candidates = {name: _candidate(f, w, data) for name, f, w in zip(names, found, weights, strict=True)}
     if forced in REGRESSIONS:
         return _forced_regression(data, forced, candidates)
     if forced is not None:
-        weights = np.array([float(law == forced) for law in LAWS])
-    curves = {
-        law: _curves(law, found[law], extent, data) for law, weight in zip(LAWS, weights, strict=True) if weight > 0
-    }
-    model = CapacityModel(
-        components=tuple(
-            Weighted(weight=float(weight), predicts=curves[law])
-            for law, weight in zip(LAWS, weights, strict=True)
-            if weight > 0
-        )
-    )
-    left_out = np.exp(weights @ np.stack([f.left_out for f in found.values()]))
+        weights = np.array([float(name == forced) for name in names])
+    counted = [(float(w), curves) for w, (_, curves) in zip(weights, fitted.values(), strict=True) if w > 0]
+    left_out = np.exp(weights @ np.stack([f.left_out for f in found]))
     return Selection(
-        model=model,
+        model=CapacityModel(components=tuple(Weighted(weight=w, predicts=curves) for w, curves in counted)),
         candidates=candidates,
         left_out=tuple(map(float, left_out)),
         loocv_rmse=rmse(left_out, data.mst),
         reason=_reason(candidates, forced),
     )
+
+
+def _fit_law(law: LawName, data: Dataset) -> tuple[Posterior, Curves]:
+    extent = Extent(data.fewest_slots, data.most_slots)
+    shapes = shapes_of(law, extent)
+    found = posterior(data, log_growth(law, shapes, data.task_slots, extent))
+    return found, draw(law, shapes, found, extent, reference_memory_mb(data))
 
 
 def check_selectable(data: Dataset) -> None:
@@ -125,8 +127,8 @@ def _check_growth(data: Dataset) -> None:
         )
 
 
-def _weights(found: Sequence[Posterior]) -> Array:
-    weights = stacking_weights(np.stack([f.log_density for f in found], axis=1))
+def _weights(found: Sequence[Posterior], shares: Sequence[float]) -> Array:
+    weights = stacking_weights(np.stack([f.log_density for f in found], axis=1), np.array(shares) / sum(shares))
     weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     return np.asarray(weights / weights.sum())
 
@@ -137,10 +139,6 @@ def _candidate(found: Posterior, weight: float, data: Dataset) -> Candidate:
         loocv_rmse=rmse(np.exp(found.left_out), data.mst),
         log_density=float(found.log_density.sum()),
     )
-
-
-def _curves(law: LawName, found: Posterior, extent: Extent, data: Dataset) -> Curves:
-    return draw(law, shapes_of(law, extent), found, extent, reference_memory_mb(data))
 
 
 def _forced_regression(data: Dataset, law: str, candidates: Mapping[str, Candidate]) -> Selection:

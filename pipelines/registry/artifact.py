@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.errors import SluiceError
-from pipelines.registry.estimator import COLUMNS, KNOTS, to_estimator
+from pipelines.registry.estimator import KNOTS, to_estimator
 from pipelines.registry.tracking import Tracking
 from pipelines.store.digests import digest_bytes
 from pipelines.store.workspace import to_json
@@ -123,8 +123,8 @@ def verify(content: bytes, digest: str, capacity: CapacityModel) -> None:
 
     _check_digest(MODEL_FILE, content, digest)
     estimator, frame = _load(content), pd.DataFrame(_CHECKED_AT)
-    predicted = capacity.predict(*(frame[name].to_numpy() for name in COLUMNS))
-    if not np.allclose(estimator.predict(frame), predicted, rtol=PREDICTION_TOLERANCE, atol=0.0):
+    expected = to_estimator(capacity).predict(frame)
+    if not np.allclose(estimator.predict(frame), expected, rtol=PREDICTION_TOLERANCE, atol=0.0):
         raise ChangedModel(f"its file {MODEL_FILE} does not predict what its capacity model does")
 
 

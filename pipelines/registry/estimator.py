@@ -1,10 +1,9 @@
-"""A capacity model as a fitted scikit-learn estimator over the columns memory_mb and task_slots, for whoever loads it
-from MLflow.
+"""A capacity model as a fitted scikit-learn estimator over the columns memory_mb and task_slots, for use from MLflow.
 
 It is made of scikit-learn's and numpy's own parts only, so skops loads it without further trusted types. It predicts
 the central MST. A regression is one exactly. For stacked laws log MST is a straight line in log(memory), and
 interpolated between knots in log(task slots): a network with one rectifier for each knot is such a function, and needs
-no training.
+no training. A twin's memory is no straight line; there its slope around the measured memory is taken.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from models.capacity.growth.capacity_model import CapacityModel
+from models.capacity.growth.curves import Drawn
 from models.capacity.growth.regressions import Regression
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ def _stacked(model: CapacityModel) -> "BaseEstimator":
 
 
 def _curve(model: CapacityModel) -> "BaseEstimator":
-    """log MST = at + sum_k bend_k max(0, log n - knot_k) + effect log M."""
+    """log MST = start + sum_k bend_k max(0, log n - knot_k) + effect log M."""
     from sklearn.neural_network import MLPRegressor
 
     knots = np.log(KNOTS)
-    at, more = (np.log(model.predict(memory_mb, KNOTS)) for memory_mb in (1.0, np.e))
+    middle = next(c.predicts.memory_mb for c in model.components if isinstance(c.predicts, Drawn))
+    less, at, more = (np.log(model.predict(middle * factor, KNOTS)) for factor in (0.5, 1.0, 2.0))
     slopes = np.diff(at) / np.diff(knots)
-    effect = float((more - at)[0])
+    effect = float(np.median(more - less)) / np.log(4)
     # The last two units are log M where it is above 0, and where it is below.
     units = len(slopes) + 2
     weights, thresholds = np.zeros((2, units)), np.zeros(units)
@@ -67,7 +68,8 @@ def _curve(model: CapacityModel) -> "BaseEstimator":
     weights[0, -2:] = 1.0, -1.0
     bends = np.concatenate([slopes[:1], np.diff(slopes), [effect, -effect]])
     network = MLPRegressor(hidden_layer_sizes=(units,), activation="relu")
-    network.coefs_, network.intercepts_ = [weights, bends[:, None]], [thresholds, at[:1]]
+    start = at[:1] - effect * np.log(middle)
+    network.coefs_, network.intercepts_ = [weights, bends[:, None]], [thresholds, start]
     network.n_layers_, network.n_outputs_, network.n_features_in_ = 3, 1, len(COLUMNS)
     network.out_activation_ = "identity"
     return network

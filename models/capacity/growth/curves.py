@@ -18,7 +18,7 @@ times the measured slots: few draws are enough, and there is nothing random abou
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,15 +33,14 @@ DRAWS: Final = 160
 DRIFT: Final = 0.10
 """Standard deviation of kappa."""
 _DRIFTS: Final = np.array([-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0])
-_FAR: Final = 10.0
+FAR: Final = 10.0
+"""Multiple of n2 at which draws are ordered."""
 _DIGITS: Final = 6
 
 
-class Curves(Format):
-    """The draws of one law; all lists have the same length."""
+class Drawn(Format):
+    """Draws of any candidate that was fitted by `posterior`; all lists have the same length."""
 
-    kind: Literal["law"] = "law"
-    law: LawName
     fewest_slots: PositiveInt = Field(description="n1.")
     most_slots: PositiveInt = Field(description="n2.")
     memory_mb: Positive = Field(description="M_ref, MiB.")
@@ -68,13 +67,17 @@ class Curves(Format):
     def extent(self) -> Extent:
         return Extent(self.fewest_slots, self.most_slots)
 
+    def growth(self, shape: Array, memory_mb: ArrayLike, task_slots: Array) -> Array:
+        """G(n) of each draw, without drift, (draws, points)."""
+        raise NotImplementedError
+
     def log_mst(self, memory_mb: ArrayLike, task_slots: Array) -> Array:
         """Eq. 1 for every draw, (draws, points); the memory is one, or one of each point."""
         level, effect, _, drift, shape = self._arrays
         memory = np.log(np.asarray(memory_mb, dtype=np.float64) / self.memory_mb)
-        return np.asarray(
-            level[:, None] + effect[:, None] * memory + grown(self.law, shape, task_slots, self.extent, drift)
-        )
+        inside = self.growth(shape, memory_mb, np.minimum(task_slots, float(self.most_slots)))
+        beyond = self.growth(shape, memory_mb, task_slots) - inside
+        return np.asarray(level[:, None] + effect[:, None] * memory + inside + drift[:, None] * beyond)
 
     def median(self, memory_mb: float, task_slots: int) -> float:
         """Median MST of the draws, records/s."""
@@ -96,10 +99,14 @@ class Curves(Format):
         return float(np.exp((self.log_mst(memory_mb, task_slots) + 30 * self._arrays[2][:, None]).max()))
 
 
-def grown(law: str, shape: Array, slots: Array, extent: Extent, drift: Array) -> Array:
-    """G(n) with drift: the growth of each shape at each number of slots, (shapes, points); Eq. 1."""
-    inside = log_growth(law, shape, np.minimum(slots, float(extent.most)), extent)
-    return np.asarray(inside + drift[:, None] * (log_growth(law, shape, slots, extent) - inside))
+class Curves(Drawn):
+    """The draws of a growth law."""
+
+    kind: Literal["law"] = "law"
+    law: LawName
+
+    def growth(self, shape: Array, memory_mb: ArrayLike, task_slots: Array) -> Array:
+        return log_growth(self.law, shape, task_slots, self.extent)
 
 
 def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> Curves:
@@ -109,21 +116,29 @@ def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_m
         shapes: the law's grid, (shapes, parameters).
         memory_mb: M_ref.
     """
-    at, kappa = stratified(
-        found,
-        log_growth(law, shapes, np.array([extent.most, _FAR * extent.most], dtype=np.float64), extent),
-    )
-    return Curves(
-        law=law,
-        fewest_slots=extent.fewest,
-        most_slots=extent.most,
-        memory_mb=memory_mb,
-        level=_rounded(found.level[at]),
-        memory_effect=_rounded(found.memory_effect[at]),
-        noise=_rounded(found.noise[at]),
-        drift=_rounded(kappa),
-        shape=tuple(_rounded(row) for row in shapes[found.shape[at]]),
-    )
+    near_and_far = log_growth(law, shapes, np.array([extent.most, FAR * extent.most], dtype=np.float64), extent)
+    return Curves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
+
+
+def drawn_fields(
+    shapes: Array, found: Posterior, extent: Extent, memory_mb: float, near_and_far: Array
+) -> dict[str, Any]:
+    """The fields of `Drawn`.
+
+    Args:
+        near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).
+    """
+    at, kappa = stratified(found, near_and_far)
+    return {
+        "fewest_slots": extent.fewest,
+        "most_slots": extent.most,
+        "memory_mb": memory_mb,
+        "level": _rounded(found.level[at]),
+        "memory_effect": _rounded(found.memory_effect[at]),
+        "noise": _rounded(found.noise[at]),
+        "drift": _rounded(kappa),
+        "shape": tuple(_rounded(row) for row in shapes[found.shape[at]]),
+    }
 
 
 def stratified(found: Posterior, near_and_far: Array) -> tuple["np.ndarray", Array]:

@@ -23,28 +23,30 @@ from models.capacity.growth.dataset import Array
 _POINTS: Final = 4096
 
 
-def stacking_weights(log_density: Array) -> Array:
+def stacking_weights(log_density: Array, shares: Array | None = None) -> Array:
     """E[w], Eq. 2.
 
     Args:
         log_density: log p_ik, (n, candidates).
+        shares: of the weight beforehand, (candidates,), summing to 1; the same for all if absent.
     """
+    candidates = log_density.shape[1]
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    points = _prior_points(density.shape[1])
+    points = _prior_points(np.full(candidates, 1 / candidates) if shares is None else shares)
     likelihood = np.log(points @ density.T).sum(axis=1)
     share = np.exp(likelihood - likelihood.max())
     return np.asarray(share @ points / share.sum())
 
 
-def _prior_points(candidates: int) -> Array:
-    """Points of the Dirichlet distribution with concentrations 1 / candidates: normalised gamma quantiles of points
-    that fill the unit cube evenly (the additive recurrence of Roberts 2018)."""
+def _prior_points(concentrations: Array) -> Array:
+    """Points of the Dirichlet distribution: normalised gamma quantiles of points that fill the unit cube evenly (the
+    additive recurrence of Roberts 2018)."""
     from scipy.special import gammaincinv  # Takes longer to import than most answers to compute.
 
-    root = 2.0
+    candidates, root = len(concentrations), 2.0
     for _ in range(32):
         root = (1 + root) ** (1 / (candidates + 1))
     steps = root ** -np.arange(1.0, candidates + 1)
     cube = (0.5 + np.arange(1, _POINTS + 1)[:, None] * steps) % 1.0
-    gammas = gammaincinv(1 / candidates, np.clip(cube, 1e-12, 1 - 1e-12)) + 1e-300
+    gammas = gammaincinv(concentrations, np.clip(cube, 1e-12, 1 - 1e-12)) + 1e-300
     return np.asarray(gammas / gammas.sum(axis=1, keepdims=True))

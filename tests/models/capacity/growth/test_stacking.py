@@ -13,6 +13,11 @@ def test_two_candidates_agree_with_exact_integration():
     assert weights == pytest.approx([(2 * 3 / 8 + 1 / 2) / 2, 1 - (2 * 3 / 8 + 1 / 2) / 2], abs=0.005)
 
 
+def test_shares_beforehand_are_kept_where_nothing_is_learned():
+    weights = stacking_weights(np.zeros((5, 3)), np.array([0.5, 0.3, 0.2]))
+    assert weights == pytest.approx([0.5, 0.3, 0.2], abs=0.01)
+
+
 def test_candidates_that_predict_alike_share_the_weight():
     assert stacking_weights(np.zeros((20, 4))) == pytest.approx(np.full(4, 0.25), abs=0.01)
 
