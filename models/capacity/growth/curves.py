@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from models.capacity.growth.dataset import Array
-from models.capacity.growth.posterior import NU, Posterior
+from models.capacity.growth.posterior import Posterior, student_probability
 from models.capacity.growth.shapes import Extent, LawName, log_growth
 from models.schema import Format, Positive, PositiveInt
 
@@ -89,10 +89,8 @@ class Drawn(Format):
 
     def sustained(self, memory_mb: float, task_slots: Array) -> Callable[[Array], Array]:
         """P(MST >= R) as a function of R, which broadcasts with the slots, (points,); Eq. 2."""
-        from scipy.special import stdtr  # Takes longer to import than most answers to compute.
-
         log_mst, noise = self.log_mst(memory_mb, task_slots), self._arrays[2][:, None]
-        return lambda rate: np.asarray(stdtr(NU, (log_mst - np.log(rate)) / noise).mean(axis=0))
+        return lambda rate: np.asarray(student_probability((log_mst - np.log(rate)) / noise).mean(axis=0))
 
     def most(self, memory_mb: float, task_slots: Array) -> float:
         """An MST that is next to impossible to exceed, records/s."""

@@ -122,6 +122,12 @@ def student_log_density(deviation: Array) -> Array:
     return np.asarray(np.log(0.375) - (NU + 1) / 2 * np.log1p(deviation * deviation / NU))
 
 
+def student_probability(deviation: Array) -> Array:
+    """Distribution function of the same: 1/2 + 3/4 (u - u^3 / 3) with u = x / sqrt(4 + x^2) for 4."""
+    u = deviation / np.sqrt(NU + deviation * deviation)
+    return np.asarray(0.5 + 0.75 * (u - u * u * u / 3))
+
+
 def _effects(z: Array, m: Array, growth: Array) -> Array:
     """Nodes of a: around the value that leaves the least absolute residuals with the shape that explains the most."""
     if np.ptp(m) == 0:

@@ -6,7 +6,7 @@ from scipy.stats import t as student_t
 
 from models.capacity.growth import posterior as module
 from models.capacity.growth.dataset import Dataset
-from models.capacity.growth.posterior import posterior, student_log_density
+from models.capacity.growth.posterior import posterior, student_log_density, student_probability
 from models.capacity.growth.shapes import Extent, log_growth, shapes_of
 
 SLOTS = np.array([4, 4, 8, 16, 24, 48, 48, 48.0])
@@ -34,6 +34,7 @@ def expected_log_mst(found: module.Posterior, slots: float) -> tuple[float, floa
 def test_the_density_is_students():
     x = np.linspace(-30, 30, 7)
     np.testing.assert_allclose(student_log_density(x), student_t.logpdf(x, 4), rtol=1e-9)
+    np.testing.assert_allclose(student_probability(x), student_t.cdf(x, 4), atol=1e-12)
 
 
 def test_it_finds_what_the_data_were_made_from():
