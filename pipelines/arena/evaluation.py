@@ -1,4 +1,4 @@
-"""An evaluation: which jobs, workloads, policies and seeds, and what came of them all."""
+"""An evaluation: its jobs, workloads, policies and seeds, and the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 
 PEAK_SHARE: Final = 0.5
-"""Nominal peak rate of the patterns, of what the job's nominal costs let the cluster sustain: leaves room to catch up, and
-for what contention and cache misses cost."""
+"""Nominal peak rate of the patterns, as a share of the rate that the cluster sustains by the job's nominal costs. The rest
+is room to catch up, and for contention and cache misses."""
 PLACED_BY_CAPS: Final = "sluice"
 """The policy that includes a placement."""
 AS_EVALUATED: Final[dict[str, dict[str, JsonValue]]] = {
@@ -37,7 +37,7 @@ intervals of 30 s) after each, as Dhalion and both HPA policies do by default.""
 
 
 class EvaluationRequest(Format):
-    """What is to be replayed: every job under every workload and policy, with every seed."""
+    """The replays to run: every job under every workload and policy, with every seed."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     jobs: tuple[str, ...] = Field(min_length=1, description="Names in the catalogue, or paths of job files.")
@@ -46,24 +46,26 @@ class EvaluationRequest(Format):
     )
     policies: tuple[str, ...] = Field(min_length=1, description="Names of scaling policies.")
     settings: dict[str, dict[str, JsonValue]] = Field(
-        default_factory=dict, description="Settings by policy that differ from those it is evaluated with."
+        default_factory=dict, description="Settings by policy, where they differ from those of the evaluation."
     )
     cluster: str = Field("arena", description="Name of a cluster of the catalogue, or path of a cluster file.")
-    seed: int = Field(SEED, ge=0, description="The first; the published workloads are those of the default.")
-    seeds: PositiveInt = Field(1, description="How many, one after the other from the first on.")
-    minutes: PositiveInt | None = Field(None, description="Length of the workloads; all of a file, 140 of a pattern.")
+    seed: int = Field(SEED, ge=0, description="The first seed; the default gives the published workloads.")
+    seeds: PositiveInt = Field(1, description="Number of consecutive seeds, from the first on.")
+    minutes: PositiveInt | None = Field(
+        None, description="Length of the workloads, minutes; if absent, the whole of a file, and 140 for a pattern."
+    )
     peak_rate: Positive | None = Field(
         None,
         description="Peak rate, records/s: nominal for patterns, the highest of a file. If absent, patterns reach a share "
         "of what the cluster sustains, and files keep their rates.",
     )
     placement: Literal["evenly", "caps"] | None = Field(
-        None, description="What places tasks; if absent, evenly, but CAPS for 'sluice' on workers of several slots."
+        None, description="Placement of tasks; if absent, evenly, but CAPS for 'sluice' on workers with several slots."
     )
     managed_memory_mb: Positive | None = Field(
         None, description="Managed memory of one task at the start, MiB; the even share of its TaskManager's if absent."
     )
-    latency_bound_s: Positive = Field(LATENCY_BOUND_S, description="p95 latency that is good enough, seconds.")
+    latency_bound_s: Positive = Field(LATENCY_BOUND_S, description="Bound on the p95 latency, seconds.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -72,7 +74,7 @@ class EvaluationRequest(Format):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise ValueError(
-                    f"each of {what} must be named once, but {twice[0]!r} stands {names.count(twice[0])} times"
+                    f"each of {what} must be named once, but {twice[0]!r} appears {names.count(twice[0])} times"
                 )
         strangers = sorted(self.settings.keys() - set(self.policies))
         if strangers:
@@ -80,18 +82,18 @@ class EvaluationRequest(Format):
         return self
 
     def settings_of(self, policy: str) -> dict[str, JsonValue]:
-        """Settings that a policy is replayed with, and acts with if it is chosen: what differs from its defaults."""
+        """Settings of a policy in the replays, and in use if it is chosen, as far as they differ from its defaults."""
         return AS_EVALUATED.get(policy, {}) | self.settings.get(policy, {})
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of a request."""
+    """The results of a request."""
 
     finished: tuple[Finished, ...]
     rankings: tuple[Ranking, ...]
     results_key: str
-    """Of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
+    """Key of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
 
 
 def evaluate(
@@ -101,10 +103,10 @@ def evaluate(
     processes: int | None = None,
     compute: Compute | None = None,
 ) -> Evaluation:
-    """Replay all cells of the request; those that are kept in the workspace are not computed again.
+    """Replay all cells of the request, except those stored in the workspace.
 
     Args:
-        processes, compute: where they are replayed; see `pipelines.arena.grid.run_cells`.
+        processes, compute: see `pipelines.arena.grid.run_cells`.
 
     Raises:
         InvalidInput: a job, workload, policy or setting is unknown or unusable.
@@ -114,7 +116,7 @@ def evaluate(
 
 
 def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace: Workspace) -> Evaluation:
-    """The table and the rankings of the request's cells, wherever they were computed."""
+    """The table and the rankings of the request's cells."""
     name = digest([cell_key(one.cell) for one in finished])[:32]
     key = f"{FOLDER}/evaluations/{name}/results.parquet"
     workspace.write(f"{FOLDER}/evaluations/{name}/request.json", request)
@@ -123,7 +125,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 
 
 def cells(request: EvaluationRequest) -> list[Cell]:
-    """All cells of a request, checked as far as that needs no replay; raises as `evaluate`."""
+    """All cells of a request, validated as far as possible without a replay; raises as `evaluate`."""
     for policy in request.policies:
         make_policy(policy, request.settings_of(policy))
     cluster = load_cluster(request.cluster)

@@ -1,4 +1,4 @@
-"""`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
+"""`sluice evaluate`: hours of workload replayed under scaling policies, in seconds."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,7 +44,7 @@ def evaluate_policies(
     ] = SEED,
     seeds: Annotated[int, typer.Option(help="Number of seeds, from --seed on.")] = 1,
     minutes: Annotated[
-        int | None, typer.Option(help="Length in minutes; default: 140 for patterns, the whole of a file.")
+        int | None, typer.Option(help="Length in minutes; default: 140 for patterns, the whole file for files.")
     ] = None,
     peak_rate: Annotated[
         float | None,
@@ -67,7 +67,7 @@ def evaluate_policies(
         typer.Option(metavar="MIB", help="Managed memory of a task at the start, MiB; default: that of a slot."),
     ] = None,
     latency_bound: Annotated[
-        float, typer.Option(metavar="S", help="Largest p95 latency that counts as good enough, seconds.")
+        float, typer.Option(metavar="S", help="Largest acceptable p95 latency, seconds.")
     ] = LATENCY_BOUND_S,
     processes: Annotated[
         int | None, typer.Option(help="Number of replays at a time; default: one for each core.")
@@ -80,7 +80,7 @@ def evaluate_policies(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare scaling policies on workloads of hours. Workloads are replayed against a simulated cluster in seconds."""
+    """Compare scaling policies on hours of simulated workload. A replay on the simulated cluster takes seconds."""
     given = {
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
@@ -114,8 +114,8 @@ def evaluate_policies(
 
 
 def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace, copy: Path | None) -> str:
-    """Where the page lies: in the workspace, and in the file that was asked for."""
-    # Plotly takes a second to import; a request that is refused should not wait.
+    """Where the page is: in the workspace, and in the requested file."""
+    # Plotly takes a second to import, which a refused request does not need.
     from pipelines.arena.report.page import write_report
 
     key = write_report(request, evaluation, workspace)

@@ -1,4 +1,4 @@
-"""The threshold table of a job: placement thresholds for the scalings that may come, tuned ahead of time on Spark.
+"""The threshold table of a job: placement thresholds for likely scalings, tuned ahead of time on Spark.
 
 CAPSys section 5.2: "we can pre-compute thresholds for various possible scaling scenarios (combinations of operator
 parallelism settings) offline and in parallel". The scenarios are the rates around the present one, each scaled as a
@@ -30,21 +30,21 @@ from pipelines.store.workspace import Workspace
 
 MOST_RATES: Final = 2000
 ROWS_PER_CORE: Final = 4
-"""Rows that are tuned before they are written, for each core: the most that a killed run loses."""
+"""Rows per core that are tuned before they are written; a killed run loses at most these."""
 SETTLED: Final = ("optimal", "feasible", "infeasible")
 """Rows with another status are tuned again."""
 
 
 class ThresholdRequest(Format):
-    """Which scalings a table is to hold: rates lowest x R, ..., R, ..., highest x R in steps of step x R."""
+    """The scalings of a table: rates lowest x R, ..., R, ..., highest x R in steps of step x R."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     rate: Positive | None = Field(None, description="R, records/s; the target rate of the job's plan if absent.")
     lowest: Positive = Field(0.5, description="Lowest rate, as a factor on R.")
     highest: Positive = Field(2.0, description="Highest rate, as a factor on R.")
     step: Positive = Field(0.1, description="Step between rates, as a factor on R.")
-    time_limit_s: Positive = Field(60.0, description="For each scaling, seconds.")
-    seed: int = Field(0, ge=0, description="Of ties in the search.")
+    time_limit_s: Positive = Field(60.0, description="Time limit of each tuning, seconds.")
+    seed: int = Field(0, ge=0, description="Seed for ties in the search.")
 
     @model_validator(mode="after")
     def _check(self) -> "ThresholdRequest":
@@ -55,7 +55,7 @@ class ThresholdRequest(Format):
         return self
 
     def factors(self) -> list[float]:
-        """Factors on R, the nearest to 1 first, since those are the likeliest to come."""
+        """Factors on R, those nearest to 1 first, since they are the most likely."""
         first = math.ceil((self.lowest - 1) / self.step - 1e-9)
         last = math.floor((self.highest - 1) / self.step + 1e-9)
         return [round(1 + k * self.step, 9) for k in sorted(range(first, last + 1), key=abs)]
@@ -69,13 +69,13 @@ class Unreachable(Format):
 
 
 class ThresholdTable(Format):
-    """A job's table after it was made."""
+    """A job's table."""
 
     job: str
     uri: str
-    rows: tuple[ThresholdRow, ...] = Field(description="Of the requested rates, by rate; the table may hold more.")
+    rows: tuple[ThresholdRow, ...] = Field(description="Rows of the requested rates, by rate; the table may hold more.")
     unreachable: tuple[Unreachable, ...] = Field((), description="Rates that are out of reach, by rate.")
-    tuned: int = Field(ge=0, description="Rows that were tuned now; the others existed.")
+    tuned: int = Field(ge=0, description="Number of rows tuned now; the others existed.")
     seconds: NonNegative
 
 
@@ -91,7 +91,7 @@ def make_table(
 ) -> ThresholdTable:
     """Make a job's threshold table, or add the missing rows.
 
-    Rows are kept a few at a time, so a killed run resumes with the missing ones.
+    Rows are stored a few at a time, so a killed run resumes with the missing ones.
 
     Args:
         job: name of a job that has a plan.
@@ -163,8 +163,8 @@ def _tune(
     request: ThresholdRequest,
     progress: Progress,
 ) -> None:
-    """Tune the scalings in parallel, and add them to the table some at a time."""
-    # Spark takes long to import; commands that need none of it should not wait.
+    """Tune the scalings in parallel, and add them to the table a few at a time."""
+    # Spark takes long to import, which other commands do not need.
     from spark.session import session
     from spark.threshold_table import tune_scalings
 

@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
         lambda w: window_of(w, samples=w.samples.drop_columns(["lag_records"])),
         {},
     ),
-    "a row that stands twice": (
+    "a row that appears twice": (
         "test_every_task_reports_once_in_every_interval",
         rows(lambda n: np.r_[0, np.arange(n - 1)]),
         {"job": conformance.small_job(), "configuration": configuration()},

@@ -1,4 +1,4 @@
-"""`sluice thresholds`: tune ahead of time for the scalings that may come."""
+"""`sluice thresholds`: tune placement thresholds ahead of rate changes."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 @app.command("thresholds")
 def thresholds_command(
     job: Annotated[str, typer.Argument(metavar="JOB", help="Job that has a plan.")],
-    rate: Annotated[float | None, typer.Option(help="Rate to look around; the plan's target if absent.")] = None,
-    lowest: Annotated[float, typer.Option(help="Lowest rate, as a factor.")] = 0.5,
-    highest: Annotated[float, typer.Option(help="Highest rate, as a factor.")] = 2.0,
-    step: Annotated[float, typer.Option(help="Step between rates, as a factor.")] = 0.1,
-    time_limit: Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds for each scaling.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Of ties in the search.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Central rate, records/s; default: the plan's target.")] = None,
+    lowest: Annotated[float, typer.Option(help="Lowest rate, as a factor on the central rate.")] = 0.5,
+    highest: Annotated[float, typer.Option(help="Highest rate, as a factor on the central rate.")] = 2.0,
+    step: Annotated[float, typer.Option(help="Step between rates, as a factor on the central rate.")] = 0.1,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Time limit of each tuning, seconds.")
+    ] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed for ties in the search.")] = 0,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,9 +34,9 @@ def thresholds_command(
 
     Covers the rates around a job's plan, in parallel on Spark (CAPSys section 5.2).
 
-    A replan that comes down to one of these scalings takes its placement from the table. What is there already is kept.
+    A replan that needs one of these scalings takes its placement from the table. Rows that exist are not tuned again.
     """
-    # The stages take seconds to import; other commands should not wait for them.
+    # The stages take seconds to import, which other commands do not need.
     from pipelines.inputs.catalogue import job_name
     from pipelines.planning.threshold_table import ThresholdRequest, make_table
 

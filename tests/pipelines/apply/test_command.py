@@ -72,7 +72,7 @@ def test_a_plan_that_flink_follows_is_applied_and_recorded(sluice: Call, flink: 
 
 def test_a_rehearsal_changes_nothing(sluice: Call, flink: Any, workspace: Workspace) -> None:
     code, out, _ = sluice("--dry-run")
-    assert code == 0 and "1. ask for flatmap -> count 1 -> 3" in out and "placement: the cluster has no" in out
+    assert code == 0 and "1. request flatmap -> count 1 -> 3" in out and "placement: the cluster has no" in out
     code, out, _ = sluice("--dry-run", "--json")
     document = json.loads(out)
     assert [(c["before"], c["after"]) for c in document["changes"]] == [(1, 1), (1, 3)] and len(document["steps"]) == 2
@@ -96,7 +96,7 @@ def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> N
     flink.after_put = restarted
     code, out, err = sluice("--timeout", "0.2")
     assert code == 1 and "is restarting" in err and "after 0.2 s" in err
-    assert "rolled-back" in out and "going back failed" not in err
+    assert "rolled-back" in out and "restoring the previous state failed" not in err
 
 
 def test_a_job_that_fails_is_reported_and_not_waited_for(sluice: Call, flink: Any) -> None:

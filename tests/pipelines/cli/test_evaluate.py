@@ -115,5 +115,5 @@ def test_settings_are_json_or_text():
         "ds2": {"activation": "median", "policy_interval_s": 60},
         "flink": {"job.autoscaler.utilization.target": 0.6},
     }
-    with pytest.raises(InvalidInput, match="'a' stands twice"):
+    with pytest.raises(InvalidInput, match="'a' appears twice"):
         settings_by_policy(["ds2.a=1", "ds2.a=2"])

@@ -47,7 +47,7 @@ def test_a_band_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_who_allows_applying_says_where() -> None:
-    with pytest.raises(ValidationError, match=r"mode is 'alone', 'flink' must name the cluster's REST address"):
+    with pytest.raises(ValidationError, match=r"with mode 'alone', 'flink' must be the cluster's REST address"):
         Applying.model_validate({"mode": "alone"})
     assert Applying.model_validate({"mode": "alone", "flink": "http://h:8081"}).observe_s == 60
 

@@ -60,7 +60,7 @@ def test_a_jar_is_named_with_its_class(folder: Path) -> None:
         ("name: j\nsql: a.sql\njar: a.jar\n", "exactly one of 'sql' and 'jar'"),
         ("name: j\njar: a.jar\n", "'entry_class' must be given for a jar"),
         ("name: j\njar: a.jar\nentry_class: a.B\nkeep_sinks: true\n", "made with sluice.Rated"),
-        ("name: j\nsql: a.sql\narguments: [x]\n", "of a jar's main method"),
+        ("name: j\nsql: a.sql\narguments: [x]\n", "belong to a jar's main method"),
         ("name: j\nsql: a.sql\nsources: [x]\n", "'sources' is not known"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_rate_change_told_later_is_the_actual_rate(workspace: Workspace, plans
     keep_event(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
     actual = overview(workspace).jobs[0].actual
     assert actual is not None
-    assert (actual.rate, actual.how) == (9e5, "it had left the band of version 2; read from Prometheus")
+    assert (actual.rate, actual.how) == (9e5, "when it left the band of version 2; read from Prometheus")
 
 
 def _drift(at: str, drifted: bool) -> DriftReport:
@@ -181,7 +181,7 @@ def test_a_version_that_is_not_there_is_unknown(workspace: Workspace) -> None:
 
 
 def test_a_rollback_has_the_pictures_of_what_it_deploys_again(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
-    with pytest.raises(Missing, match="No pictures were kept"):
+    with pytest.raises(Missing, match="No pictures are stored"):
         plan_pictures(workspace, JOB, 2)
     for plan in plans:
         keep_pictures(workspace, plan, {})

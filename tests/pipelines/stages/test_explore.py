@@ -119,7 +119,7 @@ def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated
     flipped = bytearray(content)
     flipped[len(content) // 3] ^= 1
     path.write_bytes(flipped)
-    with pytest.raises(SluiceError, match=f"samples must be those that were measured, but .*{damaged}/samples.parquet"):
+    with pytest.raises(SluiceError, match=f"samples must be the measured ones, but .*{damaged}/samples.parquet"):
         verified_samples(run)
 
     measured: list[str] = []

@@ -347,4 +347,4 @@ def test_a_job_that_a_killed_process_left_ends_by_itself(
         while cluster.rest.job(id_).state != "FAILED":
             assert time.monotonic() < until
             time.sleep(0.1)
-        assert "nobody at" in (cluster.rest.failure(id_) or "")
+        assert "no controller at" in (cluster.rest.failure(id_) or "")
