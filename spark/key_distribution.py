@@ -32,7 +32,7 @@ import models
 import spark
 from models.errors import InvalidInput, SluiceError
 from models.keys.columns import Column, Integers, Texts
-from models.keys.sketch import KeySketch, Measure
+from models.keys.sketch import KeySketch, Measure, check_columns
 from spark.code import ship_code
 from spark.mapping import reason_of
 
@@ -43,6 +43,8 @@ BATCH_RECORDS: Final = 1 << 20
 _SKETCH: Final = "sketch binary"
 _KEY, _TIME, _WINDOW = "sluice key", "sluice time", "window"
 _HASHED: Final = (ByteType, ShortType, IntegerType, LongType, BooleanType, DateType, StringType)
+_DATA_EXCEPTION: Final = "22"
+"""Class of SQLSTATE."""
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -62,11 +64,14 @@ def key_sketch(
     ship_code(records.sparkSession.sparkContext, PACKAGES)
     keyed = keyed_records(records, key, time, window_s)
     names = [name for name in keyed.columns if name != _WINDOW]
+    check_columns(len(names), measure.keyed_by)
     try:
         parts = keyed.mapInArrow(partial(_sketch_batches, names=names, measure=measure), _SKETCH)
         # Merged by one task, as they come: neither it nor the driver holds the sketches of all partitions.
         (merged,) = parts.repartition(1).mapInArrow(partial(_merge_batches, measure=measure), _SKETCH).collect()
     except PySparkException as error:
+        if (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
+            raise InvalidInput(f"an expression fails on a record: {reason_of(error)}") from None
         raise SluiceError(f"Spark job failed while reading keys: {reason_of(error)}") from None
     return KeySketch.from_bytes(bytes(merged[0]), measure)
 

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from models.errors import InvalidInput
 from models.keys.murmur import finished, mixed
 
 ROW_SEED: Final = 42
@@ -100,31 +99,12 @@ class Texts:
 Column = Integers | Texts
 
 
-def java_hash(columns: Sequence[Column]) -> np.ndarray:
-    """Hash codes of the keys of a DataStream, uint32[n].
-
-    Raises:
-        InvalidInput: a key has several columns.
-    """
-    if len(columns) != 1:
-        raise InvalidInput(
-            f"the key of a DataStream must be one value, but has {len(columns)} columns; how a class of several "
-            f"fields hashes is its own affair: give an expression for what its hashCode returns"
-        )
-    return columns[0].java_hash()
-
-
 def row_hash(columns: Sequence[Column], seed: int = ROW_SEED) -> np.ndarray:
     """Hash codes of keys as Flink SQL has them, of their binary rows; uint32[n].
 
     Args:
-        columns: of equal length, in the order of the key.
-
-    Raises:
-        InvalidInput: there are too many columns.
+        columns: of equal length, in the order of the key; at most MOST_COLUMNS.
     """
-    if not 1 <= len(columns) <= MOST_COLUMNS:
-        raise InvalidInput(f"a key must have 1 to {MOST_COLUMNS} columns, but has {len(columns)}")
     state = np.full(len(columns[0]), seed, np.uint32)
     zero, size = np.zeros_like(state), np.full(len(state), _HEADER_BYTES + 8 * len(columns), np.int64)
     for _ in range(_HEADER_BYTES // 4):

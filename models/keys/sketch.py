@@ -9,7 +9,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from models.keys.columns import ROW_SEED, Column, java_hash, row_hash
+from models.errors import InvalidInput
+from models.keys.columns import MOST_COLUMNS, ROW_SEED, Column, row_hash
 from models.keys.groups import MOST_KEY_GROUPS, group_of
 from models.keys.sketches import HeavyHitters, KeySample, Labels, WindowCounts
 
@@ -29,8 +30,19 @@ class KeyedBy(StrEnum):
 
 _HASH: Final[Mapping[KeyedBy, Callable[[Sequence[Column]], np.ndarray]]] = {
     KeyedBy.SQL: row_hash,
-    KeyedBy.DATASTREAM: java_hash,
+    KeyedBy.DATASTREAM: lambda columns: columns[0].java_hash(),
 }
+
+
+def check_columns(columns: int, keyed_by: KeyedBy) -> None:
+    """Raise InvalidInput unless a key can have so many columns."""
+    if keyed_by is KeyedBy.DATASTREAM and columns != 1:
+        raise InvalidInput(
+            f"the key of a DataStream must be one value, but has {columns} columns; how a class of several fields hashes "
+            f"is its own affair: give an expression for the number that its hashCode returns"
+        )
+    if not 1 <= columns <= MOST_COLUMNS:
+        raise InvalidInput(f"a key must have 1 to {MOST_COLUMNS} columns, but has {columns}")
 
 
 @dataclass(frozen=True)

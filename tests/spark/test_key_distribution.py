@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from models.errors import InvalidInput, SluiceError
+from models.errors import InvalidInput
 from models.keys.columns import Integers, row_hash
 from models.keys.groups import group_of
 from models.keys.sketch import KeyedBy, KeySketch, Measure
@@ -118,8 +118,13 @@ def test_what_cannot_be_a_key_or_a_time_is_refused(
         sketch(spark, recorded, key, Measure(window_groups=128) if given else None, **given)
 
 
+def test_a_datastreams_key_is_one_value(spark: SparkSession, recorded: str) -> None:
+    with pytest.raises(InvalidInput, match="one value, but has 2 columns"):
+        sketch(spark, recorded, "struct(auction, user)", Measure(KeyedBy.DATASTREAM))
+
+
 def test_a_record_that_an_expression_fails_on_is_reported(spark: SparkSession, recorded: str) -> None:
-    with pytest.raises(SluiceError, match="CAST_INVALID_INPUT|cast"):
+    with pytest.raises(InvalidInput, match=r"fails on a record.*CAST_INVALID_INPUT"):
         sketch(spark, recorded, "cast(user AS BIGINT)")
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.errors import InvalidInput
-from models.keys.columns import Column, Integers, Texts, java_hash, row_hash
+from models.keys.columns import Column, Integers, Texts, row_hash
 from models.keys.groups import group_of
 
 TABLE = Path(__file__).parents[2] / "data" / "flink" / "key-hashes.tsv"
@@ -43,7 +42,7 @@ def test_hash_codes_and_key_groups_are_flinks(kind: str) -> None:
     kinds = kind.split(",")
     parts = zip(*(row["key"].split(",") if len(kinds) > 1 else [row["key"]] for row in rows), strict=True)
     columns = [column(one, list(keys)) for one, keys in zip(kinds, parts, strict=True)]
-    hashed = row_hash(columns) if kind.isupper() or len(kinds) > 1 else java_hash(columns)
+    hashed = row_hash(columns) if kind.isupper() or len(kinds) > 1 else columns[0].java_hash()
     assert hashed.view(np.int32).tolist() == [int(row["hash_code"]) for row in rows]
     for total in (128, 32768, 1000):
         assert group_of(hashed, total).tolist() == [int(row[f"group_of_{total}"]) for row in rows]
@@ -58,12 +57,4 @@ def test_keys_hash_alike_alone_and_among_others(seed: int) -> None:
     for at in range(50):
         alone = row_hash([texts([keys[at]]), Integers(numbers.values[at : at + 1], 8), texts([keys[-1 - at]])])
         assert alone[0] == together[at]
-        assert java_hash([texts([keys[at]])])[0] == java_hash([texts(keys)])[at]
-
-
-def test_a_key_of_several_columns_is_no_java_object() -> None:
-    one = Integers(np.zeros(1, np.int64), 8)
-    with pytest.raises(InvalidInput, match="must be one value, but has 2 columns"):
-        java_hash([one, one])
-    with pytest.raises(InvalidInput, match="1 to 56 columns, but has 57"):
-        row_hash([one] * 57)
+        assert texts([keys[at]]).java_hash()[0] == texts(keys).java_hash()[at]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from models.errors import InvalidInput
 from models.keys.columns import Integers
-from models.keys.sketch import KeyedBy, KeySketch, Measure
+from models.keys.sketch import KeyedBy, KeySketch, Measure, check_columns
 
 
 def sketch_of(keys: np.ndarray, windows: np.ndarray, measure: Measure) -> KeySketch:
@@ -45,3 +46,11 @@ def test_keys_of_several_columns_survive_being_sent() -> None:
         (1, "ä1"): 2,
         (2, "ä2"): 3,
     }
+
+
+def test_a_key_of_several_columns_is_no_java_object() -> None:
+    check_columns(2, KeyedBy.SQL)
+    with pytest.raises(InvalidInput, match="must be one value, but has 2 columns"):
+        check_columns(2, KeyedBy.DATASTREAM)
+    with pytest.raises(InvalidInput, match="1 to 56 columns, but has 57"):
+        check_columns(57, KeyedBy.SQL)
