@@ -42,7 +42,7 @@ class Finding:
 
 
 def _each(replays: list[Replay], value: Callable[[Replay], str]) -> str:
-    """The value of each replay; the query is told once."""
+    """The value of each replay, grouped by job."""
     groups: dict[str, list[str]] = {}
     for r in replays:
         groups.setdefault(r.job, []).append(f"{SHORT[r.workload]} {value(r)}")
@@ -77,8 +77,8 @@ def ds2_ignores_lag(all_: Replays) -> Verdict:
 
 def ds2_takes_fewest(all_: Replays) -> Verdict:
     runs = _main(all_, "ds2")
-    told, share = _share(runs, lambda r: r.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(r)))
-    return f"fewest task-minutes in {told}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(r)))
+    return f"fewest task-minutes in {count}", share > 0.5
 
 
 def dhalion_grows_one(all_: Replays) -> Verdict:
@@ -101,13 +101,13 @@ def dhalion_is_slow(all_: Replays) -> Verdict:
 
 def dhalion_takes_most(all_: Replays) -> Verdict:
     runs = _main(all_, "dhalion")
-    told, share = _share(runs, lambda r: r.outcome.task_minutes >= max(o.outcome.task_minutes for o in all_.others(r)))
-    return f"most task-minutes in {told}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_minutes >= max(o.outcome.task_minutes for o in all_.others(r)))
+    return f"most task-minutes in {count}", share > 0.5
 
 
 def _lowest(all_: Replays, runs: list[Replay]) -> Verdict:
-    told, share = _share(runs, lambda r: r.p95_s <= min(o.p95_s for o in all_.others(r)))
-    return f"lowest p95 in {told}: {_each(runs, lambda r: f'{r.p95_s:,.0f}')}", share > 0.5
+    count, share = _share(runs, lambda r: r.p95_s <= min(o.p95_s for o in all_.others(r)))
+    return f"lowest p95 in {count}: {_each(runs, lambda r: f'{r.p95_s:,.0f}')}", share > 0.5
 
 
 def cpu_wins_stateless(all_: Replays) -> Verdict:
@@ -133,8 +133,8 @@ def cpu_best_on_sliding(all_: Replays) -> Verdict:
 
 def hpa_follows(all_: Replays) -> Verdict:
     runs = {policy: all_.of(policy, ["Map"], PATTERNS) for policy in ("hpa-cpu", "hpa-varga")}
-    told = "; ".join(f"{policy} {_each(own, lambda r: f'{r.follows:.2f}')}" for policy, own in runs.items())
-    return f"correlation: {told}", all(r.follows >= FOLLOWS for own in runs.values() for r in own)
+    text = "; ".join(f"{policy} {_each(own, lambda r: f'{r.follows:.2f}')}" for policy, own in runs.items())
+    return f"correlation: {text}", all(r.follows >= FOLLOWS for own in runs.values() for r in own)
 
 
 def varga_slower_than_cpu(all_: Replays) -> Verdict:
@@ -151,8 +151,8 @@ def varga_fills_the_cluster(all_: Replays) -> Verdict:
 
 def varga_worse_on_complex(all_: Replays) -> Verdict:
     runs = [*all_.of("hpa-varga", ["SWA"], PATTERNS), *all_.of("hpa-varga", ["IJ", "SA"], ["cosine"])]
-    told, share = _share(runs, lambda r: _dominated(r, all_.one(r.job, r.workload, "hpa-cpu")))
-    return f"neither faster nor cheaper than HPA-CPU in {told}", share > 0.5
+    count, share = _share(runs, lambda r: _dominated(r, all_.one(r.job, r.workload, "hpa-cpu")))
+    return f"neither faster nor cheaper than HPA-CPU in {count}", share > 0.5
 
 
 def _dominated(run: Replay, by: Replay) -> bool:
@@ -314,6 +314,6 @@ FINDINGS: Final = (
         only_cpu_and_ds2_rest_on_map,
         _STEADY,
     ),
-    Finding("6.4", "Nobody converges on SWA.", none_rests_on_swa, _STEADY),
-    Finding("6.5", "Nobody accounts for the lag of rescales, so that latency is high.", none_accounts_for_lag),
+    Finding("6.4", "No policy converges on SWA.", none_rests_on_swa, _STEADY),
+    Finding("6.5", "No policy accounts for the lag of rescales, so latency is high.", none_accounts_for_lag),
 )

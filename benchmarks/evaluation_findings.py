@@ -1,4 +1,4 @@
-"""The evaluation of autoscalers (sections 6.2 to 6.5) told again: its findings, and what our replays show.
+"""Findings of the evaluation of autoscalers (sections 6.2 to 6.5), and whether our replays agree with them.
 
     python benchmarks/evaluation_findings.py [--seed 1066] [--processes 2] [--workspace URL]
 

@@ -142,7 +142,7 @@ def crossing(spark: tuple[float, float], other: tuple[float, float]) -> str:
     """Where Spark's line falls below the other's, in words."""
     (a, b), (c, d) = spark, other
     if b <= 0 or d <= 0:
-        return "not to be told from these numbers of rows, which are too small to stand out from the start-up"
+        return "unknown: with so few rows the start-up dominates"
     if b >= d:
         return "never: each further row costs Spark no less"
     rows = (a - c) / (d - b)

@@ -104,7 +104,7 @@ def targets(search: MstSearch) -> str:
 
 
 def replayed(run: FlinkRun, table: Table, name: str, rate: float, share: float, seconds: float) -> None:
-    """Offer a rate for minutes, and tell each of them."""
+    """Offer a rate for some minutes, and log each minute."""
     run.inject(0.5 * rate, 5.0, "cooldown")
     part_s = 60.0 if seconds > OVERLOAD_S else 15.0
     for i in range(round(seconds / part_s)):

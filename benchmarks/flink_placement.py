@@ -167,13 +167,15 @@ def agreement(found: Sequence[Measurement], simulated: Sequence[float]) -> str:
         )
         for values in ([one.throughput for one in found], simulated)
     ]
-    told = "the same" if orders[0] == orders[1] else "another"
+    agreement = "the same" if orders[0] == orders[1] else "different"
     rank = (
         ""
         if tau is None
         else f"Kendall's tau {tau.statistic:.2f} (p = {tau.pvalue:.1g}) over {len(pairs)} different plans; "
     )
-    return f"{rank}order of the medians: measured {' > '.join(orders[0])}, simulated {' > '.join(orders[1])}: {told}"
+    return (
+        f"{rank}order of the medians: measured {' > '.join(orders[0])}, simulated {' > '.join(orders[1])}: {agreement}"
+    )
 
 
 def measure_all(example: Example, seeds: int, only_kept: bool, workspace: Workspace) -> list[Measurement]:

@@ -1,11 +1,10 @@
-"""How steady a job on a real Flink is from its first window on: what it takes when it is offered more, window by window.
+"""How steady a job on a real Flink is: the rate it sustains under overload, window by window, from the first one on.
 
     python benchmarks/flink_steadiness.py [nexmark-q1] [--windows 20] [--deployments 2]
 
-One task of each operator, on TaskManagers held to 0.15 cores. Beside each rate stand the share of the processor time asked
-for that the hypervisor gave to other machines meanwhile, and what a step took, of processor time, from one place to another
-in 256 KiB: longer where other machines use the same core and its caches, which no counter tells. Windows are not measured
-again here.
+One task of each operator, on TaskManagers limited to 0.15 cores. Beside each rate stand the share of CPU time that the
+hypervisor stole, and the CPU time of one step of a random walk through 256 KiB, which grows when other machines use the
+same core and its caches; no counter shows that. Windows are not repeated here, however much was stolen.
 """
 
 import argparse

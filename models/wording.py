@@ -1,4 +1,4 @@
-"""How numbers are written in reasons and messages for people."""
+"""Formatting of numbers in reasons and messages for people."""
 
 
 def amount(value: float) -> str:

@@ -1,12 +1,12 @@
-"""What every testbed must do, as tests: a new testbed proves itself by subclassing one class.
+"""The conformance suite of testbeds: subclass it to test a new testbed.
 
     class TestMine(TestbedConformance):
         @pytest.fixture
         def testbed(self) -> Testbed:
             return Mine(...)
 
-Override `job` and `configuration` where the small job below cannot run there. A testbed whose seconds are real takes the
-parts of the suite that it has the time for, with shorter windows, and states what its clocks allow.
+Override `job` and `configuration` if the small job below cannot run there. A testbed in real time subclasses only some
+parts of the suite, with shorter windows, and states the precision of its clocks.
 """
 
 import math
@@ -26,7 +26,7 @@ from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, SAMPLE_KEY, TIME_S
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, MeasuredWindow, Run, Testbed
 
 OVERLOAD = 1e8
-"""Records/s that no testbed takes; it emits what it can."""
+"""Records/s beyond every testbed, which then emits what it can."""
 MUCH_OF_A_RATE = 0.99
 """StreamBed section 4: a rate is sustained if this share of it is achieved."""
 
@@ -70,16 +70,16 @@ def small_job() -> Job:
 
 
 class Suite:
-    """What all suites of testbeds have in common."""
+    """Base of all suites of testbeds."""
 
     settle_s: ClassVar[float] = 120.0
-    """After which a deployment is as fast as it gets."""
+    """Time after which a deployment has reached its full speed."""
     window_s: ClassVar[float] = 30.0
     tolerance: ClassVar[float] = 1e-6
     """Share of the records that may be counted in one window or the next: 0 where one clock counts all."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Only what is subclassed elsewhere is run."""
+        """Only run subclasses in other modules."""
         super().__init_subclass__(**kwargs)
         cls.__test__ = not cls.__module__.startswith(f"{__package__}.")  # type: ignore[attr-defined]
 
@@ -89,20 +89,20 @@ class Suite:
 
     @pytest.fixture
     def configuration(self, testbed: Testbed, job: Job) -> Configuration:
-        """One task for each operator, sources enough not to be what limits, the largest memory."""
+        """One task of each operator, enough sources not to limit the job, the largest memory."""
         tasks = {o.name: 1 for o in job.operators} | {o.name: 2 for o in job.sources}
         return Configuration(parallelism=tasks, memory_mb=testbed.limits.memory_levels_mb[-1])
 
 
 class _Conformance(Suite):
-    """What the parts of this suite have in common."""
+    """Base of the parts of this suite."""
 
     reports_samples: ClassVar[bool] = True
-    """False for testbeds that cannot: their tables must be empty, and tests of what is in them are left out."""
+    """False for testbeds without samples: their tables must be empty, and tests of the contents are skipped."""
     places_tasks: ClassVar[bool] = True
     """False for testbeds that refuse a placement."""
     mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-    """How an MST is searched for."""
+    """Settings of the MST search."""
 
     @pytest.fixture
     def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
@@ -121,7 +121,7 @@ class _Conformance(Suite):
 
 
 class RefusalConformance(_Conformance):
-    """What it says of itself, and what it refuses before it begins."""
+    """Limits, and configurations that are refused before the start."""
 
     def test_its_limits_are_usable(self, testbed: Testbed) -> None:
         limits = testbed.limits
@@ -144,7 +144,7 @@ class RefusalConformance(_Conformance):
         self._refused(testbed, job, replace(configuration, parallelism=wrong), InvalidInput)
 
     def test_an_unknown_operator_is_refused(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
-        wrong = {**configuration.parallelism, "nobody": 1}
+        wrong = {**configuration.parallelism, "unknown": 1}
         self._refused(testbed, job, replace(configuration, parallelism=wrong), InvalidInput)
 
     def test_more_slots_than_there_are_do_not_fit(
@@ -168,7 +168,7 @@ class RefusalConformance(_Conformance):
 
 
 class SampleConformance(_Conformance):
-    """What it reports."""
+    """Samples and windows."""
 
     @pytest.fixture
     def windows(self, run: Run) -> list[MeasuredWindow]:
@@ -247,7 +247,7 @@ class SampleConformance(_Conformance):
 
 
 class RateConformance(_Conformance):
-    """What it does with a rate that it is offered."""
+    """Behaviour at an offered rate."""
 
     def test_it_never_emits_more_than_it_is_offered(self, run: Run) -> None:
         for rate in (100.0, 10_000.0, OVERLOAD):
@@ -302,7 +302,7 @@ class RateConformance(_Conformance):
 
 
 class RunConformance(_Conformance):
-    """Where tasks run, and how runs end."""
+    """Placement, and the end of runs."""
 
     def test_tasks_run_where_they_are_placed(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         worker = testbed.cluster.workers[-1].name
@@ -334,7 +334,7 @@ class RunConformance(_Conformance):
 
 
 class RepeatConformance(_Conformance):
-    """For testbeds that can repeat a run to the bit."""
+    """For testbeds whose runs are exactly reproducible."""
 
     def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         def measure() -> list[MeasuredWindow]:
@@ -357,7 +357,7 @@ class RepeatConformance(_Conformance):
 
 
 class TestbedConformance(RefusalConformance, SampleConformance, RateConformance, RunConformance, RepeatConformance):
-    """All of it. Rates are found by overload, so nothing is assumed of how fast a testbed is."""
+    """The whole suite. Rates are found by overload, so no assumption is made about a testbed's speed."""
 
 
 def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindow]:
@@ -367,7 +367,7 @@ def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindo
 
 
 def saturated_rate(run: Run, settle_s: float) -> float:
-    """Records/s that the job takes when it is offered more, once it has settled."""
+    """Records/s that the job takes under overload, once it has settled."""
     run.inject(OVERLOAD, settle_s, "warmup")
     return run.inject(OVERLOAD, settle_s, "warmup").achieved_rate
 

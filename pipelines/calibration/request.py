@@ -22,17 +22,17 @@ class CalibrationRequest(Format):
     configurations: int = Field(4, ge=2, le=8, description="Configurations to measure.")
     held_out: PositiveInt = Field(2, description="The largest of them, used only to judge the calibration.")
     source_tasks: PositiveInt = Field(2, description="Tasks of each source to begin with.")
-    mst: MstSettings = Field(SHORT, description="How each MST is searched for.")
+    mst: MstSettings = Field(SHORT, description="Settings of the MST search.")
     rehearsal_s: NonNegative = Field(
         240.0,
-        description="Most time at more than the job takes before anything is measured, until it takes no more than before, "
-        "seconds; 0: none.",
+        description="Longest warm-up under overload before the first measurement, seconds; it ends when the throughput "
+        "grows no more. 0: none.",
     )
     seed: int = Field(0, ge=0, description="Of the testbed.")
 
 
 class MeasuredConfiguration(Format):
-    """One configuration and its MST; its samples lie in the workspace."""
+    """One configuration and its MST; its samples are in the workspace."""
 
     run: str = Field(description="Run whose samples show it.")
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")

@@ -32,7 +32,7 @@ def gather_operators(run: PipelineRun, capacity: MeasuredCapacity) -> MeasuredOp
     """Rates and unit costs from the run's features; those that the job's file states for published measurements.
 
     Raises:
-        SluiceError: an operator lacks a figure, since it saw no records.
+        SluiceError: a figure of an operator is missing, since it received no records.
     """
     if run.request.testbed == "recorded":
         return stated_operators(run.job)

@@ -1,4 +1,4 @@
-"""The embedded testbed: a cluster of Flink TaskManagers, modelled."""
+"""The embedded testbed: a simulated cluster of Flink TaskManagers."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ class Simulator:
         """A testbed with the workers of `cluster` (StreamBed's three by default), and injectors for the sources.
 
         Args:
-            memory_levels_mb: TaskManager memory sizes on offer, MiB; those that a worker does not have are left out.
+            memory_levels_mb: available TaskManager memory sizes, MiB; sizes larger than a worker are left out.
             physics: constants of the model; the documented ones by default.
         """
         self._cluster = cluster or streambed_cluster()
@@ -134,7 +134,7 @@ class Simulator:
         )
 
     def _check_managed(self, managed: dict[str, list[float]], placed: Placed, even: list[float]) -> None:
-        """The managed memory that tasks were given fits what their worker has."""
+        """Check that the managed memory given to tasks fits their workers."""
         for w, worker in enumerate(self._cluster.workers):
             given = sum(
                 mb

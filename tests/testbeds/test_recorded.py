@@ -117,7 +117,7 @@ def test_no_observation_is_no_testbed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("3|35|1", r"must hold 9 numbers \(bids, count-window, .*holds 3"),
         ("3|35|1|1|2|1|3|1|x", "holds 'x'"),
@@ -125,8 +125,8 @@ def test_no_observation_is_no_testbed() -> None:
         ("", "holds 1"),
     ],
 )
-def test_a_parallelism_that_is_not_of_this_job_is_reported(text: str, told: str, q5: Job) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_a_parallelism_that_is_not_of_this_job_is_reported(text: str, message: str, q5: Job) -> None:
+    with pytest.raises(InvalidInput, match=message):
         parse_parallelism(q5, text)
 
 

@@ -19,7 +19,7 @@ from testbeds.flink.local.cache import cache_folder, made_once
 from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_script
 
 CONTROL_KEY: Final = "sluice.control"
-"""Setting by which `sluice.Rated` in a user's jar learns who sets the rate."""
+"""Setting that gives `sluice.Rated` in a user's jar the address that sets the rate."""
 _NOBODY: Final = "127.0.0.1:1"
 _SIGNATURES: Final = (".SF", ".RSA", ".DSA", ".EC")
 _SERVICES: Final = "META-INF/services/"
@@ -27,13 +27,13 @@ _SERVICES: Final = "META-INF/services/"
 
 @dataclass(frozen=True)
 class SqlScript:
-    """SQL whose sources are of the connector `sluice`, or tables that recorded files stand in for."""
+    """SQL whose sources use the connector `sluice`, or are tables replaced by recorded files."""
 
     text: str
     recordings: Mapping[str, Recording] = field(default_factory=lambda: MappingProxyType({}))
     """By the name of the table."""
     keep_sinks: bool = True
-    """Whether tables that are written stay what they are; else rows written to them are discarded."""
+    """Whether sink tables are kept; otherwise rows written to them are discarded."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ UserProgram = SqlScript | UserJar
 
 
 def submitted(user: UserProgram, name: str, cluster: FlinkCluster, control: str, seed: int) -> tuple[str, JarProgram]:
-    """The id of the jar on the cluster, and what it is to run, with a slot for each task.
+    """The id of the jar on the cluster, and its arguments, with a slot for each task.
 
     Args:
-        control: HOST:PORT of who sets the rates.
+        control: HOST:PORT that sets the rates.
 
     Raises:
         InvalidInput: a file cannot be read.
@@ -104,7 +104,7 @@ def with_kit(jar: Path, kit: Path) -> Path:
 
 
 def _merge(jar: Path, kit: Path, made: Path) -> None:
-    """Of files that both have the kit's counts; services are those of both. What was signed is not any more."""
+    """For files in both, the kit's is taken; services are merged. Signatures are dropped."""
     content: dict[str, bytes] = {}
     for origin in (jar, kit):
         with zipfile.ZipFile(origin) as archive:

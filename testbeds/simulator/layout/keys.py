@@ -12,9 +12,8 @@ MOST_KEYS_THROWN = 1_000_000
 def shares(keys: Keys | None, parallelism: int, total: int, seed: int) -> np.ndarray:
     """Share of the evenly spread records that each task receives, shape (parallelism,), sum 1.
 
-    Keys that stay are thrown into groups once for all, seeded by the
-    operator's name: that is a property of the job's data, and the
-    same in each run. Keys that are replaced by others in time fill all groups alike.
+    Permanent keys are assigned to groups once, seeded by the operator's name: that is a property of the job's data, and the
+    same in each run. Keys that are replaced over time fill all groups evenly.
     """
     if keys is None or keys.lifetime_records is not None or keys.distinct > MOST_KEYS_THROWN:
         in_groups = np.ones(total, np.int64)

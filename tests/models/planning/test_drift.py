@@ -52,7 +52,7 @@ def test_what_one_side_does_not_know_is_not_compared() -> None:
 
 @pytest.mark.parametrize(
     ("production", "message"),
-    [({"other": {CPU: [1.0]}}, "operators that were measured, map, but has other"), ({"map": {}}, "holds no record")],
+    [({"other": {CPU: [1.0]}}, "operators that were measured, map, but has other"), ({"map": {}}, "hold no records")],
 )
 def test_production_that_cannot_be_compared_is_refused(production: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):

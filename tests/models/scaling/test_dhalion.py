@@ -132,7 +132,7 @@ def test_no_operator_gets_more_tasks_than_it_may_have():
 def test_nothing_happens_for_five_minutes_after_a_rescale():
     rates = chain({"backpressure": 0.6}, map={"parallelism": 4})
     waits = dhalion().observe(facts(rates, time_s=600.0, rescaled_s=301.0))
-    assert waits.deploy is None and waits.reason == "1 s are left of the 300 s cooldown after a rescale."
+    assert waits.deploy is None and waits.reason == "1 s of the cooldown of 300 s after a rescale are left."
     acts = dhalion().observe(facts(rates, time_s=601.0, rescaled_s=301.0))
     assert acts.deploy is not None and acts.deploy.parallelism["map"] == 10
 

@@ -39,7 +39,7 @@ def test_no_operator_gets_more_than_it_may_have():
 
 
 def test_a_job_that_is_too_large_is_refused():
-    with pytest.raises(Infeasible, match="must fit the cluster's 3 slots, but without growing they take 4"):
+    with pytest.raises(Infeasible, match="must fit the cluster's 3 slots, but without growing they need 4"):
         within({}, {"a": 2, "b": 2}, slots=3, most={})
 
 

@@ -190,7 +190,7 @@ def test_what_an_overloaded_job_achieves_is_no_fall_of_its_rate() -> None:
     band = RateBand(rules(), 60_000.0)
     full = [SourceLoad("events", busyness=1.0, backpressure=0.0)]
     assert [band.see(POLL_S * n, 23_000.0, full).kind for n in range(6)] == ["held"] * 6
-    assert "busy 100% of the time: more may be offered" in band.see(60.0, 23_000.0, full).reason
+    assert "busy 100% of the time: more records may be arriving" in band.see(60.0, 23_000.0, full).reason
     relieved = [SourceLoad("events", busyness=0.3, backpressure=0.0)]
     assert [band.see(70.0 + POLL_S * n, 23_000.0, relieved).kind for n in range(3)] == ["outside", "outside", "changed"]
 

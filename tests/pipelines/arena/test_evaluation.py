@@ -27,15 +27,15 @@ def test_a_request_is_a_grid():
     assert made[0].workload != made[2].workload  # another seed
 
 
-def test_patterns_are_scaled_to_job_and_cluster_unless_told():
+def test_patterns_are_scaled_to_job_and_cluster_by_default():
     job = load_job("nexmark-q1")
     (by_default,) = cells(_request())
     assert by_default.workload == pattern(Pattern.COSINE, PEAK_SHARE * sustainable_rate(job, 70))
-    (told,) = cells(_request(peak_rate=22_000, minutes=30))
-    assert told.workload == pattern(Pattern.COSINE, 22_000, minutes=30)
+    (given,) = cells(_request(peak_rate=22_000, minutes=30))
+    assert given.workload == pattern(Pattern.COSINE, 22_000, minutes=30)
 
 
-def test_files_keep_their_rates_unless_told(tmp_path):
+def test_files_keep_their_rates_by_default(tmp_path):
     path = tmp_path / "day.csv"
     path.write_text("minute,a,b\n0,1,2\n1,3,8\n2,5,4\n")
     (kept,) = cells(_request(workloads=[f"{path}:a"]))

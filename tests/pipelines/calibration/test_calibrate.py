@@ -102,10 +102,10 @@ def test_it_then_predicts_what_it_has_not_seen(calibrated: Calibration) -> None:
 
 
 def test_it_says_where_each_figure_comes_from(calibrated: Calibration) -> None:
-    told = calibrated.job.operator("count").figures_from
-    assert "measured on real (pair), runs calibration-" in told
-    assert "CPU" in told and "state accesses" in told and "selectivity" in told
-    assert told.endswith("; keys, state: assumed")
+    source = calibrated.job.operator("count").figures_from
+    assert "measured on real (pair), runs calibration-" in source
+    assert "CPU" in source and "state accesses" in source and "selectivity" in source
+    assert source.endswith("; keys, state: assumed")
     assert "what was not measured: assumed" in calibrated.job.figures_from
 
 
@@ -143,7 +143,7 @@ def test_a_measurement_that_is_given_up_is_made_again_and_in_the_end_told(tmp_pa
         calibrate(small_job(), Real(fails_first=3), SHORTER, Workspace(tmp_path / "b"), Quiet())
 
 
-def test_it_rehearses_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
+def test_it_warms_up_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
     request = SHORTER.model_copy(update={"rehearsal_s": 5.0})
     real = Real()
     calibrate(small_job(), real, request, Workspace(tmp_path), Quiet())

@@ -55,19 +55,20 @@ class RoomForOneSource(Simulator):
         return replace(super().limits, max_source_tasks=1)
 
 
-@pytest.mark.parametrize(("cpu_s", "is_told"), [(1e-3, True), (1e-5, False)])
-def test_it_is_told_where_sources_are_what_limits(cpu_s: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("cpu_s", "is_reported"), [(1e-3, True), (1e-5, False)])
+def test_a_limit_set_by_the_sources_is_reported(cpu_s: float, is_reported: bool) -> None:
     job = load_job("wordcount")
     source = job.sources[0]
     slow = source.model_copy(update={"cost": source.cost.model_copy(update={"cpu_s": cpu_s})})
     job = job.model_copy(update={"operators": (slow, *job.scaled_operators)})
-    told: list[str] = []
-    optimizer = Optimizer(job, RoomForOneSource(load_cluster("testbed")), {"source": 1 / cpu_s}, RATES, say=told.append)
+    messages: list[str] = []
+    testbed = RoomForOneSource(load_cluster("testbed"))
+    optimizer = Optimizer(job, testbed, {"source": 1 / cpu_s}, RATES, say=messages.append)
     observation = optimizer.measure(Budget(task_slots=6, memory_mb=65536), RATES, run="m", seed=1).observation
     assert observation.parallelism == {"source": 1, "flatmap": 2, "count": 4}
     # Two FlatMap tasks take 200 000 sentences a minute; a source that takes a millisecond for each emits 60 000.
-    assert observation.mst == pytest.approx(1000 if is_told else 2 * FLATMAP_RATE, rel=0.15)
-    assert [("all that 'source' emits with its tasks (1)" in line) for line in told] == [True] * is_told
+    assert observation.mst == pytest.approx(1000 if is_reported else 2 * FLATMAP_RATE, rel=0.15)
+    assert [("all that 'source' emits with its tasks (1)" in line) for line in messages] == [True] * is_reported
 
 
 def test_the_job_says_which_memory_is_worth_measuring() -> None:

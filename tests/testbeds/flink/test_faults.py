@@ -34,7 +34,7 @@ INSERT INTO counts SELECT who FROM clicks;
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on to Flink, late or with an error in place of the answer if it is told so."""
+    """Passes requests on to Flink, late or with an error in place of the answer if it is messages so."""
 
     daemon_threads = True
 
@@ -155,7 +155,7 @@ def test_a_process_that_dies_ends_the_measurement_and_not_the_testbed(
 
 def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed: FlinkTestbed) -> None:
     """Killed in the middle of the first window, and of the first one of the first repetition."""
-    told: list[str] = []
+    messages: list[str] = []
     timers: list[threading.Timer] = []
 
     def measure(run: Run) -> MeasuredWindow:
@@ -164,10 +164,10 @@ def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed:
             timers.append(_later(2.0, lambda: testbed.local.kill("tm-1")))
         return run.inject(RATE, 5.0, "observe")
 
-    window = measured(testbed, small_job(), CONFIGURATION, measure, run="r", seed=1, say=told.append)
+    window = measured(testbed, small_job(), CONFIGURATION, measure, run="r", seed=1, say=messages.append)
     assert window.achieved_rate == pytest.approx(RATE, rel=0.02)
-    assert len(told) == 2 and all("measuring again" in line for line in told)
-    assert all("process tm-1 ended with code -9" in line or "job" in line for line in told)
+    assert len(messages) == 2 and all("measuring again" in line for line in messages)
+    assert all("process tm-1 ended with code -9" in line or "job" in line for line in messages)
 
 
 def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestbed, run: FlinkRun) -> None:

@@ -55,7 +55,7 @@ def test_it_settles_five_minutes_and_fills_a_window_of_fifteen():
     assert answers[20].deploy.parallelism == {"source": 1, "work": 16}
     assert answers[20].deploy.exact["work"] == pytest.approx(15.95)
     assert answers[20].reason == (
-        "The autoscaler takes work from 8 to 16 tasks: at work, 1,000 records/s come in, which calls for a capacity "
+        "The autoscaler scales work from 8 to 16 tasks: at work, 1,000 records/s come in, which calls for a capacity "
         "of 1,595, and 8 tasks can do 800: 15.95, so 16 tasks, instead of 8."
     )
 
@@ -86,7 +86,7 @@ def test_a_scale_down_waits_an_hour():
     answers = dict(minutes(policy, job(1000, 30), 1, 80))
     assert {minute: a.deploy.parallelism["work"] for minute, a in answers.items() if a.deploy} == {80: 16}
     assert answers[79].reason == (
-        "The autoscaler leaves the job as it is: work would do with 16 tasks, but has not for 3600 s."
+        "The autoscaler leaves the job as it is: work has needed only 16 tasks for less than 3600 s."
     )
 
 

@@ -180,12 +180,12 @@ def test_it_looks_at_whole_windows_once_the_job_is_stable():
 
 def test_the_trigger_is_a_busy_operator_that_holds_its_input_up():
     assert at(Justin(SETTINGS), 240, query()).reason == (
-        "Justin takes window from 1 to 3 tasks, source from 158 to 0 MiB a task, sink from 158 to 0 MiB a task, since "
-        "window is 100% busy and holds its input up 60% of the time."
+        "Justin scales window from 1 to 3 tasks, source from 158 to 0 MiB a task, sink from 158 to 0 MiB a task, since "
+        "window is 100% busy and its upstream is backpressured 60% of the time."
     )
     for calm in (query(busy=0.8), query(busy=0.95, held_up=0.04)):
         assert at(Justin(SETTINGS), 240, calm) == Recommendation(
-            None, "Justin keeps what runs: no operator is too busy or too idle."
+            None, "Justin keeps the current configuration: no operator is too busy or too idle."
         )
 
 
@@ -216,7 +216,9 @@ def test_a_trigger_without_a_change_is_told():
     memory = {n: m.model_copy(update={"memory_mb": 0.0}) for n, m in stripped.operators.items() if n != "window"}
     same = stripped.model_copy(update={"operators": {**stripped.operators, **memory}})
     assert at(Justin(SETTINGS), 240, same) == Recommendation(
-        None, "Justin keeps what runs, although window is 100% busy and holds its input up 60% of the time."
+        None,
+        "Justin keeps the current configuration, although window is 100% busy and its upstream is backpressured 60% of "
+        "the time.",
     )
 
 
@@ -241,7 +243,9 @@ def test_it_remembers_what_its_last_reconfiguration_raised():
 def test_the_trigger_names_what_it_misses(operator, metric):
     rates = query()
     lacking = rates.operators[operator].model_copy(update={metric: None})
-    with pytest.raises(InvalidInput, match=rf"operator '{operator}' has no {metric}, which starts Justin's decisions"):
+    with pytest.raises(
+        InvalidInput, match=rf"operator '{operator}' has no {metric}, which triggers Justin's decisions"
+    ):
         at(Justin(SETTINGS), 240, rates.model_copy(update={"operators": {**rates.operators, operator: lacking}}))
 
 

@@ -25,7 +25,9 @@ def test_what_keeps_up_is_left_alone(rates: RatesOf) -> None:
     # 1000 records/s: one map task has to work all the time; two with 0.95 attainable take 1900.
     found = steps(Sluice(SluiceSettings()), [rates(1000.0, (1, 2, 1))] * 30)
     assert [r.deploy for r in found] == [None] * 30
-    assert "In 10 min 1,000 records/s are expected (1,000 to 1,000) and what runs takes 1,900" in found[-1].reason
+    assert (
+        "In 10 min 1,000 records/s are expected (1,000 to 1,000) and the current tasks take 1,900" in found[-1].reason
+    )
 
 
 def test_an_overload_is_scaled_up_at_once_and_far_enough_to_catch_up(rates: RatesOf) -> None:
@@ -35,7 +37,7 @@ def test_an_overload_is_scaled_up_at_once_and_far_enough_to_catch_up(rates: Rate
     # 3000 records/s need 3 map tasks if all is even; 90 000 records and those of the restart wait besides.
     assert first.deploy.parallelism["map"] >= 4
     assert first.deploy.exact["map"] > 3000 * 1e-3
-    assert "records included that 40 s of restart and warm-up hold up" in first.reason
+    assert "records delayed by 40 s of restart and warm-up" in first.reason
 
 
 def test_far_too_many_tasks_are_scaled_down_once_that_pays(rates: RatesOf) -> None:
@@ -56,7 +58,7 @@ def test_it_waits_after_a_rescale(rates: RatesOf) -> None:
     policy, overload = Sluice(SluiceSettings(cooldown_s=90)), rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0)
     found = steps(policy, [overload] * 4, rescale=Rescaled(ended_s=5.0, downtime_s=30.0, state_mb=0.0))
     assert [r.deploy is None for r in found] == [True, True, True, False]
-    assert "runs since 25 s only" in found[0].reason
+    assert "has run for only 25 s" in found[0].reason
 
 
 def test_what_fresh_code_loses_counts_as_downtime(rates: RatesOf) -> None:

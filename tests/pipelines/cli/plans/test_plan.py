@@ -54,7 +54,7 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "message"),
     [
         (["plan", "nexmark-q55", "--rate", "1000"], 2, "nexmark-q5"),
         (["plan", "nexmark-q5", "--rate", "-1"], 2, "'--rate'"),
@@ -76,12 +76,12 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
     ],
 )
 def test_wrong_requests_are_told_in_words(
-    command: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, "--workspace", str(tmp_path)]) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert told in err
+    assert message in err
     assert "Traceback" not in err
 
 

@@ -69,7 +69,7 @@ def test_it_runs_until_three_windows_were_no_faster(
     assert 400 / WINDOW_S < most <= 900 / WINDOW_S
 
 
-def test_what_stops_the_job_stops_the_rehearsal(
+def test_a_failing_job_stops_the_warm_up(
     control: SourceControl, task: SourceTask, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warming, "WINDOW_S", WINDOW_S)
