@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.arena.replays.workloads import SEED, Pattern
+from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import SEED
 from pipelines.store.workspace import Workspace
 
 CONSOLE = Console(width=None if sys.stdout.isatty() else 180)

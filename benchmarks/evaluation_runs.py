@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from models.metrics import SAMPLE_INTERVAL_S
-from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.evaluation import evaluate
 from pipelines.arena.replays.cell import Convergence, ReplayOutcome, RescaleRecord
 from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.store.workspace import Workspace
 

@@ -18,10 +18,10 @@ from models.capacity.calibration import median_absolute
 from models.cluster import Cluster
 from pipelines.calibration.calibrate import calibrate, calibration_id, tasks_in_words
 from pipelines.calibration.request import Calibration, CalibrationRequest, Role
-from pipelines.inputs.catalogue import load_job, load_sql
+from pipelines.inputs.catalogue import load_job
+from pipelines.inputs.programs import job_program
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
 
 CLUSTER = Cluster.model_validate(
@@ -43,7 +43,9 @@ def calibrated(query: str, configurations: int, workspace: Workspace, only_kept:
     name = f"nexmark-{query}"
     job = load_job(name)
     request = CalibrationRequest(memory_mb=1024.0, configurations=configurations)
-    with FlinkTestbed(CLUSTER, [1024.0], program=SqlScript(load_sql(name) or "")) as testbed:
+    found = job_program(name)
+    assert found is not None
+    with FlinkTestbed(CLUSTER, [1024.0], program=found.program) as testbed:
         key = f"calibrations/{name}/{calibration_id(job, testbed, request)}/calibration.json"
         if only_kept and not workspace.exists(key):
             return None

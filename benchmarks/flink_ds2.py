@@ -91,17 +91,18 @@ def main() -> None:
         before = run.serve(target, interval_s)
         row(table, "before", target, before, job)
         decision = decide(job, first.parallelism, before, target)
-        deployed.rescale(replace(first, parallelism=decision.parallelism))
+        before_id = deployed.id
+        done = deployed.rescale(replace(first, parallelism=decision.parallelism))
         run.serve(target, SETTLE_S)
         row(table, "after", target, run.serve(target, interval_s), job)
-        done = deployed.rescales[-1]
+        live = deployed.id == before_id
     console = Console(width=200)
     console.print(table)
     console.print(
         "DS2 asks for " + ", ".join(f"{n} {o} ({decision.exact[o]:.2f})" for o, n in decision.parallelism.items())
     )
     console.print(
-        f"rescaled {'live' if done.live else 'from a savepoint'}: down for {done.downtime_s:.2f} s, with {done.state_mb:.2f} "
+        f"rescaled {'live' if live else 'from a savepoint'}: down for {done.downtime_s:.2f} s, with {done.state_mb:.2f} "
         "MiB of state"
     )
 

@@ -21,11 +21,11 @@ from rich.table import Table
 from models.capacity.mst import MstSearch, MstSettings
 from models.cluster import Cluster
 from models.job import Job
-from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.programs import job_program
 from pipelines.measuring.estimate import search_mst
 from testbeds.conformance import small_job
 from testbeds.flink.lab.stolen import StolenTime
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
@@ -70,9 +70,9 @@ def costed() -> Subject:
 
 
 def q1() -> Subject:
-    script = load_sql("nexmark-q1")
-    assert script is not None
-    testbed = FlinkTestbed(load_cluster("flink-local"), [MEMORY_MB], program=SqlScript(script))
+    found = job_program("nexmark-q1")
+    assert found is not None
+    testbed = FlinkTestbed(load_cluster("flink-local"), [MEMORY_MB], program=found.program)
     return Subject(load_job("nexmark-q1"), testbed, None)
 
 

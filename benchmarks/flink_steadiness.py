@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from models.capacity.mst import VERY_HIGH_RATE
-from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.programs import job_program
 from testbeds.flink.lab.stolen import StolenTime
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
 
@@ -84,15 +84,15 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=20, help="of 5 s each")
     parser.add_argument("--deployments", type=int, default=2, help="one after the other on the same JVMs")
     asked = parser.parse_args()
-    job, script = load_job(asked.job), load_sql(asked.job)
-    if script is None:
+    job, found = load_job(asked.job), job_program(asked.job)
+    if found is None:
         parser.error(f"{asked.job} is no SQL")
     headings = ("deployment", "window", "records/s", "stolen", "a step, ns")
     table = Table(*headings, title=f"What {asked.job} takes in windows of 5 s")
     rates: list[float] = []
     speeds: list[float] = []
     cluster = load_cluster("flink-local")
-    with FlinkTestbed(cluster, [MEMORY_MB], program=SqlScript(script)) as testbed, Walk() as beside:
+    with FlinkTestbed(cluster, [MEMORY_MB], program=found.program) as testbed, Walk() as beside:
         for deployment in range(asked.deployments):
             configuration = Configuration(dict.fromkeys(job.order, 1), MEMORY_MB)
             with testbed.deploy(job, configuration, run="steadiness", seed=deployment) as run:

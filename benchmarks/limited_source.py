@@ -4,12 +4,11 @@ Records not emitted in time are dropped, so a job that was too small has nothing
 """
 
 import math
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from models.closing import Closing
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
@@ -37,7 +36,7 @@ class LimitedSources:
         return LimitedRun(self._simulator.deploy(job, configuration, run=run, seed=seed), job)
 
 
-class LimitedRun:
+class LimitedRun(Closing):
     """Serves by injecting; a rescale begins at its request, in whole reporting intervals."""
 
     def __init__(self, run: ElasticRun, job: Job) -> None:
@@ -106,11 +105,3 @@ class LimitedRun:
 
     def close(self) -> None:
         self._run.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

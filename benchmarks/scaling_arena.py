@@ -27,10 +27,11 @@ from rich.console import Console
 from rich.table import Table
 from scaling_oracle import UNBOUNDED, Schedule, fewest, measured
 
-from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.evaluation import evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.replays.cell import Cell
 from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task
 
+from pipelines.arena.request import EvaluationRequest
 from sluice_airflow.assets import POLICIES
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
 NAMES: dict[str, Any] = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
@@ -29,36 +31,9 @@ PARAMS = {
         description="Scaling policies to compare.",
     ),
     "settings": Param({}, type="object", description="Settings by policy that differ from its defaults."),
-    "cluster": Param("arena", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
-    "seed": Param(1066, type="integer", minimum=0, description="First seed; 1066 gives the published workloads."),
-    "seeds": Param(1, type="integer", minimum=1, description="Number of consecutive seeds."),
-    "minutes": Param(
-        None,
-        type=["null", "integer"],
-        minimum=1,
-        description="Length, minutes; if absent, 140 for patterns, and the whole of a file.",
-    ),
-    "peak_rate": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e12,
-        description="Peak rate, records/s; if absent, one that suits job and cluster, or the file's.",
-    ),
-    "placement": Param(
-        None,
-        enum=[None, "evenly", "caps"],
-        description="Placement: evenly or caps; if absent, caps for 'sluice' on workers with several slots, else evenly.",
-    ),
-    "managed_memory_mb": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e9,
-        description="Managed memory of one task at the start, MiB; a slot's share if absent.",
-    ),
-    "latency_bound_s": Param(
-        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Highest p95 latency, seconds."
+    **params_of(
+        EvaluationRequest,
+        *("cluster", "seed", "seeds", "minutes", "peak_rate", "placement", "managed_memory_mb", "latency_bound_s"),
     ),
     "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
 }

@@ -8,35 +8,14 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task
 
+from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.assets import PLAN, THRESHOLDS
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
 PARAMS = {
     "job": Param(None, type=["null", "string"], minLength=1, description="Job that has a plan, when run by hand."),
-    "rate": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e12,
-        description="Rate in the middle, records/s; the target of the job's plan if absent.",
-    ),
-    "lowest": Param(
-        0.5, type="number", exclusiveMinimum=0, maximum=1, description="Lowest rate, as a factor on the middle rate."
-    ),
-    "highest": Param(
-        2.0, type="number", minimum=1, maximum=1e3, description="Highest rate, as a factor on the middle rate."
-    ),
-    "step": Param(
-        0.1,
-        type="number",
-        exclusiveMinimum=0,
-        maximum=1e3,
-        description="Step between rates, as a factor on the middle rate.",
-    ),
-    "time_limit_s": Param(
-        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Time limit of each tuning, seconds."
-    ),
-    "seed": Param(0, type="integer", minimum=0, description="Seed for ties in the search."),
+    **params_of(ThresholdRequest),
 }
 
 

@@ -164,7 +164,7 @@ def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[Availa
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
     """Whether each worker runs the planned number of tasks of each operator; tasks of an operator are interchangeable."""
-    return all(Counter(job.vertex(vertices[name]).task_managers) == _workers(plan, name) for name in plan.parallelism)
+    return all(Counter(job.vertex(vertices[name]).task_managers) == workers_of(plan, name) for name in plan.parallelism)
 
 
 def obstacle_to_placement(
@@ -181,7 +181,7 @@ def obstacle_to_placement(
     heads = {vertices[name]: name for name in _first_of_chains(vertices)}
     for name, id_ in vertices.items():
         head = heads[id_]
-        if _workers(plan, name) != _workers(plan, head):
+        if workers_of(plan, name) != workers_of(plan, head):
             return f"{head!r} and {name!r} are chained, but the plan places them differently"
     groups = Counter(v.slot_group for v in job.vertices)
     shared = next((v.name for v in job.vertices if groups[v.slot_group] > 1), None)
@@ -190,7 +190,7 @@ def obstacle_to_placement(
     )
 
 
-def _workers(plan: PlanContent, operator: str) -> dict[str, int]:
+def workers_of(plan: PlanContent, operator: str) -> dict[str, int]:
     """Tasks of an operator by worker."""
     return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
 

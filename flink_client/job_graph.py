@@ -14,8 +14,7 @@ PARTITIONINGS: Final = {"HASH": Partitioning.HASH, "BROADCAST": Partitioning.BRO
 """By Flink's ship strategy. All others are REBALANCE: an edge that is FORWARD in a plan of single tasks has no
 partitioning of its own, and Flink distributes its records evenly once the parallelisms differ."""
 _NUMBER: Final = re.compile(r"\[(\d+)\]:")
-_TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
-_RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
+TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
 _SINK: Final = re.compile(r"^([^\[:]+)\[\d+\]: Writer")
 _ACTION: Final = re.compile(r"(?:\[\d+\]:)?\s*([A-Za-z][^(\[:]*)")
 """The operation of a vertex, before its arguments; or the name that a jar's program gave it."""
@@ -48,18 +47,23 @@ def vertices_of(job: Job, vertices: Sequence[Vertex], edges: Sequence[VertexEdge
     return found
 
 
-def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge]) -> Job:
+def read_job(
+    name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge], called: Sequence[re.Pattern[str]] = ()
+) -> Job:
     """The logical dataflow of a plan without chaining, as a job.
 
     Sources and sinks have the names of their tables, others that of their operation (`calc`, `group-window-aggregate`) or
     the one in the jar's program, numbered in the order of the plan if it occurs more than once. Costs are unknown: those in
     the job are placeholders, and its `figures_from` say so.
 
+    Args:
+        called: patterns whose first group is the name of a source that reads no table.
+
     Raises:
         InvalidInput: no vertex is a source or no vertex is a sink.
     """
     planned = _in_plan_order(vertices)
-    names = dict(zip((v.id for v in planned), _names([_stem(v.name) for v in planned]), strict=True))
+    names = dict(zip((v.id for v in planned), _names([_stem(v.name, called) for v in planned]), strict=True))
     has_input, has_output = {e.downstream for e in edges}, {e.upstream for e in edges}
     keyed = {e.downstream for e in edges if e.ship_strategy == "HASH"}
     sources = sum(v.id not in has_input for v in planned)
@@ -90,21 +94,6 @@ def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge])
     )
 
 
-def source_name(source: Vertex) -> str:
-    """The name under which the rate of a source is set: its table in SQL, in a jar the name given to `sluice.Rated`.
-
-    Raises:
-        InvalidInput: it is neither, so that its rate cannot be set.
-    """
-    found = _TABLE.search(source.name) or _RATED.search(source.name)
-    if found is None:
-        raise InvalidInput(
-            f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
-            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
-        )
-    return found[1]
-
-
 def _in_plan_order(vertices: Sequence[Vertex]) -> list[Vertex]:
     """By Flink's number where each has one, else in topological order."""
     numbers = [_NUMBER.search(v.name) for v in vertices]
@@ -117,10 +106,11 @@ def _first(pair: tuple[int, Vertex]) -> int:
     return pair[0]
 
 
-def _stem(description: str) -> str:
+def _stem(description: str, called: Sequence[re.Pattern[str]]) -> str:
     """The name of a vertex, from its description in the plan."""
-    if found := _TABLE.search(description) or _RATED.search(description) or _SINK.search(description):
-        return _safe(found[1])
+    for pattern in (TABLE, *called, _SINK):
+        if found := pattern.search(description):
+            return _safe(found[1])
     found = _ACTION.search(description)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", found[1] if found else "operator")
     return _safe(words.lower()[:LONGEST_NAME])

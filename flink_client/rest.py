@@ -29,8 +29,8 @@ from flink_client.answers import (
     numbers,
     shortened,
 )
-from flink_client.closing import Closing
 from flink_client.http import http_client
+from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 
 P = ParamSpec("P")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from flink_client.answers import ENDED, RUNNING, graph
@@ -17,7 +16,6 @@ from models.job import Job
 _MIB: Final = 2**20
 _OF_SQL: Final = re.compile(r"\[\d+\]:")
 """Flink numbers the vertices of SQL jobs."""
-_PLACEMENT_FLAG: Final = "-Dsluice.placement="
 
 
 class Scheduler(StrEnum):
@@ -136,9 +134,3 @@ def scheduler(settings: dict[str, str]) -> Scheduler:
     if settings.get("scheduler-mode", "").lower() == "reactive":
         return Scheduler.REACTIVE
     return Scheduler.ADAPTIVE if settings.get("jobmanager.scheduler", "").lower() == "adaptive" else Scheduler.DEFAULT
-
-
-def placement_file(rest: FlinkRest) -> Path | None:
-    """The file that the JobManager's placement hook reads; None without a hook."""
-    options = rest.get("/jobmanager/environment")["jvm"]["options"]
-    return next((Path(one.removeprefix(_PLACEMENT_FLAG)) for one in options if one.startswith(_PLACEMENT_FLAG)), None)

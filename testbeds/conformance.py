@@ -97,8 +97,6 @@ class Suite:
 class _Conformance(Suite):
     """Base of the parts of this suite."""
 
-    reports_samples: ClassVar[bool] = True
-    """False for testbeds without samples: their tables must be empty, and tests of the contents are skipped."""
     places_tasks: ClassVar[bool] = True
     """False for testbeds that refuse a placement."""
     mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
@@ -108,11 +106,6 @@ class _Conformance(Suite):
     def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
         with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
             yield deployed
-
-    @pytest.fixture
-    def needs_samples(self) -> None:
-        if not self.reports_samples:
-            pytest.skip("this testbed reports no samples")
 
     def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
         with pytest.raises(error) as caught:
@@ -168,13 +161,12 @@ class RefusalConformance(_Conformance):
 
 
 class SampleConformance(_Conformance):
-    """Samples and windows."""
+    """Samples and windows. A testbed without samples takes the other parts of the suite; its tables are empty."""
 
     @pytest.fixture
     def windows(self, run: Run) -> list[MeasuredWindow]:
         return windows_of(run, self.window_s, self.settle_s)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_time_goes_forward_in_samples(self, windows: list[MeasuredWindow]) -> None:
         times = sorted(time for window in windows for time in pc.unique(window.samples["time_s"]).to_pylist())
         intervals = int(sum(window.seconds for window in windows) / SAMPLE_INTERVAL_S)
@@ -185,11 +177,10 @@ class SampleConformance(_Conformance):
     def test_samples_have_the_schema(self, windows: list[MeasuredWindow]) -> None:
         for window in windows:
             assert window.samples.schema.equals(SAMPLE_SCHEMA)
-            assert (window.samples.num_rows > 0) == self.reports_samples
+            assert window.samples.num_rows > 0
             for column in SAMPLE_COLUMNS:
                 assert column.nullable or window.samples[column.name].null_count == 0, column.name
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_every_task_reports_once_in_every_interval(
         self, windows: list[MeasuredWindow], job: Job, configuration: Configuration
     ) -> None:
@@ -203,14 +194,12 @@ class SampleConformance(_Conformance):
             for column, value in asked.items():
                 assert pc.unique(samples[column]).to_pylist() == [value]
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_shares_of_time_sum_to_the_interval(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             total = pc.add(pc.add(samples["busy_s"], samples["backpressured_s"]), samples["idle_s"])
             off = pc.max(pc.abs(pc.subtract(total, samples["interval_s"]))).as_py()
             assert off <= TIME_SHARES_TOLERANCE * SAMPLE_INTERVAL_S
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_values_are_within_their_bounds(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             for column in SAMPLE_COLUMNS:
@@ -222,20 +211,17 @@ class SampleConformance(_Conformance):
                 assert column.minimum is None or least >= column.minimum, column.name
                 assert column.maximum is None or most <= column.maximum, column.name
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_lag_is_reported_at_sources_only(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         sources = {o.name for o in job.sources}
         for operator, lag in zip(samples["operator"].to_pylist(), samples["lag_records"].to_pylist(), strict=True):
             assert (lag is not None) == (operator in sources)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_samples_add_up_to_the_window(self, windows: list[MeasuredWindow], job: Job) -> None:
         for window in windows:
             emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
             assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_no_record_comes_from_nowhere(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         for operator in job.operators:

@@ -3,10 +3,10 @@
 import math
 import random
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from models.capacity.observation import Observation
+from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, Kind
@@ -111,7 +111,7 @@ class Recorded:
         return ", ".join(f"{s} with {m:g} MiB" for s, m in budgets[:MOST_SHOWN])
 
 
-class RecordedRun:
+class RecordedRun(Closing):
     """Implements `testbeds.protocol.Run` for one observation."""
 
     def __init__(self, observation: Observation) -> None:
@@ -145,14 +145,6 @@ class RecordedRun:
     def close(self) -> None:
         """Close the run; it takes no more rates."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _check_fits_job(job: Job, configuration: Configuration) -> None:

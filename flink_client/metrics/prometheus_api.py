@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from flink_client.closing import Closing
 from flink_client.http import MOST_BYTES, http_client
+from models.closing import Closing
 from models.errors import SluiceError
 
 

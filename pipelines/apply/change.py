@@ -8,7 +8,8 @@ from flink_client.rest import FlinkRest, resource_requirements, wait_for
 from flink_client.restart import Restart
 from flink_client.running import has_ended
 from models.errors import SluiceError
-from pipelines.apply.preparation import Move, Preparation
+from pipelines.apply.preparation import Preparation
+from testbeds.flink.placement_hook import write_placement
 
 Reached = Callable[[str, Mapping[str, int]], None]
 """Waits until a job runs with these tasks by vertex id; raises SluiceError if it does not."""
@@ -40,7 +41,7 @@ class _Rescaled:
 
     def make(self, reached: Reached) -> str:
         if self._move is not None:
-            _write_placement(self._move, self._move.lines)
+            write_placement(self._move.file, self._move.lines)
             if self._move.detour is not None:
                 self._require(self._move.detour)
                 reached(self._id, self._move.detour)
@@ -49,7 +50,7 @@ class _Rescaled:
 
     def undo(self) -> str:
         if self._move is not None:
-            _write_placement(self._move, self._placement_before)
+            write_placement(self._move.file, self._placement_before)
         self._rest.put(self._path, self._before)
         return self._id
 
@@ -86,10 +87,3 @@ class _Restarted:
 
     def _wait_until_ended(self) -> None:
         wait_for(lambda: has_ended(self._rest, self._id) or None, 60.0, f"the end of job {self._id}")
-
-
-def _write_placement(move: Move, lines: str) -> None:
-    """Replace the file atomically, since the hook reads it whenever tasks are scheduled."""
-    fresh = move.file.with_suffix(".new")
-    fresh.write_text(lines, encoding="utf-8")
-    fresh.rename(move.file)

@@ -14,16 +14,17 @@ from typing import Any
 import yaml
 
 from flink_client.custom_resource import overrides_patch, resources_patch
+from flink_client.deployment import workers_of
 from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
+from models.wording import natural_order
 from pipelines.inputs.files import read_document
 
 Vertices = Mapping[str, str]
 """Operator name -> Flink job vertex id (32 hexadecimal digits)."""
 
 _VERTEX_ID = re.compile(r"[0-9a-f]{32}")
-_DIGITS = re.compile(r"(\d+)")
 
 
 class ExportFormat(StrEnum):
@@ -113,7 +114,7 @@ def _check_chains(plan: Plan, vertices: Vertices, path: Path) -> None:
     for name, other in _chained(plan, vertices):
         for what, one, two in (
             ("parallelism", plan.parallelism[name], plan.parallelism[other]),
-            ("placement", _tasks_by_worker(plan, name), _tasks_by_worker(plan, other)),
+            ("placement", workers_of(plan, name), workers_of(plan, other)),
         ):
             if one != two:
                 raise InvalidInput(
@@ -127,10 +128,6 @@ def _chained(plan: Plan, vertices: Vertices) -> list[tuple[str, str]]:
     first: dict[str, str] = {}
     pairs = [(first.setdefault(vertices[name], name), name) for name in plan.parallelism]
     return [(head, name) for head, name in pairs if head != name]
-
-
-def _tasks_by_worker(plan: Plan, operator: str) -> dict[str, int]:
-    return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
 
 
 def parallelism_of(plan: Plan, vertices: Vertices) -> dict[str, int]:
@@ -180,11 +177,6 @@ def _worker_of_each_task(plan: Plan, operator: str) -> list[str]:
 def _workers(plan: Plan) -> list[str]:
     """Workers that run tasks, in the natural order of their names."""
     return sorted((worker for worker, tasks in plan.placement.items() if tasks), key=natural_order)
-
-
-def natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort key under which numbers within names count as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
 
 
 def _slots(plan: Plan) -> int:

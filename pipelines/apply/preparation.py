@@ -19,7 +19,7 @@ from flink_client.deployment import (
 )
 from flink_client.rest import FlinkRest, overrides
 from flink_client.restart import Restart, RestartProgram, prepare_restart
-from flink_client.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job, sql_vertices
+from flink_client.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
 from flink_client.running import scheduler as scheduler_of
 from flink_client.running import settings as settings_of
 from models.errors import InvalidInput
@@ -27,6 +27,7 @@ from models.job import Job
 from models.plan import Plan
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import parallelism_of, subtasks
+from testbeds.flink.placement_hook import placement_file, placement_lines
 
 _MEMORY_TOLERANCE: Final = 0.02
 """Relative tolerance of memory sizes, which Flink rounds."""
@@ -200,8 +201,8 @@ def _move(
     detour = None if rescale else _detour(job, wanted, slots)
     if not rescale and detour is None:
         return None, "no task can be added or removed for a moment to make Flink place tasks again; restart the job"
-    placed = "".join(f"{vertex} {task} {worker}\n" for vertex, task, worker in subtasks(plan, vertices))
-    return Move(file, f"slots {slots}\n{placed}", detour), None
+    workers = {(vertex, task): worker for vertex, task, worker in subtasks(plan, vertices)}
+    return Move(file, placement_lines(slots, workers), detour), None
 
 
 def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str, int] | None:

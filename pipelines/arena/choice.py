@@ -14,9 +14,10 @@ from pydantic import Field, JsonValue
 
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.log import evaluation_digest
 from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace, to_json
 
 FOLDER: Final = "policies"

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.ranking import Ranking, Standing
 from pipelines.arena.report.page import report_key
+from pipelines.arena.request import EvaluationRequest
 from pipelines.registry.selection_log import ROLE_TAG
 from pipelines.registry.selection_runs import SUPERSEDED_TAG
 from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking

@@ -13,9 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from pipelines.arena.grid import Finished
-
-LATENCY_BOUND_S: Final = 60.0
-"""Default bound; a record that arrives during a restart waits for about half of that."""
+from pipelines.arena.request import LATENCY_BOUND_S
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pipelines.arena.choice import PolicyChoice, choose
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, cells, evaluate
+from pipelines.arena.evaluation import Evaluation, cells, evaluate
 from pipelines.arena.grid import FOLDER
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.files import validate_as
 from pipelines.progress import Progress
 from pipelines.store.digests import digest

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from models.errors import InvalidInput
-from pipelines.inputs.files import read_as, read_as_one_of, read_text
+from models.wording import natural_order
+from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
@@ -60,20 +61,6 @@ def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
     return job
 
 
-def job_path(name_or_path: str | Path) -> Path:
-    """The file of a job."""
-    return _find(JOBS, name_or_path)
-
-
-def load_sql(name_or_path: str | Path) -> str | None:
-    """The SQL file of a job: beside its file, or the job itself."""
-    path = file_of_job(name_or_path)
-    if path.suffix == SQL_SUFFIX:
-        return read_text(path)
-    job = load_job_file(name_or_path)
-    return None if job.sql is None else read_text(path.parent / job.sql)
-
-
 def job_name(name_or_path: str | Path) -> str:
     """The name of a job, given by the catalogue or by a job, program or SQL file; raises as `load_job`."""
     path = file_of_job(name_or_path)
@@ -115,12 +102,7 @@ def _files(kind: str) -> dict[str, Path]:
             f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
         )
     paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
-    return {path.stem: path for path in sorted(paths, key=_natural)}
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sort key that puts q2 before q11."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.stem) if part]
+    return {path.stem: path for path in sorted(paths, key=lambda path: natural_order(path.stem))}
 
 
 def _is_path(name_or_path: str | Path) -> bool:

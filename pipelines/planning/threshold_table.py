@@ -5,60 +5,33 @@ parallelism settings) offline and in parallel". The scenarios are the rates arou
 replan would scale it; rates that need the same tasks share a row.
 """
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from models.cluster import Cluster
 from models.errors import Infeasible
 from models.placement import Tuning
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling
-from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive
+from models.schema import Format, NonNegative, Positive
 from pipelines.planning.gathering import gather
 from pipelines.planning.replan_policy import scaled_for_replan
+from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.thresholds import ThresholdRow, add_rows, read_rows, scaling_key, table_key
 from pipelines.store.workspace import Workspace
 
-MOST_RATES: Final = 2000
 ROWS_PER_CORE: Final = 4
 """Rows per core that are tuned before they are written; a killed run loses at most these."""
 SETTLED: Final = ("optimal", "feasible", "infeasible")
 """Rows with another status are tuned again."""
-
-
-class ThresholdRequest(Format):
-    """The scalings of a table: rates lowest x R, ..., R, ..., highest x R in steps of step x R."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    rate: Positive | None = Field(None, description="R, records/s; the target rate of the job's plan if absent.")
-    lowest: Positive = Field(0.5, description="Lowest rate, as a factor on R.")
-    highest: Positive = Field(2.0, description="Highest rate, as a factor on R.")
-    step: Positive = Field(0.1, description="Step between rates, as a factor on R.")
-    time_limit_s: Positive = Field(60.0, description="Time limit of each tuning, seconds.")
-    seed: int = Field(0, ge=0, description="Seed for ties in the search.")
-
-    @model_validator(mode="after")
-    def _check(self) -> "ThresholdRequest":
-        if not self.lowest <= 1 <= self.highest:
-            raise ValueError(f"lowest <= 1 <= highest must hold, but got ({self.lowest}, {self.highest})")
-        if (self.highest - self.lowest) / self.step > MOST_RATES:
-            raise ValueError(f"a table has at most {MOST_RATES} rates; take a larger step than {self.step}")
-        return self
-
-    def factors(self) -> list[float]:
-        """Factors on R, those nearest to 1 first, since they are the most likely."""
-        first = math.ceil((self.lowest - 1) / self.step - 1e-9)
-        last = math.floor((self.highest - 1) / self.step + 1e-9)
-        return [round(1 + k * self.step, 9) for k in sorted(range(first, last + 1), key=abs)]
 
 
 class Unreachable(Format):

@@ -1,5 +1,8 @@
 """Stage `features`: from the samples of a pipeline run to the features of its operators, on Spark."""
 
+import threading
+import traceback
+
 import pyarrow as pa
 from pydantic import Field
 
@@ -77,3 +80,19 @@ def extract(uris: list[str]) -> pa.Table:
         return features_of(read_samples(session(), uris)).orderBy("run", "operator").toArrow()
     except PySparkException as error:
         raise SluiceError(f"Spark job failed while extracting features: {str(error).splitlines()[0]}") from None
+
+
+def start_spark() -> None:
+    """Import Spark, and start its JVM in a thread that waits for it most of the time."""
+    import spark.features  # noqa: F401  (imports must not run in two threads)
+
+    threading.Thread(target=_start_session, daemon=True).start()
+
+
+def _start_session() -> None:
+    from spark.session import session
+
+    try:
+        session()
+    except SluiceError:
+        traceback.print_exc()  # `extract` fails with the same error

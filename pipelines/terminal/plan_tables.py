@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from models.plan import Difference, PlacementChange, Plan, placement_changes
-from pipelines.apply.export import natural_order
+from models.wording import natural_order
 from pipelines.terminal.tables import table
 
 MOST_WORKERS_NAMED = 4

@@ -32,4 +32,6 @@ def _param(schema: Mapping[str, Any], example: Any) -> Param:
         kept["not"] = {"type": "number", "exclusiveMaximum": kept.get("minimum", kept.get("exclusiveMinimum"))}
     if default is None:
         kept["type"] = ["null", kept["type"]]
+        if "enum" in kept:
+            kept["enum"] = [None, *kept["enum"]]
     return Param(default, **kept)

@@ -7,7 +7,6 @@ from typing import Final
 
 from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
 from testbeds.placing import Placed
-from testbeds.protocol import Configuration
 
 _CHECKPOINT_S: Final = 120.0
 _RUNNING_S: Final = 120.0
@@ -34,22 +33,8 @@ class RescaledJob:
     deployed: Deployed
     downtime_s: float
     """Downtime: from the request for a checkpoint or savepoint until the last task ran, seconds."""
-    live: bool
     tasks_since: float
     """Earliest start of its tasks (`time.monotonic`)."""
-
-
-@dataclass(frozen=True)
-class MeasuredRescale:
-    """A completed rescale."""
-
-    elapsed_s: float
-    """When it began, on the run's clock."""
-    configuration: Configuration
-    downtime_s: float
-    state_mb: float
-    live: bool
-    """Whether the TaskManagers kept running; otherwise by a savepoint and a restart."""
 
 
 def rescaled(
@@ -63,11 +48,10 @@ def rescaled(
         SluiceError: the checkpoint or savepoint failed, or the job does not run again.
     """
     same = {name: v.parallelism for name, v in deployed.vertices.items()} == dict(parallelism)
-    live = arrangement.live and not same
-    change = _live if live else _by_savepoint
+    change = _live if arrangement.live and not same else _by_savepoint
     began = time.monotonic()
     after, started = change(submission, deployed, parallelism, arrangement)
-    return RescaledJob(after, _running_since(submission, after) - began, live, started)
+    return RescaledJob(after, _running_since(submission, after) - began, started)
 
 
 def _live(

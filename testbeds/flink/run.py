@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
@@ -17,7 +17,7 @@ from testbeds.flink.measuring.activity import activity
 from testbeds.flink.measuring.samples import Task, TaskIntervals, samples
 from testbeds.flink.measuring.state import StateMeter
 from testbeds.flink.measuring.watch import Watch, disturbances
-from testbeds.flink.rescaling import Arrangement, MeasuredRescale, rescaled
+from testbeds.flink.rescaling import Arrangement, rescaled
 from testbeds.flink.submission import Deployed, Submission
 from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
 
@@ -60,7 +60,6 @@ class FlinkRun(Closing):
         self._configuration, self._arrange = configuration, arrange
         self._control = submission.control
         self._log = DurableLog({o.name: o.rate_share for o in self._job.sources})
-        self._rescales: list[MeasuredRescale] = []
         self._elapsed_s = 0.0
         self._down_s = 0.0
         self._owed: dict[Task, float] = {}
@@ -88,11 +87,6 @@ class FlinkRun(Closing):
     def configuration(self) -> Configuration:
         """The running configuration."""
         return self._configuration
-
-    @property
-    def rescales(self) -> tuple[MeasuredRescale, ...]:
-        """All rescales of this run, in order."""
-        return tuple(self._rescales)
 
     def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """See `testbeds.protocol.Run.inject`.
@@ -163,7 +157,6 @@ class FlinkRun(Closing):
         self._deployed, self._configuration = done.deployed, configuration
         self._watch_anew(done.tasks_since)
         self._down_s += done.downtime_s
-        self._rescales.append(MeasuredRescale(self._elapsed_s, configuration, done.downtime_s, state_mb, done.live))
         return Rescale(downtime_s=self._down_s, state_mb=state_mb)
 
     def close(self) -> None:

@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Final
 
 from flink_client.answers import Vertex
-from flink_client.job_graph import source_name, vertices_of
+from flink_client.job_graph import vertices_of
 from flink_client.rest import FlinkRest, JarProgram
 from models.errors import SluiceError
 from models.job import Job
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.feeding.control import SourceControl
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
-from testbeds.flink.programs.user_programs import UserProgram, submitted
+from testbeds.flink.programs.user_programs import UserProgram, source_name, submitted
 from testbeds.placing import Placed
 
 _START_S: Final = 120.0

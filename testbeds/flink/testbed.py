@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job

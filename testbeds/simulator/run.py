@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from models.closing import Closing
 from models.errors import SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
 from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
@@ -33,7 +32,7 @@ class SimulatedDeployment:
     columns: TaskColumns
 
 
-class SimulatedRun:
+class SimulatedRun(Closing):
     """Implements `testbeds.protocol.ElasticRun`."""
 
     def __init__(
@@ -168,14 +167,6 @@ class SimulatedRun:
     def close(self) -> None:
         """Close the run; it takes no more rates."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Noise:

@@ -3,7 +3,7 @@
 `docs/explanation/simulator.md` says why each has its value. None of them is a property of a job; those are in its file.
 """
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -76,11 +76,6 @@ class Rescaling(Format):
         1e8, description="Fastest rate at which one task reads its part of a savepoint, bytes/s."
     )
     new_jvms: bool = Field(True, description="Whether TaskManagers restart, so that their code is compiled again.")
-
-    @classmethod
-    def in_place(cls) -> Self:
-        """Flink's adaptive scheduler: processes stay, and the checkpoint it waits for is in shared storage already."""
-        return cls(restart_s=0.7, save_bytes_per_s=None, new_jvms=False)
 
 
 class Physics(Format):

@@ -38,9 +38,8 @@ def test_steps_are_rehearsed_approved_and_applied(dags: dict[str, DAG]) -> None:
 
 @pytest.fixture
 def flink() -> Iterator[FakeFlink]:
-    made = FakeFlink()
-    yield made
-    made.close()
+    with FakeFlink() as made:
+        yield made
 
 
 @pytest.fixture

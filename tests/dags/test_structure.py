@@ -14,10 +14,10 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
 from models.scaling.policies import POLICIES
-from pipelines.arena.evaluation import EvaluationRequest
 from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
-from pipelines.planning.threshold_table import ThresholdRequest
+from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.measuring import POOL
 from sluice_airflow.triggers import RateChangeTrigger
 from sluice_airflow.turns import JobTurn

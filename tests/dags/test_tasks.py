@@ -16,21 +16,9 @@ from sluice_airflow import reporting
 from sluice_airflow.embedded.run import read_parameters
 from sluice_airflow.tasks import planning, replanning, thresholds
 from sluice_airflow.triggers import RateChangeTrigger, event_of
+from transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
-
-
-class Transcript:
-    """A progress that remembers what was said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.said.append(message)
-
-    def track(self, items: Any, description: str, total: int | None = None) -> Any:
-        yield from items
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from answering import AnsweringServer
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import InvalidInput, SluiceError
 
@@ -15,42 +15,23 @@ PROGRAM = JarProgram("sluice.Run", ("{}",), {})
 Answer = tuple[int, object]
 
 
-class Server:
+class Server(AnsweringServer):
     """Gives the listed answers in turn, the last one again and again; remembers what was asked."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.asked: list[tuple[str, str, object]] = []
-        server = self
+        super().__init__(self._next)
 
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                server.asked.append((self.command, self.path, body))
-                status, content = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
-                text = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            do_GET = do_POST = do_PUT = do_PATCH = _answer
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+    def _next(self, request: BaseHTTPRequestHandler, body: bytes) -> Answer:
+        self.asked.append((request.command, request.path, json.loads(body) if body else None))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.http.shutdown()
-    made.http.server_close()
+    with Server() as made:
+        yield made
 
 
 @pytest.fixture
@@ -87,8 +68,7 @@ def test_a_job_is_submitted_once_and_its_refusal_is_the_users_to_mend(
 
 
 def test_no_answer_is_reported_with_the_address(server: Server) -> None:
-    server.http.shutdown()
-    server.http.server_close()
+    server.close()
     with (
         FlinkRest(server.url, patience_s=0.3) as rest,
         pytest.raises(SluiceError, match=rf"{server.url} does not answer"),

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 
 import psutil
+
+from testbeds.flink.local.machine import free_port
 
 _ROOT = Path(__file__).parents[2]
 
@@ -47,7 +48,7 @@ class RunningAirflow:
         Args:
             variables: environment variables beside those of this process.
         """
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.home, self._log = home, log
         environment = os.environ | {
@@ -215,9 +216,3 @@ class RunningAirflow:
                     process.kill()
             self._process.kill()
             self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -19,13 +19,21 @@ def observed(mst: float, slots: int = 3, memory_mb: float = 8192.0, **parallelis
     return Observation(run="r", task_slots=slots, memory_mb=memory_mb, parallelism=parallelism, mst=mst)
 
 
-class TestRecordedConformance(conformance.TestbedConformance):
-    reports_samples = False
+class TestRecordedConformance(
+    conformance.RefusalConformance,
+    conformance.RateConformance,
+    conformance.RunConformance,
+    conformance.RepeatConformance,
+):
     places_tasks = False
 
     @pytest.fixture
     def testbed(self) -> protocol.Testbed:
         return Recorded([observed(20_000.0), observed(21_000.0), observed(35_000.0, slots=5)], load_cluster("testbed"))
+
+    def test_its_samples_are_an_empty_table_of_the_schema(self, run: protocol.Run) -> None:
+        samples = run.inject(1000.0, self.window_s, "observe").samples
+        assert samples.schema.equals(protocol.SAMPLE_SCHEMA) and samples.num_rows == 0
 
 
 @pytest.fixture

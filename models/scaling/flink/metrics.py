@@ -47,7 +47,6 @@ class Evaluated:
     """The evaluated rates of the operators; all arrays float64[operators], records/s."""
 
     target_rate: np.ndarray
-    catch_up_rate: np.ndarray
     true_rate: np.ndarray
     """Of all tasks together; infinite where nothing was read."""
     scale_up_below: np.ndarray
@@ -150,7 +149,6 @@ def evaluate(window: MetricMeans, topology: Topology, settings: FlinkSettings, r
     up, down = thresholds(target, catch_up, settings.band(), restart_s, catch_up_s, processing_backlog)
     return Evaluated(
         target_rate=target,
-        catch_up_rate=catch_up,
         true_rate=true_rates(window, settings.observed_rate_switch),
         scale_up_below=up,
         scale_down_above=down,

@@ -12,7 +12,8 @@ from pydantic import Field, JsonValue
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
-from pipelines.arena.replays.workloads import SEED, Workload
+from pipelines.arena.replays.workloads import Workload
+from pipelines.arena.request import SEED
 
 MINUTE_S = 60.0
 

@@ -27,12 +27,11 @@ from pydantic import Field, model_validator
 from models.errors import InvalidInput
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive
+from pipelines.arena.request import SEED
 from pipelines.inputs.files import read_csv
 
 MINUTES: Final = 140
 """Length of the published workloads."""
-SEED: Final = 1066
-"""Seed of the published workloads."""
 MINUTE_S: Final = 60.0
 _RANDOM_SEED_OFFSET: Final = 7
 _MOST_STEPS: Final = 1_000_000

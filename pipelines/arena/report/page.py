@@ -10,12 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import Ranking
 from pipelines.arena.report.curves import MIB_PER_GIB, Curves, curves, policy_colours, seconds_per_point
 from pipelines.arena.report.time_figure import time_figure
 from pipelines.arena.report.trade_off import trade_off, trade_off_figure
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 _TEMPLATES = Environment(

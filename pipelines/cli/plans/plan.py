@@ -7,7 +7,7 @@ import typer
 from models.plan import Plan
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.cli.plans.request_options import request_options
+from pipelines.cli.request_options import request_options
 from pipelines.inputs.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import TerminalProgress
@@ -19,7 +19,7 @@ FIELDS = tuple(name for name in PlanRequest.model_fields if name != "schema_vers
 
 
 @app.command()
-@request_options(*FIELDS)
+@request_options(PlanRequest, *FIELDS)
 def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Plan a job for a target rate: measure it small, plan it large.
 
@@ -39,7 +39,7 @@ def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: Jso
 
 
 @app.command()
-@request_options("job", "rate")
+@request_options(PlanRequest, "job", "rate")
 def replan(
     fields: dict[str, Any],
     policy: Annotated[

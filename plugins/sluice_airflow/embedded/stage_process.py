@@ -107,24 +107,14 @@ def _end_with_parent() -> None:
 
 
 def _warm_up(dag: str) -> None:
-    """Import the modules of the stages. Spark's JVM starts meanwhile, in a thread that mostly waits for it."""
+    """Start Spark, and import the modules of the stages while its JVM starts."""
     if dag in ON_SPARK:
-        import spark.features  # noqa: F401  (imports must not run in two threads)
+        from pipelines.stages.features import start_spark
 
-        threading.Thread(target=_start_spark, daemon=True).start()
+        start_spark()
     if dag in IMPORTED:
         from pipelines.registry.tracking import configure_mlflow
 
         configure_mlflow()
     for module in IMPORTED.get(dag, ()):
         import_module(module)
-
-
-def _start_spark() -> None:
-    from models.errors import SluiceError
-    from spark.session import session
-
-    try:
-        session()
-    except SluiceError:
-        traceback.print_exc()  # the stage that needs Spark fails with the same error

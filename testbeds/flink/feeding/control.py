@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.errors import InvalidInput
 
 _JOIN_S: Final = 5.0

@@ -11,9 +11,9 @@ from typing import Final
 
 import yaml
 
-from flink_client.closing import Closing
 from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest import FlinkRest, wait_for
+from models.closing import Closing
 from models.errors import SluiceError
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
@@ -24,6 +24,7 @@ from testbeds.flink.local.jdk import find_jdk
 from testbeds.flink.local.kit import kit_jar
 from testbeds.flink.local.machine import LOOPBACK, check_memory, free_port
 from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
+from testbeds.flink.placement_hook import PLACEMENT_FLAG, placement_lines, write_placement
 
 START_S: Final = 300.0
 _STOP_S: Final = 5.0
@@ -104,14 +105,11 @@ class LocalCluster(Closing):
             workers: TaskManager by vertex id and number of the task; none: no placement.
         """
         slots = self._profile.slots if self._profile is not None and workers else 0
-        lines = [f"slots {slots}\n", *(f"{vertex} {task} {worker}\n" for (vertex, task), worker in workers.items())]
-        fresh = self.placement_file.with_suffix(".new")
-        fresh.write_text("".join(lines), encoding="utf-8")
-        fresh.rename(self.placement_file)
+        write_placement(self.placement_file, placement_lines(slots, workers))
 
     @property
     def placement_file(self) -> Path:
-        """Read by the placement hook whenever tasks are scheduled; see `java/sluice/Placement.java`."""
+        """Read by the placement hook whenever tasks are scheduled."""
         return self._folder / "placement"
 
     @property
@@ -262,7 +260,7 @@ def _put_in_group(process: _Process, task_manager: TaskManager, prefix: str) -> 
 def _job_manager_flags(placement: Path) -> list[str]:
     return [
         *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
-        f"-Dsluice.placement={placement}",
+        f"{PLACEMENT_FLAG}{placement}",
     ]
 
 

@@ -1,6 +1,7 @@
 """A user's SQL script or jar as it is submitted, with sources whose rate can be set."""
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flink_client.job_graph import read_job, source_name
+from flink_client.answers import Vertex
+from flink_client.job_graph import TABLE, read_job
 from flink_client.rest import JarProgram
 from models.errors import InvalidInput
 from models.job import Job
@@ -20,6 +22,7 @@ from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_sc
 
 CONTROL_KEY: Final = "sluice.control"
 """Setting that gives `sluice.Rated` in a user's jar the address that sets the rate."""
+_RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
 _NOBODY: Final = "127.0.0.1:1"
 _SIGNATURES: Final = (".SF", ".RSA", ".DSA", ".EC")
 _SERVICES: Final = "META-INF/services/"
@@ -81,7 +84,22 @@ def planned_job(user: UserProgram, name: str, cluster: FlinkCluster) -> Job:
     for vertex in vertices:
         if vertex.id not in has_input:
             source_name(vertex)
-    return read_job(name, vertices, edges)
+    return read_job(name, vertices, edges, (_RATED,))
+
+
+def source_name(source: Vertex) -> str:
+    """The name under which the rate of a source is set: its table in SQL, in a jar the name given to `sluice.Rated`.
+
+    Raises:
+        InvalidInput: it is neither, so that its rate cannot be set.
+    """
+    found = TABLE.search(source.name) or _RATED.search(source.name)
+    if found is None:
+        raise InvalidInput(
+            f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
+            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
+        )
+    return found[1]
 
 
 def _options(recording: Recording, cluster: FlinkCluster, control: str) -> dict[str, str]:

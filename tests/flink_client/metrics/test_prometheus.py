@@ -1,15 +1,14 @@
 """A fake of Prometheus' HTTP API, for faults that a healthy server does not show; `test_named` uses a real one."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from answering import AnsweringServer
 from flink_client.answers import Vertex
 from flink_client.metrics.prometheus import PrometheusReadings
 from flink_client.metrics.readings import COUNTERS, TIMES
@@ -58,25 +57,12 @@ def answers() -> Answers:
 
 @pytest.fixture
 def readings(answers: Answers) -> Iterator[Callable[[], PrometheusReadings]]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            query = parse_qs(urlsplit(self.path).query)["query"][0]
-            body = json.dumps({"status": "success", "data": {"result": answers.result(query)}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        query = parse_qs(urlsplit(request.path).query)["query"][0]
+        return 200, {"status": "success", "data": {"result": answers.result(query)}}
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield lambda: PrometheusReadings(f"http://127.0.0.1:{server.server_port}", "job", ["tm.1"])
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with AnsweringServer(answer) as server:
+        yield lambda: PrometheusReadings(server.url, "job", ["tm.1"])
 
 
 def test_each_scrape_is_a_reading_at_its_own_time(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:

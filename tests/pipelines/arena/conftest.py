@@ -9,9 +9,10 @@ from models.cluster import Cluster
 from models.job import Job
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.evaluation import Evaluation, evaluate
 from pipelines.arena.replays.cell import Cell
 from pipelines.arena.replays.workloads import Workload
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 FIGURES = {"figures_from": "made up"}

@@ -7,8 +7,9 @@ import pytest
 
 from models.errors import InvalidInput
 from pipelines.arena.choice import choice_key, choose, latest_choice
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 WHEN = "2026-01-02T03:04:05+00:00"

@@ -5,10 +5,11 @@ from pydantic import ValidationError
 
 from models.errors import Infeasible, InvalidInput
 from models.scaling.provision import sustainable_rate
-from pipelines.arena.evaluation import PEAK_SHARE, EvaluationRequest, cells, evaluate
+from pipelines.arena.evaluation import PEAK_SHARE, cells, evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import RESULTS_SCHEMA, rank
 from pipelines.arena.replays.workloads import Pattern, pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.catalogue import load_job
 from pipelines.store.workspace import Workspace
 

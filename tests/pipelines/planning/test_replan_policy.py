@@ -9,7 +9,8 @@ from models.errors import InvalidInput
 from models.job import records_in_per_source_record
 from models.plan import Plan
 from pipelines.arena.choice import PolicyChoice, choice_key, choose
-from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.evaluation import evaluate
+from pipelines.arena.request import EvaluationRequest
 from pipelines.cli import run as sluice
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.plan_request import PlanRequest

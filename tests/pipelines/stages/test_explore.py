@@ -29,6 +29,20 @@ def run_in(folder: Path, **fields: object) -> PipelineRun:
     return run
 
 
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the runs that are deployed, in order."""
+    names: list[str] = []
+    deploy = Simulator.deploy
+
+    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
+        names.append(run)
+        return deploy(self, job, configuration, run=run, seed=seed)
+
+    monkeypatch.setattr(Simulator, "deploy", noting)
+    return names
+
+
 def test_the_profile_is_taken_below_saturation_on_a_worker_for_each_operator(tmp_path: Path) -> None:
     run = run_in(tmp_path)
     profile(run)
@@ -54,15 +68,7 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
     assert len(singles) == len({memory for _, memory in budgets} - corners)
 
 
-def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured: list[str] = []
-    deploy = Simulator.deploy
-
-    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
-        measured.append(run)
-        return deploy(self, job, configuration, run=run, seed=seed)
-
-    monkeypatch.setattr(Simulator, "deploy", noting)
+def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measured: list[str]) -> None:
 
     def explored(**fields: object) -> tuple[list[int], list[str]]:
         measured.clear()
@@ -108,7 +114,7 @@ def test_an_interrupted_exploration_repeats_no_measurement(tmp_path: Path, monke
 
 @pytest.mark.parametrize("damaged", ["r-profile", "r-m001", "r-m009"])
 def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damaged: str
+    tmp_path: Path, measured: list[str], caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
     run = run_in(tmp_path, run="r", max_measurements=5)
     profile(run)
@@ -122,14 +128,7 @@ def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated
     with pytest.raises(SluiceError, match=f"samples must be the measured ones, but .*{damaged}/samples.parquet"):
         verified_samples(run)
 
-    measured: list[str] = []
-    deploy = Simulator.deploy
-
-    def noting(self: Simulator, job: Job, configuration: Configuration, *, run: str, seed: int) -> SimulatedRun:
-        measured.append(run)
-        return deploy(self, job, configuration, run=run, seed=seed)
-
-    monkeypatch.setattr(Simulator, "deploy", noting)
+    measured.clear()
     profile(run)
     stage.explore(run)
     assert measured == [damaged]

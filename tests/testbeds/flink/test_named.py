@@ -7,15 +7,14 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from answering import AnsweringServer
 from flink_client.address import FlinkAddress
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest, wait_for
@@ -311,27 +310,11 @@ def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clic
 
 
 def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
-    class Old(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b'{"flink-version": "1.17.2"}'
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Old)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        with pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"):
-            NamedFlinkTestbed(FlinkAddress(rest_url=f"http://127.0.0.1:{server.server_port}"))
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with (
+        AnsweringServer(lambda request, body: (200, {"flink-version": "1.17.2"})) as server,
+        pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"),
+    ):
+        NamedFlinkTestbed(FlinkAddress(rest_url=server.url))
 
 
 def test_a_job_that_a_killed_process_left_ends_by_itself(

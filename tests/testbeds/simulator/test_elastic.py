@@ -102,7 +102,8 @@ def test_a_backlog_in_the_buffers_delays_the_savepoint(chain):
 
 def test_in_place_is_quick(chain):
     """Nothing is saved: 0.7 s, and 40 MB for one task to restore."""
-    with deploy(counting(chain), physics=QUICK.model_copy(update={"rescaling": Rescaling.in_place()})) as run:
+    in_place = Rescaling(restart_s=0.7, save_bytes_per_s=None, new_jvms=False)
+    with deploy(counting(chain), physics=QUICK.model_copy(update={"rescaling": in_place})) as run:
         run.serve(50_000, 30)
         assert run.rescale(configuration()).downtime_s == pytest.approx(0.7 + 0.4, abs=0.1)
 

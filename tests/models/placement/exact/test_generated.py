@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn_instances import draw_operators, edges_in_a_row, instance_of
 from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
@@ -24,24 +25,11 @@ from models.placement.time_limit import TimeLimit
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
     """Three operators in a row, on workers of two types."""
-    load = st.sampled_from([0.0, 1.0, 2.0, 5.0])
-    operators = [
-        {
-            "name": f"o{i}",
-            "parallelism": draw(st.integers(1, 4)),
-            "cpu": draw(load),
-            "io": draw(load),
-            "net": draw(load),
-        }
-        for i in range(3)
-    ]
-    kind = draw(st.sampled_from(["hash", "rebalance"]))
-    edges = [{"from": f"o{i}", "to": f"o{i + 1}", "partitioning": kind} for i in range(2)]
+    operators = draw_operators(draw, 3)
+    edges = edges_in_a_row(3, draw(st.sampled_from(["hash", "rebalance"])))
     workers = [{"name": f"w{i}", "slots": 3, "cores": 2} for i in range(2)]
     workers += [{"name": f"big{i}", "slots": 4, "cores": 3} for i in range(2)]
-    return Problem.of(
-        Dataflow.model_validate({"operators": operators, "edges": edges}), Cluster.model_validate({"workers": workers})
-    )
+    return Problem.of(*instance_of(operators, edges, workers))
 
 
 @given(problems(), st.integers(0, 2))

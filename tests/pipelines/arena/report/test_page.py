@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from models.scaling.policies import POLICIES
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.replays.cell import RescaleRecord
 from pipelines.arena.report.curves import curves, policy_colours
 from pipelines.arena.report.page import render, sections, write_report
 from pipelines.arena.report.time_figure import ROWS, time_figure
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 

@@ -33,9 +33,9 @@ def test_people_get_a_table_and_machines_one_document(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nexmark-q5", "--step", "0"], "'step'"),
-        (["nexmark-q5", "--lowest", "2"], "lowest <= 1 <= highest"),
-        (["nexmark-q5", "--rate", "nan"], "'rate'"),
+        (["nexmark-q5", "--step", "0"], "'--step'"),
+        (["nexmark-q5", "--lowest", "2"], "'--lowest'"),
+        (["nexmark-q5", "--rate", "nan"], "'--rate'"),
         (["nexmark-q55"], "nexmark-q5"),
         (["nexmark-q5"], "sluice plan"),
     ],
