@@ -233,7 +233,7 @@ def test_a_restart_needs_a_jar_and_a_folder(
     assert code == 2 and message in err
 
 
-def test_a_rehearsed_restart_tells_its_steps(sluice: Call, flink: Any, tmp_path: Path) -> None:
+def test_a_rehearsed_restart_lists_its_steps(sluice: Call, flink: Any, tmp_path: Path) -> None:
     flink.settings = {"state.savepoints.dir": "file:///savepoints"}
     file = tmp_path / "program.yaml"
     file.write_text(yaml.safe_dump({"jar": "known.jar", "entry_class": "a.B"}))

@@ -73,7 +73,7 @@ def test_what_a_person_approved_is_done_and_recorded_with_who_it_was(job: Operat
     assert uri.endswith("v000001-applied-000001.json")
 
 
-def test_a_job_whose_file_allows_it_alone_needs_nobody(job: OperatedJob, flink: Any) -> None:
+def test_a_job_whose_file_allows_it_needs_no_approval(job: OperatedJob, flink: Any) -> None:
     job.apply(mode="alone", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)
     apply_rehearsed(job.workspace, key, None)

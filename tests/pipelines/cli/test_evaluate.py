@@ -102,7 +102,7 @@ def _results(folder: Path) -> dict[Path, int]:
 
 
 def _is_running(pid: str) -> bool:
-    """Whether the process is there, and more than an entry that nobody has collected yet."""
+    """Whether the process runs, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from pipelines.inputs.faults import known_fields
 from pipelines.inputs.files import MOST_DOCUMENT_BYTES, read_as, read_csv, read_document, read_text, validate_as
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="does not exist; check the path"):
         read_text(tmp_path / "no.yaml")
     with pytest.raises(InvalidInput, match="is a folder; name a file in it"):

@@ -59,7 +59,7 @@ def test_without_a_word_a_rule_reviews_models_and_none_is_used_unreviewed() -> N
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"mode": "nobody"}, {"max_error_increase": -0.1}, {"max_slot_change": 0}, {"x": 1}], ids=str
+    "wrong", [{"mode": "unknown"}, {"max_error_increase": -0.1}, {"max_slot_change": 0}, {"x": 1}], ids=str
 )
 def test_a_review_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -1,4 +1,4 @@
-"""Rates from servers of this machine: as they are told, late, wrong, or not at all."""
+"""Rates from servers of this machine that answer correctly, late, wrong, or not at all."""
 
 import json
 from collections.abc import Iterator

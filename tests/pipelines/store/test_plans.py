@@ -122,7 +122,7 @@ def test_processes_that_append_at_once_lose_no_plan_and_make_none_twice(tmp_path
         assert after.difference == difference(before, after)
 
 
-def test_the_loser_of_a_race_makes_its_plan_anew(store: PlanStore) -> None:
+def test_the_loser_of_a_race_makes_its_plan_again(store: PlanStore) -> None:
     asked: list[tuple[int, int | None]] = []
 
     def make(version: int, before: Plan | None) -> Plan:

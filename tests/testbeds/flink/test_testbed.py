@@ -36,7 +36,7 @@ def job() -> Job:
     return small_job()
 
 
-def test_it_tells_its_limits(testbed: FlinkTestbed) -> None:
+def test_it_states_its_limits(testbed: FlinkTestbed) -> None:
     assert testbed.name == "flink" and testbed.cluster == CLUSTER
     assert testbed.limits.max_task_slots == 6 and testbed.limits.slots_per_worker == 3
     assert testbed.limits.memory_levels_mb == (900.0, 1024.0)

@@ -75,7 +75,7 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
         (["replan", "nexmark-q1", "--rate", "1000"], 2, "sluice plan"),
     ],
 )
-def test_wrong_requests_are_told_in_words(
+def test_wrong_requests_are_reported_in_words(
     command: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, "--workspace", str(tmp_path)]) == code

@@ -83,7 +83,7 @@ def test_show_prints_the_plan_that_is_stored(sluice: Call, workspace: Workspace)
     assert ok_json(sluice("show", "nexmark-q5@v1", "--json"))["version"] == 1
 
 
-def test_show_tells_people_what_why_where_and_from_what(sluice: Call) -> None:
+def test_show_prints_operators_reasons_placement_and_lineage(sluice: Call) -> None:
     out = ok(sluice("show", "nexmark-q5"))
     for expected in ("window", "38", "256", "80%", "[skewed", "tm-11", "window 2, sink 2", "0.1250", "0.2000"):
         assert expected in out
