@@ -243,9 +243,7 @@ def test_it_remembers_what_its_last_reconfiguration_raised():
 def test_the_trigger_names_what_it_misses(operator, metric):
     rates = query()
     lacking = rates.operators[operator].model_copy(update={metric: None})
-    with pytest.raises(
-        InvalidInput, match=rf"operator '{operator}' has no {metric}, which triggers Justin's decisions"
-    ):
+    with pytest.raises(InvalidInput, match=f"policy 'justin' decides by '{metric}', which is missing for '{operator}'"):
         at(Justin(SETTINGS), 240, rates.model_copy(update={"operators": {**rates.operators, operator: lacking}}))
 
 
