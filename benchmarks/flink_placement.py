@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument(
         "--seeds", type=int, default=6, help="plans of each of Flink's policies; a third of that of caps"
     )
-    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are kept")
+    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are stored")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     console, begin, workspace = Console(width=140), time.monotonic(), Workspace(asked.workspace)

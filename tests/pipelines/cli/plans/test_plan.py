@@ -108,7 +108,7 @@ def test_what_was_measured_for_a_rate_out_of_reach_serves_another(
         path_of(tracked_workspace),
     ]
     assert run([*asked, "--rate", "1e8"]) == 3
-    named = re.search(r"the measurements are kept: repeat with --run (\w+) and", capsys.readouterr().err)
+    named = re.search(r"the measurements are stored: repeat with --run (\w+) and", capsys.readouterr().err)
     assert named is not None
     written = _written(tracked_workspace)
     assert run([*asked, "--rate", "30000", "--run", named.group(1)]) == 0
