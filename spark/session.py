@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from models.errors import SluiceError
@@ -26,6 +27,8 @@ DRIVER_MEMORY_VARIABLE: Final = "SLUICE_SPARK_DRIVER_MEMORY"
 DEFAULT_MASTER: Final = "local[*]"
 DEFAULT_DRIVER_MEMORY: Final = "1g"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""They print each exception that names an expression, with its stack trace, before it can be caught."""
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has started the JVM and passed the master."""
 
@@ -90,6 +93,8 @@ def _is_local(master: str) -> bool:
 
 
 def _start(conf: SparkConf) -> SparkSession:
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
     # The JVM's own warnings go to an unnamed file: they do not help a user, and failures are raised as exceptions.
     with tempfile.TemporaryFile() as log, _environment(conf):
         try:

@@ -8,10 +8,11 @@ import numpy as np
 from models.dataflow import Edge, Partitioning
 from models.errors import InvalidInput
 from models.job import Job
+from models.keys.groups import key_groups
 from testbeds.simulator.kernel import arrays
 from testbeds.simulator.kernel.arrays import EDGE, GATE
 from testbeds.simulator.layout.buffers import pool, room_of_edge, room_per_task, scale_of_workers
-from testbeds.simulator.layout.keys import key_groups, shares
+from testbeds.simulator.layout.keys import shares
 from testbeds.simulator.settings import Physics
 
 
