@@ -30,7 +30,7 @@ from models.capacity.growth.shapes import Extent, LawName, log_growth
 from models.schema import Format, Positive, PositiveInt
 
 DRAWS: Final = 160
-DRIFT: Final = 0.10
+DRIFT: Final = 0.15
 """Standard deviation of kappa."""
 _DRIFTS: Final = np.array([-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0])
 FAR: Final = 10.0
