@@ -7,9 +7,11 @@ import pytest
 from models.errors import Infeasible, InvalidInput
 from models.plan import Plan
 from models.planning.resources import memory_reason
+from pipelines.cli import run as sluice
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan
+from pipelines.registry.models import load_champion
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore, report_key
@@ -42,6 +44,30 @@ def test_every_number_says_why(planned: Plan) -> None:
     assert any("1079 task slots" in reason for reason in planned.reasons)
     assert planned.lineage.model_uri == "models:/nexmark-q5/1"
     assert {"job", "cluster", "exploration", "scaling"} <= planned.lineage.digests.keys()
+
+
+def test_a_plan_over_all_laws_takes_the_risk_and_states_the_range(
+    tracked_workspace: Workspace, recorded_request: PlanRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = recorded_request.model_copy(update={"model": "auto", "rate": 1_500_000.0, "risk": 0.2})
+    run = PipelineRun(request, tracked_workspace)
+    run_all(run)
+    plan = PlanStore(tracked_workspace).get("nexmark-q5", 1)
+    model = load_champion(tracked_workspace, "nexmark-q5").capacity
+    assert (plan.risk, plan.headroom, plan.lineage.model) == (0.2, 1.1, "stacked")
+    assert (
+        model.sustains(65536, plan.task_slots, 1_500_000)[0]
+        >= 0.8
+        > model.sustains(65536, plan.task_slots - 1, 1_500_000)
+    )
+    assert plan.slots_needed is not None
+    assert plan.slots_needed.low < plan.task_slots < (plan.slots_needed.high or 1_000_000)
+    assert plan.predicted_mst == model.interval(65536, plan.task_slots)
+    assert any("1,500,000 records/s, 80% sure" in reason for reason in plan.reasons)
+    assert sluice(["plans", "show", "nexmark-q5", "--workspace", tracked_workspace.url]) == 0
+    shown = capsys.readouterr().out
+    assert "with a risk of 20%" in shown
+    assert f"{plan.task_slots} task slots (needed: {plan.slots_needed.low} to" in shown
 
 
 def test_the_same_request_again_makes_no_second_version(
