@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),
     "models": CommandEntry("models", "List, show, approve and reject capacity models."),
     "configure": CommandEntry("standalone.capacity", "Divide task slots among operators (BIDS2)."),
-    "fit": CommandEntry("standalone.capacity", "Fit capacity models to measurements."),
+    "fit": CommandEntry("standalone.capacity", "Fit growth laws to measurements."),
     "size": CommandEntry("standalone.capacity", "Predict the task slots that a rate needs."),
     "skew": CommandEntry("standalone.skew", "Show the key distribution of a recorded stream."),
     "scale": CommandEntry("standalone.scale", "Decide the parallelism of each operator by a policy."),
