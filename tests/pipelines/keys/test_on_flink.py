@@ -10,7 +10,8 @@ import pytest
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import SluiceError
 from models.keys.distribution import key_distribution
-from pipelines.keys.recorded import RecordedStream, sketch_of
+from pipelines.keys.recorded import sketch_of
+from pipelines.keys.stream import RecordedStream
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import program_of
