@@ -1,8 +1,8 @@
 """The findings of the evaluation of autoscalers (sections 6.2 to 6.5), each as a statement that replays can confirm.
 
-A check returns what was measured, in words, and whether it agrees with the paper. Queries and policies bear the paper's
+A check returns the measured result, in words, and whether it agrees with the paper. Queries and policies have the paper's
 names; latencies are p95 over records, in seconds. The paper gives no figures for words such as "high" or "follows": the
-limits here are ours, were set before these replays were first made, and stay.
+limits here are ours, and were fixed before these replays were first made.
 
 One check was replaced after a run: that DS2 is late for the lag of its rescales was first read from the share of late
 minutes in which the tasks could take more than came in (48 to 79 %, where 50 % was asked of every run). Both versions differ
@@ -35,10 +35,10 @@ class Finding:
 
     section: str
     paper: str
-    """What the paper says, made checkable."""
+    """The paper's statement, made checkable."""
     check: Callable[[Replays], Verdict]
     why_not: str = ""
-    """Where ours differs: why."""
+    """Why our result differs, if it does."""
 
 
 def _each(replays: list[Replay], value: Callable[[Replay], str]) -> str:
@@ -72,7 +72,7 @@ def ds2_is_late(all_: Replays) -> Verdict:
 def ds2_ignores_lag(all_: Replays) -> Verdict:
     found = [r.shrinks_while_late for r in _main(all_, "ds2")]
     late, shrinks = (sum(column) for column in zip(*found, strict=True))
-    return f"{late} of {shrinks} times that it takes tasks away, records have waited for over 10 s", late > shrinks / 2
+    return f"{late} of {shrinks} times that it removes tasks, records have waited for over 10 s", late > shrinks / 2
 
 
 def ds2_takes_fewest(all_: Replays) -> Verdict:
@@ -89,7 +89,7 @@ def dhalion_grows_one(all_: Replays) -> Verdict:
 def dhalion_shrinks_while_rate_grows(all_: Replays) -> Verdict:
     runs = all_.of("dhalion", WORKLOAD_JOBS, ["increasing"])
     downs = _each(runs, lambda r: f"{r.scale_downs} of {len(r.steps)} steps")
-    return f"takes tasks away: {downs}", all(r.scale_downs > 0 for r in runs)
+    return f"removes tasks: {downs}", all(r.scale_downs > 0 for r in runs)
 
 
 def dhalion_is_slow(all_: Replays) -> Verdict:
@@ -250,13 +250,13 @@ FINDINGS: Final = (
     Finding("6.5", "DS2 may encounter high latency.", ds2_is_late),
     Finding(
         "6.5",
-        "DS2 is late because it does not consider the lag that its rescales make.",
+        "DS2 is late because it does not consider the lag that its rescales cause.",
         ds2_ignores_lag,
-        "DS2's rule has no lag in it, but more often than not the job has caught up by then, likely for the 20 % to spare.",
+        "DS2's rule ignores lag, but mostly the job has caught up by then, likely because of the 20 % extra tasks.",
     ),
     Finding("6.2", "DS2 deploys the fewest workers (Map and SWA, four workloads).", ds2_takes_fewest),
     Finding("6.5", "Dhalion scales up a single operator in each action.", dhalion_grows_one),
-    Finding("6.2", "Dhalion takes workers away although the rate increases.", dhalion_shrinks_while_rate_grows),
+    Finding("6.2", "Dhalion removes workers although the rate increases.", dhalion_shrinks_while_rate_grows),
     Finding("6.5", "Dhalion reacts slowly (cosine).", dhalion_is_slow),
     Finding(
         "6.5",
@@ -301,9 +301,9 @@ FINDINGS: Final = (
     ),
     Finding(
         "6.3",
-        "DS2 takes dead periods of SA for underprovisioning and raises resources.",
+        "DS2 mistakes dead periods of SA for underprovisioning and adds resources.",
         sliding_by_ds2,
-        "True rates keep their value in dead periods here, since they count useful time alone. DS2 errs the other way: "
+        "True rates keep their value in dead periods here, since they only count useful time. DS2 errs the other way: "
         "the window is held up for up to 31 % of the time, which useful time does not show.",
     ),
     Finding("6.4", "Dhalion converges to none of the rates.", dhalion_never_rests),

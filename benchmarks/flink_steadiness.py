@@ -32,7 +32,7 @@ WINDOW_S: Final = 5.0
 ON_THE_WAY: Final = "ramp"
 """A phase whose windows are measured once."""
 PLACES: Final = 2**16
-"""Of 4 bytes: too many for the first cache of a core, few enough for the second."""
+"""Numbers of 4 bytes: too many for the L1 cache of a core, few enough for L2."""
 STEPS: Final = 2_000_000
 
 
@@ -45,7 +45,7 @@ def walk(next_place: np.ndarray, steps: int) -> int:
 
 
 class Walk:
-    """Goes from place to place in an order that no processor foresees, wherever one has nothing else to do."""
+    """A random walk through memory that no processor can predict, on processors that are otherwise idle."""
 
     def __init__(self) -> None:
         order = np.random.default_rng(0).permutation(PLACES).astype(np.uint32)
@@ -57,7 +57,7 @@ class Walk:
         self._thread = Thread(target=self._go_on, daemon=True)
 
     def step_s(self, since: float) -> float:
-        """Processor time of a step, seconds, mean since then (`time.monotonic`)."""
+        """Mean CPU time of a step since then (`time.monotonic`), seconds."""
         return mean(took_s for begun, took_s in list(self._took_s.items()) if begun >= since) / STEPS
 
     def _go_on(self) -> None:

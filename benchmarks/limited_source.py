@@ -1,6 +1,6 @@
-"""A run whose sources are limited in rate, as in most papers, where the arena's read from a durable log.
+"""A run with rate-limited sources, as in most papers, instead of the arena's durable log.
 
-What was not emitted is not owed later, so a job that was too small has nothing to catch up once it is large enough.
+Records not emitted in time are dropped, so a job that was too small has nothing to catch up with once it is large enough.
 """
 
 import math
@@ -37,7 +37,7 @@ class LimitedSources:
 
 
 class LimitedRun(Closing):
-    """Serves by injecting; a rescale begins when it is asked for, in whole reporting intervals."""
+    """Serves by injecting; a rescale begins at its request, in whole reporting intervals."""
 
     def __init__(self, run: ElasticRun, job: Job) -> None:
         self._run = run

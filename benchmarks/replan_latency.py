@@ -51,7 +51,7 @@ PATIENCE_S: Final = 180.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--changes", type=int, default=20)
-    parser.add_argument("--workspace", type=Path, help="keep it here, and begin with what lies there")
+    parser.add_argument("--workspace", type=Path, help="workspace to use and keep; default: a temporary one")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that Airflow is stopped, too
     with tempfile.TemporaryDirectory(prefix="sluice-latency-") as temporary, PrometheusServer() as prometheus:
@@ -102,7 +102,7 @@ def _plan(workspace: Workspace) -> None:
 
 
 def _warm_up(airflow: RunningAirflow, workspace: Workspace, prometheus: PrometheusServer) -> None:
-    """One change that is not counted: the first of a new Airflow also waits for its processes to start."""
+    """One change that is not counted: the first one of a new Airflow also waits for its processes to start."""
     job = next(iter(RATES))
     prometheus.rates = {name: PlanStore(workspace).current(name).target_rate for name in RATES}
     before = PlanStore(workspace).versions(job)[-1]
@@ -139,7 +139,7 @@ _PLANNED: Final = re.compile(r"replan: planned \S+ for \S+ records/s in ([0-9.]+
 
 
 def _planning_s(temporary: Path, number: int) -> float:
-    """From the log of the task that has ended last; one more than are counted have."""
+    """From the log of the last task; one more task than counted changes has ended."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         logs = sorted((temporary / "airflow").rglob("*plan_again*/**/*.log"), key=lambda log: log.stat().st_mtime)

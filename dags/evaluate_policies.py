@@ -1,4 +1,4 @@
-"""The DAG that compares scaling policies: replays workloads of hours, and chooses the best policy of each job.
+"""The DAG that compares scaling policies: replays hours of workload, and chooses the best policy for each job.
 
 Run it by hand, in an embedded Airflow: `python dags/evaluate_policies.py jobs=nexmark-q11 workloads=cosine minutes=60`.
 """
@@ -50,15 +50,15 @@ PARAMS = {
     doc_md="""
 ### Which scaling policy serves each job best
 
-Replays workloads of hours under every policy on the simulator, and writes to the workspace (`SLUICE_WORKSPACE`) a table of
+Replays hours of workload under every policy on the simulator, and writes to the workspace (`SLUICE_WORKSPACE`) a table of
 results, a page of plots, and the chosen policy of each job as a versioned document. Each evaluation is a run in MLflow.
 
-Each finished replay is kept, so a retry replays the missing ones; with the same code and parameters nothing is replayed
+Each finished replay is stored, so a retry replays the missing ones; with the same code and parameters nothing is replayed
 again, and no second version or run is made. Asset: `sluice-policies`, one event per job.
 """,
 )
 def evaluate_policies() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Stores the validated request in the workspace.")
     def request(params: Any = None) -> str:
         from sluice_airflow.tasks.evaluation import keep_request
 
@@ -76,7 +76,7 @@ def evaluate_policies() -> None:
 
         return write_and_log(request_uri)
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="The jobs to choose a policy for.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to choose a policy for.")
     def jobs(request_uri: str, report_uri: str) -> list[str]:
         from sluice_airflow.tasks.evaluation import jobs as jobs_of
 
@@ -85,7 +85,7 @@ def evaluate_policies() -> None:
     @task(
         execution_timeout=timedelta(hours=1),
         outlets=[POLICIES],
-        doc_md="Keeps the policy of one job.",
+        doc_md="Stores the policy of one job.",
     )
     def choose(job: str, request_uri: str, outlet_events: Any = None) -> str:
         from sluice_airflow.tasks.evaluation import choose as choose_policy

@@ -32,11 +32,11 @@ PARAMS = {
 Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Rates around the plan's target
 are scaled as a replan would scale them, and the placement thresholds of each scaling are tuned on Spark, in parallel. The
 table is in the workspace (`SLUICE_WORKSPACE`); a replan whose scaling is in the table tunes nothing. Finished rows are
-kept, so a retry adds the missing ones. Asset: `sluice-thresholds`.
+stored, so a retry adds the missing ones. Asset: `sluice-thresholds`.
 """,
 )
 def threshold_table() -> None:
-    @task(execution_timeout=timedelta(minutes=1), doc_md="Reads which jobs have new plans.")
+    @task(execution_timeout=timedelta(minutes=1), doc_md="Finds the jobs with new plans.")
     def jobs(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
         from sluice_airflow.tasks.thresholds import jobs_with_new_plans
 

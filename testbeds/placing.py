@@ -49,6 +49,16 @@ def check_parallelism(job: Job, configuration: Configuration) -> None:
             )
 
 
+def check_worker_memory(cluster: Cluster, memory_mb: float) -> None:
+    """Raise Infeasible if a worker has too little memory for a TaskManager of `memory_mb` MiB."""
+    for worker in cluster.workers:
+        if worker.memory_mb is not None and worker.memory_mb < memory_mb:
+            raise Infeasible(
+                f"worker {worker.name!r} has {worker.memory_mb:g} MiB, too few for a TaskManager of {memory_mb:g} MiB; "
+                f"ask for less memory"
+            )
+
+
 def _list(names: Sequence[str]) -> str:
     return f"{', '.join(map(repr, names[:5])) or 'none'} {'is' if len(names) < 2 else 'are'}"
 

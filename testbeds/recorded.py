@@ -10,6 +10,7 @@ from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, Kind
+from testbeds.placing import check_parallelism
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, MeasuredWindow, sample_intervals
 
 MOST_SHOWN: Final = 5
@@ -70,7 +71,7 @@ class Recorded:
             InvalidInput: the configuration does not fit the job, or was not recorded.
             Infeasible: it needs more slots than any recorded configuration, or memory outside the recorded sizes.
         """
-        _check_fits_job(job, configuration)
+        check_parallelism(job, configuration)
         if configuration.placement is not None or configuration.managed_memory_mb:
             raise InvalidInput(
                 "recorded measurements hold no placement and no managed memory of a task, so neither can be chosen; "
@@ -145,18 +146,6 @@ class RecordedRun(Closing):
     def close(self) -> None:
         """Close the run; it takes no more rates."""
         self._closed = True
-
-
-def _check_fits_job(job: Job, configuration: Configuration) -> None:
-    for operator in job.operators:
-        if configuration.parallelism.get(operator.name, 0) < 1:
-            raise InvalidInput(
-                f"every operator of job {job.name!r} needs at least 1 task, but {operator.name!r} got "
-                f"{configuration.parallelism.get(operator.name, 'none')}"
-            )
-    unknown = sorted(set(configuration.parallelism) - {o.name for o in job.operators})
-    if unknown:
-        raise InvalidInput(f"job {job.name!r} has no operator {unknown[0]!r}; its operators: {', '.join(job.order)}")
 
 
 def _same_parallelism(job: Job, recorded: Mapping[str, int], asked: Mapping[str, int]) -> bool:

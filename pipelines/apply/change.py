@@ -12,11 +12,11 @@ from pipelines.apply.preparation import Preparation
 from testbeds.flink.placement_hook import write_placement
 
 Reached = Callable[[str, Mapping[str, int]], None]
-"""Waits until a job runs with so many tasks by vertex id; raises SluiceError if it does not."""
+"""Waits until a job runs with these tasks by vertex id; raises SluiceError if it does not."""
 
 
 class Change(Protocol):
-    """Both methods return Flink's id of the job afterwards; that it runs is still to be waited for."""
+    """Both methods return Flink's id of the job afterwards, which may not run yet."""
 
     def make(self, reached: Reached) -> str: ...
 
@@ -74,7 +74,7 @@ class _Restarted:
         return self._id
 
     def undo(self) -> str:
-        """A job whose savepoint failed keeps running as it did."""
+        """A job whose savepoint failed keeps running unchanged."""
         if self._savepoint is not None:
             with suppress(SluiceError):  # the job that was started may have ended by itself
                 self._rest.cancel(self._id)

@@ -28,14 +28,14 @@ _VERTEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class ExportFormat(StrEnum):
-    """What a plan can be exported to."""
+    """The export formats."""
 
     OVERRIDES = "overrides"
     REQUIREMENTS = "requirements"
     FLINKDEPLOYMENT = "flinkdeployment"
-    """Overrides alone, by which the operator scales a job in place."""
+    """Only overrides, with which the operator scales a job in place."""
     FLINKDEPLOYMENT_RESOURCES = "flinkdeployment-resources"
-    """TaskManagers, which redeploys the job where they change."""
+    """TaskManagers; a change of them redeploys the job."""
     PLACEMENT = "placement"
 
 
@@ -43,7 +43,7 @@ def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> 
     """The text of a plan in one of the formats, with one line feed at the end.
 
     Args:
-        vertices: as `read_vertices` returns it; operator names stand for ids where it is None.
+        vertices: as returned by `read_vertices`; None: operator names in place of ids.
 
     Raises:
         InvalidInput: the vertices do not fit the plan.
@@ -65,23 +65,25 @@ def _yaml(document: dict[str, Any]) -> str:
 
 
 def remarks(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> list[str]:
-    """Notes on an export that its reader must know or act on."""
+    """Notes on an export for its reader."""
     said = []
     if vertices is None and form is not ExportFormat.FLINKDEPLOYMENT_RESOURCES:
         said.append(
-            "operator names stand where Flink wants job vertex ids; replace them, or give --vertices FILE with "
+            "operator names stand in place of Flink's job vertex ids; replace them, or give --vertices FILE with "
             "{operator: vertexId} (GET /jobs/:jobid lists the ids)"
         )
     if form is not ExportFormat.PLACEMENT:
         said.append("the placement is not in this format; export it with --format placement")
     if form is ExportFormat.FLINKDEPLOYMENT:
-        said.append("TaskManagers are not in it; where they change, apply --format flinkdeployment-resources first")
+        said.append("TaskManagers are not included; if they change, apply --format flinkdeployment-resources first")
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.cores_per_worker is None:
         said.append(
-            "the plan's cluster states no cores, or its workers differ in them: CPU stays what the deployment has"
+            "the plan's cluster states no cores, or its workers differ in them: the deployment's CPU stays unchanged"
         )
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.slots_per_worker is None:
-        said.append(f"the plan's workers differ in slots; each TaskManager gets {_slots(plan)}, as the fullest needs")
+        said.append(
+            f"the plan's workers differ in slots; each TaskManager gets {_slots(plan)}, the most that one needs"
+        )
     return said
 
 
@@ -178,5 +180,5 @@ def _workers(plan: Plan) -> list[str]:
 
 
 def _slots(plan: Plan) -> int:
-    """Slots of each TaskManager: those of the plan's workers, or as many as the fullest of them needs."""
+    """Slots of each TaskManager: those of the plan's workers or, if they differ, those of the fullest."""
     return plan.slots_per_worker or max(sum(tasks.values()) for tasks in plan.placement.values())

@@ -1,4 +1,4 @@
-"""An evaluation: which jobs, workloads, policies and seeds, and what came of them all."""
+"""An evaluation: its jobs, workloads, policies and seeds, and the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 
 PEAK_SHARE: Final = 0.5
-"""Nominal peak rate of the patterns, of what the job's nominal costs let the cluster sustain: leaves room to catch up, and
-for what contention and cache misses cost."""
+"""Nominal peak rate of the patterns, as a share of the rate that the cluster sustains by the job's nominal costs. The rest
+is room to catch up, and for contention and cache misses."""
 PLACED_BY_CAPS: Final = "sluice"
 """The policy that includes a placement."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of a request."""
+    """The results of a request."""
 
     finished: tuple[Finished, ...]
     rankings: tuple[Ranking, ...]
     results_key: str
-    """Of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
+    """Key of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
 
 
 def evaluate(
@@ -44,10 +44,10 @@ def evaluate(
     processes: int | None = None,
     compute: Compute | None = None,
 ) -> Evaluation:
-    """Replay all cells of the request; those that are kept in the workspace are not computed again.
+    """Replay all cells of the request, except those stored in the workspace.
 
     Args:
-        processes, compute: where they are replayed; see `pipelines.arena.grid.run_cells`.
+        processes, compute: see `pipelines.arena.grid.run_cells`.
 
     Raises:
         InvalidInput: a job, workload, policy or setting is unknown or unusable.
@@ -57,7 +57,7 @@ def evaluate(
 
 
 def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace: Workspace) -> Evaluation:
-    """The table and the rankings of the request's cells, wherever they were computed."""
+    """The table and the rankings of the request's cells."""
     name = digest([cell_key(one.cell) for one in finished])[:32]
     key = f"{FOLDER}/evaluations/{name}/results.parquet"
     workspace.write(f"{FOLDER}/evaluations/{name}/request.json", request)
@@ -66,7 +66,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 
 
 def cells(request: EvaluationRequest) -> list[Cell]:
-    """All cells of a request, checked as far as that needs no replay; raises as `evaluate`."""
+    """All cells of a request, validated as far as possible without a replay; raises as `evaluate`."""
     for policy in request.policies:
         make_policy(policy, request.settings_of(policy))
     cluster = load_cluster(request.cluster)

@@ -7,9 +7,9 @@ from pydantic import Field, JsonValue, model_validator
 from models.schema import SCHEMA_VERSION, Format, PositiveInt
 
 SEED: Final = 1066
-"""Of the published workloads."""
+"""Seed of the published workloads."""
 LATENCY_BOUND_S: Final = 60.0
-"""By default; a record that comes while the job restarts waits for about half of that."""
+"""Default bound; a record that arrives during a restart waits for about half of that."""
 AS_EVALUATED: Final[dict[str, dict[str, JsonValue]]] = {
     "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": 10},
     "justin": {"over_provisioning_factor": 0.2},
@@ -20,7 +20,7 @@ intervals of 30 s) after each, as Dhalion and both HPA policies do by default.""
 
 
 class EvaluationRequest(Format):
-    """What is to be replayed: every job under every workload and policy, with every seed."""
+    """The replays to run: every job under every workload and policy, with every seed."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     jobs: tuple[str, ...] = Field(min_length=1, description="Names in the catalogue, or paths of job files.")
@@ -29,21 +29,23 @@ class EvaluationRequest(Format):
     )
     policies: tuple[str, ...] = Field(min_length=1, description="Names of scaling policies.")
     settings: dict[str, dict[str, JsonValue]] = Field(
-        default_factory=dict, description="Settings by policy that differ from those it is evaluated with."
+        default_factory=dict, description="Settings by policy, where they differ from those of the evaluation."
     )
     cluster: str = Field("arena", min_length=1, description="Cluster of the catalogue, or path of a cluster file.")
     seed: int = Field(
         SEED, ge=0, description="First seed of workload and testbed; the default gives the published workloads."
     )
     seeds: PositiveInt = Field(1, description="Number of consecutive seeds.")
-    minutes: PositiveInt | None = Field(None, description="Length of the workloads; all of a file, 140 of a pattern.")
+    minutes: PositiveInt | None = Field(
+        None, description="Length of the workloads, minutes; if absent, the whole of a file, and 140 for a pattern."
+    )
     peak_rate: Annotated[float, Field(gt=0, le=1e12)] | None = Field(
         None,
         description="Peak rate, records/s: nominal for patterns, the highest of a file. If absent, patterns reach a share "
         "of what the cluster sustains, and files keep their rates.",
     )
     placement: Literal["evenly", "caps"] | None = Field(
-        None, description="What places tasks; if absent, evenly, but CAPS for 'sluice' on workers of several slots."
+        None, description="Placement of tasks; if absent, evenly, but CAPS for 'sluice' on workers with several slots."
     )
     managed_memory_mb: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
         None,
@@ -54,7 +56,7 @@ class EvaluationRequest(Format):
         LATENCY_BOUND_S,
         gt=0,
         le=86_400,
-        description="p95 latency that is good enough, seconds.",
+        description="Largest acceptable p95 latency, seconds.",
         json_schema_extra={"option": "latency-bound"},
     )
 
@@ -65,7 +67,7 @@ class EvaluationRequest(Format):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise ValueError(
-                    f"each of {what} must be named once, but {twice[0]!r} stands {names.count(twice[0])} times"
+                    f"each of {what} must be named once, but {twice[0]!r} appears {names.count(twice[0])} times"
                 )
         strangers = sorted(self.settings.keys() - set(self.policies))
         if strangers:
@@ -73,5 +75,5 @@ class EvaluationRequest(Format):
         return self
 
     def settings_of(self, policy: str) -> dict[str, JsonValue]:
-        """Settings that a policy is replayed with, and acts with if it is chosen: what differs from its defaults."""
+        """Settings of a policy in the replays, and in use if it is chosen, as far as they differ from its defaults."""
         return AS_EVALUATED.get(policy, {}) | self.settings.get(policy, {})

@@ -1,4 +1,4 @@
-"""Measuring one configuration for a calibration; what was measured is kept at once."""
+"""Measuring one configuration for a calibration; each result is stored at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from testbeds.steady import is_steady
 
 REHEARSAL_WINDOW_S = 10.0
 PROBE_RATE = 1e9
-"""Far above what the first configuration takes; sources emit what backpressure lets through."""
+"""Far beyond the capacity of the first configuration; sources emit as much as backpressure allows."""
 WARMUP_MARGIN = 2.0
-"""Of the rate that is expected, what the warm-up offers."""
+"""The rate of the warm-up, as a multiple of the expected rate."""
 
 
 @dataclass
@@ -34,17 +34,17 @@ class Measurer:
     workspace: Workspace
     progress: Progress
     name: str
-    """Of the calibration: runs are called by it and a number."""
+    """Name of the calibration; its runs have this name and a number."""
     warmed_up: bool = False
 
     def measure(self, number: int, parallelism: Mapping[str, int], expected: float | None) -> MeasuredConfiguration:
         """The MST of a configuration, measured now or before.
 
         Args:
-            expected: MST that is expected, records/s; None where nothing is known.
+            expected: expected MST, records/s; None if unknown.
 
         Raises:
-            SluiceError: no rate was sustained, or the testbed broke down each time.
+            SluiceError: no rate was sustained, or the testbed failed each time.
         """
         inputs = {
             "job": digest(self.job),

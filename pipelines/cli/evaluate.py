@@ -1,4 +1,4 @@
-"""`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
+"""`sluice evaluate`: hours of workload replayed under scaling policies, in seconds."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,7 +60,7 @@ def evaluate_policies(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare scaling policies on workloads of hours. Workloads are replayed against a simulated cluster in seconds."""
+    """Compare scaling policies on hours of simulated workload. A replay on the simulated cluster takes seconds."""
     given = fields | {
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
@@ -86,8 +86,8 @@ def evaluate_policies(
 
 
 def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace, copy: Path | None) -> str:
-    """Where the page lies: in the workspace, and in the file that was asked for."""
-    # Plotly takes a second to import; a request that is refused should not wait.
+    """Where the page is: in the workspace, and in the requested file."""
+    # Plotly takes a second to import, which a refused request does not need.
     from pipelines.arena.report.page import write_report
 
     key = write_report(request, evaluation, workspace)

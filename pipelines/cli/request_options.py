@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 ARGUMENT: Final = "job"
-"""The one field that is given by place; all others are options."""
+"""The only positional argument; all other fields are options."""
 TYPES: Final = {"integer": int, "number": float, "string": str}
 
 
@@ -58,13 +58,13 @@ def _parameter(name: str, field: FieldInfo, schema: Mapping[str, Any]) -> Parame
 
 
 def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a field that may be absent as that of one that may not."""
+    """The schema of an optional field without its null."""
     given: Mapping[str, Any] = next((option for option in schema.get("anyOf", ()) if option["type"] != "null"), {})
     return {**schema, **given}
 
 
 def _within(schema: Mapping[str, Any]) -> Callable[[float | None], float | None]:
-    """Refuses the rest of what the range lets through: an excluded minimum, and NaN, which compares with no bound."""
+    """Refuses what the range check lets through: an excluded minimum, and NaN."""
 
     def check(value: float | None) -> float | None:
         if value is not None and not value > schema.get("exclusiveMinimum", -math.inf):

@@ -1,4 +1,4 @@
-"""The file of a planned job, as it is now."""
+"""The present file of a planned job."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ def job_of(workspace: Workspace, plan: Plan) -> Job:
     """The job of a plan.
 
     Raises:
-        InvalidInput: its file is gone, or wrong.
-        Missing, Damaged: the request of the run that made the plan is.
+        InvalidInput: its file is missing or wrong.
+        Missing, Damaged: the request of the run that made the plan is missing or damaged.
     """
     return PipelineRun.of_plan(workspace, plan).job
 

@@ -1,4 +1,4 @@
-"""The threshold table of a job: placement thresholds for the scalings that may come, tuned ahead of time on Spark.
+"""The threshold table of a job: placement thresholds for likely scalings, tuned ahead of time on Spark.
 
 CAPSys section 5.2: "we can pre-compute thresholds for various possible scaling scenarios (combinations of operator
 parallelism settings) offline and in parallel". The scenarios are the rates around the present one, each scaled as a
@@ -29,7 +29,7 @@ from pipelines.store.thresholds import ThresholdRow, add_rows, read_rows, scalin
 from pipelines.store.workspace import Workspace
 
 ROWS_PER_CORE: Final = 4
-"""Rows that are tuned before they are written, for each core: the most that a killed run loses."""
+"""Rows per core that are tuned before they are written; a killed run loses at most these."""
 SETTLED: Final = ("optimal", "feasible", "infeasible")
 """Rows with another status are tuned again."""
 
@@ -42,13 +42,13 @@ class Unreachable(Format):
 
 
 class ThresholdTable(Format):
-    """A job's table after it was made."""
+    """A job's table."""
 
     job: str
     uri: str
-    rows: tuple[ThresholdRow, ...] = Field(description="Of the requested rates, by rate; the table may hold more.")
+    rows: tuple[ThresholdRow, ...] = Field(description="Rows of the requested rates, by rate; the table may hold more.")
     unreachable: tuple[Unreachable, ...] = Field((), description="Rates that are out of reach, by rate.")
-    tuned: int = Field(ge=0, description="Rows that were tuned now; the others existed.")
+    tuned: int = Field(ge=0, description="Number of rows tuned now; the others existed.")
     seconds: NonNegative
 
 
@@ -64,7 +64,7 @@ def make_table(
 ) -> ThresholdTable:
     """Make a job's threshold table, or add the missing rows.
 
-    Rows are kept a few at a time, so a killed run resumes with the missing ones.
+    Rows are stored a few at a time, so a killed run resumes with the missing ones.
 
     Args:
         job: name of a job that has a plan.
@@ -136,8 +136,8 @@ def _tune(
     request: ThresholdRequest,
     progress: Progress,
 ) -> None:
-    """Tune the scalings in parallel, and add them to the table some at a time."""
-    # Spark takes long to import; commands that need none of it should not wait.
+    """Tune the scalings in parallel, and add them to the table a few at a time."""
+    # Spark takes long to import, which other commands do not need.
     from spark.session import session
     from spark.threshold_table import tune_scalings
 

@@ -15,18 +15,18 @@ from pipelines.store.digests import digest_bytes
 from pipelines.store.samples import samples_uris
 
 VERSION = "1"
-"""Of the computation: raise it when features change meaning, so that finished runs make theirs again."""
+"""Version of the computation: increase it when features change meaning, so that finished runs make theirs again."""
 KEYS_VERSION = "1"
-"""As VERSION, of what is known of keys."""
+"""Version of the extraction of keys, as VERSION."""
 KEYS_FILE = "keys.json"
 
 
 class FeaturesRecord(Format):
-    """The content of `features.json`, beside the digests it was made from; the table itself is `features.parquet`."""
+    """The content of `features.json`, besides the digests of its inputs; the table itself is `features.parquet`."""
 
     key: str = Field(description="Workspace key of the table.")
     digest: str = Field(description="SHA-256 of the table's file, in hex.")
-    rows: PositiveInt = Field(description="One for each measurement run and operator.")
+    rows: PositiveInt = Field(description="Number of rows: one for each measurement run and operator.")
     runs: tuple[str, ...] = Field(description="Measurement runs the samples came from.")
 
 
@@ -34,7 +34,7 @@ def features(run: PipelineRun) -> str:
     """Extract the features of every measurement run of this pipeline run; returns the URI of the Parquet table.
 
     Raises:
-        SluiceError: there are no samples, a file of them is not the one that was measured, or Spark failed.
+        SluiceError: there are no samples, a file of samples is not the measured one, or Spark failed.
     """
     samples = verified_samples(run)
     inputs = {**samples, "version": VERSION}
@@ -60,7 +60,7 @@ def _keys(run: PipelineRun, samples: dict[str, str]) -> None:
 
 
 def _table_flaw(run: PipelineRun, record: FeaturesRecord) -> str | None:
-    """What is wrong with the table of a record; None where it is the one that was written with it."""
+    """The fault of a record's table; None if it is the one written with the record."""
     uri = run.workspace.uri(record.key)
     if not run.workspace.exists(record.key):
         return f"{uri} does not exist"
@@ -86,7 +86,7 @@ def extract(uris: list[str]) -> pa.Table:
     Raises:
         SluiceError: Spark did not start, or refused the samples.
     """
-    # Spark takes seconds to import; stages that do not use it should not wait.
+    # Spark takes seconds to import, which other stages do not need.
     from pyspark.errors import PySparkException
 
     from spark.features import features as features_of

@@ -1,4 +1,4 @@
-"""The Java kit's placement hook: a file says where the JobManager schedules each task; see `java/sluice/Placement.java`."""
+"""The file of the Java kit's placement hook, with the TaskManager of each task; see `java/sluice/Placement.java`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import Final
 from flink_client.rest import FlinkRest
 
 PLACEMENT_FLAG: Final = "-Dsluice.placement="
-"""Of the JobManager's JVM: the file."""
+"""Option of the JobManager's JVM that names the file."""
 
 
 def placement_file(rest: FlinkRest) -> Path | None:
-    """The file that the JobManager's hook reads; None where there is no hook."""
+    """The file that the JobManager's hook reads; None without a hook."""
     options = rest.get("/jobmanager/environment")["jvm"]["options"]
     return next((Path(one.removeprefix(PLACEMENT_FLAG)) for one in options if one.startswith(PLACEMENT_FLAG)), None)
 
 
 def placement_lines(slots: int, workers: Mapping[tuple[str, int], str]) -> str:
-    """What the file holds.
+    """The content of the file.
 
     Args:
         slots: of the cluster.
@@ -27,7 +27,7 @@ def placement_lines(slots: int, workers: Mapping[tuple[str, int], str]) -> str:
 
 
 def write_placement(file: Path, lines: str) -> None:
-    """At once, since the hook reads it whenever tasks are scheduled."""
+    """Replace the file atomically, since the hook reads it whenever tasks are scheduled."""
     fresh = file.with_suffix(".new")
     fresh.write_text(lines, encoding="utf-8")
     fresh.rename(file)

@@ -20,7 +20,7 @@ from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.placing import Placed, check_parallelism, place
+from testbeds.placing import Placed, check_parallelism, check_worker_memory, place
 from testbeds.protocol import Configuration, Limits
 
 INJECTOR_MB: Final = 960.0
@@ -205,12 +205,7 @@ class FlinkTestbed(Closing):
             raise InvalidInput(
                 "slots of one TaskManager share its managed memory evenly on Flink; leave 'managed_memory_mb' out"
             )
-        small = [w for w in self._cluster.workers if w.memory_mb is not None and w.memory_mb < configuration.memory_mb]
-        if small:
-            raise Infeasible(
-                f"worker {small[0].name!r} has {small[0].memory_mb:g} MiB, too few for a TaskManager of "
-                f"{configuration.memory_mb:g} MiB; ask for less memory"
-            )
+        check_worker_memory(self._cluster, configuration.memory_mb)
         workers = [
             TaskManager(w.name, w.slots, configuration.memory_mb, cores=w.cores or w.slots)
             for w in self._cluster.workers

@@ -46,7 +46,7 @@ def arrangement(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     moved = {(name, REPORTER_PORT): port for name, port in ports.items()}
     extra = {name: ["-D", f"metrics.reporter.prom.port={port}"] for name, port in ports.items()}
     with Arrangement(root, tmp_path_factory.mktemp("flink-profile"), moved=moved, extra=extra) as started:
-        for name in FLINK[1:]:  # all read the JobManager's settings here, so each is told its own address
+        for name in FLINK[1:]:  # all read the JobManager's settings here, so each gets its own address
             address = started.addresses[name]
             extra[name] += ["-D", f"taskmanager.host={address}", "-D", f"taskmanager.bind-host={address}"]
         _settings(started, root)

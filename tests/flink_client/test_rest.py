@@ -55,7 +55,7 @@ def test_one_that_stays_is_reported_in_flinks_words(server: Server, rest: FlinkR
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_job_is_submitted_once_and_its_refusal_is_the_users_to_mend(
+def test_a_job_is_submitted_once_and_a_refusal_is_an_invalid_input(
     server: Server, rest: FlinkRest, status: int
 ) -> None:
     trace = (
@@ -133,7 +133,7 @@ def test_a_plan_is_put_in_topological_order(server: Server, rest: FlinkRest) -> 
     assert {(e.upstream, e.downstream, e.ship_strategy) for e in edges} == {("o", "m", "REBALANCE"), ("m", "s", "HASH")}
 
 
-def test_a_failed_savepoint_tells_why(server: Server, rest: FlinkRest) -> None:
+def test_a_failed_savepoint_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     failed = {"failure-cause": {"stack-trace": "CheckpointException: disk full\n\tat x.y(Z)"}}
     done = {"status": {"id": "COMPLETED"}, "operation": failed}
     server.answers = [(202, {"request-id": "t"}), (200, {"status": {"id": "IN_PROGRESS"}}), (200, done)]
@@ -146,7 +146,7 @@ def _job(state: str, running: int) -> Answer:
     return 200, {"state": state, "vertices": [vertex] if running else [], "plan": {}}
 
 
-def test_a_job_that_fails_while_it_is_waited_for_tells_why(server: Server, rest: FlinkRest) -> None:
+def test_a_job_that_fails_during_a_wait_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     history = {"exceptionHistory": {"entries": [{"stacktrace": "RuntimeException: boom\n\tat a.b(C)"}]}}
     server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), (200, history)]
     with pytest.raises(SluiceError, match="job j is failed: RuntimeException: boom"):

@@ -122,7 +122,7 @@ FAULTS = {
     "field given twice": (
         "description: Counts clicks.",
         "description: Counts clicks.\nname: other",
-        ["'name' stands on line 1 and again on line 3", "keep one"],
+        ["'name' appears on line 1 and again on line 3", "keep one"],
     ),
     "two documents": ("edges:", "---\nedges:", ["line 18", "but found another document"]),
     "python object": (

@@ -78,7 +78,7 @@ class FakeFlink(AnsweringServer):
         self.pending: float | None = None
         """Records that wait before each source task; None where the source reports none."""
         self.reports = True
-        """Whether it tells the values of metrics."""
+        """Whether it reports the values of metrics."""
         self._asked = 0
         self.names = {"a" * 32: "Source: source", "b" * 32: "flatmap -> count"}
         self.tasks = {"a" * 32: 1, "b" * 32: 1}

@@ -9,11 +9,11 @@ Rulings: the policy is called once per decision window. A window that begins wit
 is ignored.
 """
 
-from models.errors import InvalidInput
+from models.scaling.decisions.backpressure import measured
 from models.scaling.decisions.change import changes_in_words, runs_already
 from models.scaling.justin.algorithm import JustinSettings, ScaledUp, justin
 from models.scaling.policy import Decision, Facts, Recommendation
-from models.scaling.rates import OperatorMetrics, Rates
+from models.scaling.rates import Rates
 
 
 class Justin:
@@ -47,7 +47,7 @@ class Justin:
 
     def _trigger(self, rates: Rates) -> str | None:
         """What triggers a decision; None if nothing does."""
-        backpressure = {name: self._backpressure(rates, name) for name in rates.order}
+        backpressure = measured(rates, "backpressure", rates.order, self.name)
         idle: str | None = None
         for name in rates.order:
             upstream = rates.upstream(name)
@@ -57,7 +57,7 @@ class Justin:
                     return short
                 continue
             metrics = rates.operators[name]
-            busyness = self._busyness(name, metrics)
+            busyness = measured(rates, "busyness", [name], self.name)[name]
             held_up = max(backpressure[u] for u in upstream)
             if busyness > self._settings.max_busyness and held_up >= self._settings.min_backpressure:
                 return f"{name} is {busyness:.0%} busy and its upstream is backpressured {held_up:.0%} of the time"
@@ -74,14 +74,3 @@ class Justin:
         if metrics.busyness <= self._settings.max_busyness or unread < self._settings.min_backpressure:
             return None
         return f"{source} is {metrics.busyness:.0%} busy and leaves {unread:.0%} of its records unread"
-
-    def _busyness(self, name: str, metrics: OperatorMetrics) -> float:
-        if metrics.busyness is None:
-            raise InvalidInput(f"operator {name!r} has no busyness, which triggers Justin's decisions; measure it")
-        return metrics.busyness
-
-    def _backpressure(self, rates: Rates, name: str) -> float:
-        metrics = rates.operators.get(name)
-        if metrics is None or metrics.backpressure is None:
-            raise InvalidInput(f"operator {name!r} has no backpressure, which triggers Justin's decisions; measure it")
-        return metrics.backpressure

@@ -27,7 +27,7 @@ def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: Jso
 
     The same request resumes where it was stopped, and repeats no finished measurement.
     """
-    # The stages take seconds to import; other commands should not wait for them.
+    # The stages take seconds to import, which other commands do not need.
     from pipelines.run import PipelineRun
     from pipelines.stages import run_all
 
@@ -45,7 +45,7 @@ def replan(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="Scaling policy that says how many tasks each operator gets, as in `sluice scale`; if absent, the one "
+            help="Scaling policy that decides the tasks of each operator, as in `sluice scale`; default: the one "
             "that an evaluation chose for the job, else ds2.",
             show_default=False,
         ),

@@ -1,4 +1,4 @@
-"""`sluice thresholds`: tune ahead of time for the scalings that may come."""
+"""`sluice thresholds`: tune placement thresholds ahead of rate changes."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,9 +32,9 @@ def thresholds_command(
 
     Covers the rates around a job's plan, in parallel on Spark (CAPSys section 5.2).
 
-    A replan that comes down to one of these scalings takes its placement from the table. What is there already is kept.
+    A replan that needs one of these scalings takes its placement from the table. Rows that exist are not tuned again.
     """
-    # The stages take seconds to import; other commands should not wait for them.
+    # The stages take seconds to import, which other commands do not need.
     from pipelines.inputs.catalogue import job_name
     from pipelines.planning.threshold_table import make_table
 

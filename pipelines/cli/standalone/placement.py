@@ -36,7 +36,9 @@ GraphArgument = Annotated[
     Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks, or several.")
 ]
 ClusterArgument = Annotated[Path, typer.Argument(metavar="CLUSTER", help="Workers and their slots.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of random orders and ties; the same seed, the same answer.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, help="Seed of random orders and ties; the same seed gives the same answer.")
+]
 TimeLimitOption = Annotated[float, typer.Option("--time-limit", metavar="S", help="Stop searching after S seconds.")]
 
 
@@ -49,7 +51,7 @@ def place_command(
     ),
     thresholds: Annotated[
         str | None,
-        typer.Option(metavar="cpu=A,io=B,net=C", help="Largest costs wanted, 0 to 1; tuned if left out."),
+        typer.Option(metavar="cpu=A,io=B,net=C", help="Largest costs allowed, 0 to 1; tuned if absent."),
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count the distinct plans (within the thresholds).")] = (
         False
@@ -89,17 +91,19 @@ def tune_command(
     graph: GraphArgument,
     cluster: ClusterArgument,
     front: Annotated[
-        bool, typer.Option("--front", help="All costs worth choosing from instead: the Pareto front.")
+        bool, typer.Option("--front", help="Print the Pareto front: all costs worth choosing from.")
     ] = False,
     step: Annotated[
         float | None,
-        typer.Option(metavar="D", help="With --front: difference in cost that does not matter; 0 up to 128 tasks."),
+        typer.Option(
+            metavar="D", help="With --front: difference in cost to ignore; default: 0 up to 128 tasks, 0.01 beyond."
+        ),
     ] = None,
     seed: SeedOption = 0,
     time_limit: TimeLimitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the least thresholds a placement can meet. The method is CAPSys section 5.2."""
+    """Find the least thresholds that a placement can meet. The method is CAPSys section 5.2."""
     problem, given = read_graph(graph), read_as(cluster, Cluster)
     dataflow, workers = problem.dataflow, problem.seen_by_search(given)
     if step is not None and not front:
@@ -179,7 +183,7 @@ def _print_front(front: Front) -> None:
     for number, point in enumerate(front.points, start=1):
         points.add_row(str(number), *_numbers(point.cost), point.status)
     console.print(points)
-    left = f"; {len(front.open_corners)} boxes of costs not searched to their end" if front.open_corners else ""
+    left = f"; {len(front.open_corners)} boxes of costs not searched completely" if front.open_corners else ""
     console.print(
         f"{front.status} within a step of {front.step:g}, {front.nodes} nodes, {front.seconds or 0:.3f} s{left}"
     )
@@ -198,7 +202,7 @@ def _print_status(answer: PlacementResult | Tuning) -> None:
 
 
 def _grid(placement: Placement, problem: Problem) -> Table:
-    """One row a worker: slots taken, loads as the cost model counts them, and the tasks there."""
+    """One row per worker: slots taken, loads as in the cost model, and its tasks."""
     counts = problem.counts(placement)
     loads = worker_loads(problem, counts)
     rows = table("worker", "slots", *(f"{d} load" for d in DIMENSIONS), "tasks", wrap=("tasks",))

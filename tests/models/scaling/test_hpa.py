@@ -106,7 +106,7 @@ def test_scaling_down_takes_the_largest_recommendation_of_five_minutes():
     assert [tasks[300], tasks[315], tasks[330], tasks[345]] == [8, 8, 8, 5]
 
 
-def test_waiting_with_scaling_down_is_told():
+def test_a_delayed_scale_down_is_reported():
     policy = cpu()
     assert observe(policy, 0.0, at_cpu(0.7)).reason == "HPA-CPU keeps the current tasks."
     assert observe(policy, 15.0, at_cpu(0.35)).reason == (

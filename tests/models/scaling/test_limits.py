@@ -23,7 +23,7 @@ def test_operators_that_grow_share_what_is_left():
     assert granted.note == "20 tasks wanted and 14 slots there, so granted: a 6 of 10, b 4 of 6"
 
 
-def test_nobody_pays_for_another_one():
+def test_growth_of_one_operator_costs_no_other_one_tasks():
     granted = within({"a": 50}, {"a": 5, "b": 5}, slots=10, most={})
     assert granted.parallelism == {"a": 5, "b": 5}
 

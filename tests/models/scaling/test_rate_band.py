@@ -1,4 +1,4 @@
-"""When a rate has left the band of its plan, and that it is told once."""
+"""When a rate has left the band of its plan, and that the change is reported once."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def kinds(band: RateBand, rates: Sequence[object], begin_s: float = 0.0) -> str:
     return " ".join(verdict.kind for verdict in seen(band, rates, begin_s))
 
 
-def test_the_third_poll_in_a_row_outside_of_the_band_tells_the_median() -> None:
+def test_the_third_poll_in_a_row_outside_of_the_band_reports_the_median() -> None:
     *before, last = seen(RateBand(rules(), 1000.0), [1100, 1101, 1400, 1200])
     assert [v.kind for v in before] == ["inside", "outside", "outside"]
     assert last.kind == "changed" and last.change is not None
@@ -60,13 +60,13 @@ def test_a_change_below_the_minimum_is_none() -> None:
 
 def test_after_a_change_no_other_is_reported_until_it_has_cooled_down() -> None:
     band = RateBand(rules(cool_down_s=60), 1000.0)
-    # Told at 20 s, so 4000 is told at 80 s, although it lasts since 30 s.
+    # Reported at 20 s, so 4000 is reported at 80 s, although it lasts since 30 s.
     assert kinds(band, [2000] * 3 + [4000] * 6) == (
         "outside outside changed outside outside cooling cooling cooling changed"
     )
 
 
-def test_one_that_another_told_a_while_ago_still_cools_down() -> None:
+def test_a_change_reported_by_another_process_starts_the_cool_down() -> None:
     assert kinds(RateBand(rules(), 1000.0, quiet_until_s=25.0), [2000] * 4) == "outside outside cooling changed"
 
 

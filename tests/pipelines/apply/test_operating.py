@@ -56,7 +56,7 @@ def test_a_rehearsal_states_the_steps_and_changes_nothing(job: OperatedJob, flin
     key, rehearsal = rehearse(job.workspace, JOB, 1)
     assert key == "plans/wordcount/v000001-rehearsed-000001.json"
     assert [(c.before, c.after) for c in rehearsal.changes] == [(1, 1), (1, 3)]
-    assert rehearsal.steps[0].startswith("ask for flatmap -> count 1 -> 3")
+    assert rehearsal.steps[0].startswith("request flatmap -> count 1 -> 3")
     assert (rehearsal.method, rehearsal.flink_job, flink.put_bodies) == ("rescale", JOB_ID, [])
     assert rehearse(job.workspace, JOB, 1)[0].endswith("-rehearsed-000002.json")
 
@@ -73,7 +73,7 @@ def test_what_a_person_approved_is_done_and_recorded_with_who_it_was(job: Operat
     assert uri.endswith("v000001-applied-000001.json")
 
 
-def test_a_job_whose_file_allows_it_alone_needs_nobody(job: OperatedJob, flink: Any) -> None:
+def test_a_job_whose_file_allows_it_needs_no_approval(job: OperatedJob, flink: Any) -> None:
     job.apply(mode="alone", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)
     apply_rehearsed(job.workspace, key, None)
@@ -84,7 +84,7 @@ def test_what_changed_after_the_approval_is_not_overrun(job: OperatedJob, flink:
     job.apply(mode="approved", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)
     flink.tasks = {SOURCE: 1, CHAIN: 2}
-    with pytest.raises(InvalidInput, match=r"what runs has changed since the steps .* were approved"):
+    with pytest.raises(InvalidInput, match=r"the running job has changed since the steps .* were approved"):
         apply_rehearsed(job.workspace, key, "ann")
     job.apply(mode="approved", flink="http://127.0.0.1:1")
     with pytest.raises(InvalidInput, match="names another cluster now"):
@@ -121,7 +121,7 @@ def test_a_plan_that_made_the_job_worse_is_taken_back_and_says_why(job: Operated
 def test_where_it_takes_a_restart_the_program_lies_beside_the_jobs_file(job: OperatedJob, flink: Any) -> None:
     flink.settings = {}  # a scheduler that cannot change a running job
     job.apply(mode="alone", flink=flink.url)
-    with pytest.raises(InvalidInput, match="what jar to restart is not known"):
+    with pytest.raises(InvalidInput, match="the jar to restart is unknown"):
         rehearse(job.workspace, JOB, 1)
     job.apply(mode="alone", flink=flink.url, program="program.yaml")
     (job.file.parent / "program.yaml").write_text("{jar: known.jar, entry_class: a.Job, savepoints: 'file:///s'}")

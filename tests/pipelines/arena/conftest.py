@@ -56,7 +56,7 @@ def cell(job: Job, cluster: Cluster) -> Callable[..., Cell]:
 
 
 class Scripted:
-    """A policy that deploys what it was told, at the times it was told, and remembers what it saw."""
+    """A policy that recommends given decisions at given times, and remembers the facts."""
 
     name = "scripted"
 

@@ -31,7 +31,7 @@ def ranking(workload: str, figures: dict[str, tuple[float, float]]) -> Ranking:
         )
         for policy, (p95, cost) in figures.items()
     ]  # fmt: skip
-    return Ranking(tuple(standings), f"told of {workload}")
+    return Ranking(tuple(standings), f"about {workload}")
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_unknown_parts_are_named_before_anything_runs(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"policies": ["ds2", "ds2"]}, "'ds2' stands 2 times"),
+        ({"policies": ["ds2", "ds2"]}, "'ds2' appears 2 times"),
         ({"settings": {"flink": {}}}, "settings for 'flink', which is not among the policies"),
         ({"policies": []}, "at least 1"),
         ({"minutes": 0}, "greater than or equal to 1"),
@@ -116,7 +116,7 @@ def test_within_the_bound_the_fewest_task_minutes_win(finished):
 def test_beyond_the_bound_the_lowest_latency_wins(finished):
     one = finished[0]
     (ranking,) = rank([_as(one, "a", 500, 100), _as(one, "b", 400, 700)], bound_s=60)
-    assert ranking.reason.startswith("b: no policy keeps the p95 latency within 60 s, and its is the lowest")
+    assert ranking.reason.startswith("b: no policy keeps the p95 latency within 60 s, and this one has the lowest")
     (alone,) = rank([_as(one, "a", 500, 100), _as(one, "b", 40, 700)], bound_s=60)
     assert alone.reason.startswith("b: only its p95 latency is within 60 s")
 

@@ -136,7 +136,7 @@ def test_what_was_measured_before_it_was_killed_is_not_measured_again(tmp_path: 
     assert first == again
 
 
-def test_a_measurement_that_is_given_up_is_made_again_and_in_the_end_told(tmp_path: Path) -> None:
+def test_a_failing_measurement_is_repeated_and_finally_reported(tmp_path: Path) -> None:
     real = Real(fails_first=2)
     calibrate(small_job(), real, SHORTER, Workspace(tmp_path / "a"), Quiet())
     assert len(real.deployed) == 4
@@ -171,7 +171,7 @@ def test_sources_get_no_more_tasks_than_the_testbed_has_room_for() -> None:
         ({"distinct": 10_000_000, "hot_share": 0.4, "hot_period_records": 1e12}, {"hot_share": 0.4}),
     ],
 )
-def test_skew_is_measured_where_nobody_knows_the_keys(
+def test_skew_is_measured_where_keys_are_unknown(
     tmp_path: Path, really: dict[str, Any], found: dict[str, float]
 ) -> None:
     operators = tuple(
@@ -187,7 +187,7 @@ def test_skew_is_measured_where_nobody_knows_the_keys(
 
 
 @pytest.mark.parametrize("block_latency_s", [0.0, 1e-4])
-def test_whether_reads_wait_for_a_device_is_told_by_how_the_mst_grows(tmp_path: Path, block_latency_s: float) -> None:
+def test_waits_for_a_device_are_inferred_from_the_growth_of_the_mst(tmp_path: Path, block_latency_s: float) -> None:
     # 10,000 keys of 100 kB: far more than one task caches, and less than four of them do.
     operators = tuple(
         o
@@ -217,7 +217,7 @@ def refused(change: dict[str, Any]) -> Callable[[Path], None]:
     )
 
 
-def test_too_few_slots_or_configurations_are_told(tmp_path: Path) -> None:
+def test_too_few_slots_or_configurations_are_reported(tmp_path: Path) -> None:
     with pytest.raises(Infeasible, match="need at least 6 task slots, but there are 3"):
         refused({"most_tasks": 1})(tmp_path)
     with pytest.raises(InvalidInput, match="at least one configuration must not be held out"):

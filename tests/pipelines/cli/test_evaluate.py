@@ -102,7 +102,7 @@ def _results(folder: Path) -> dict[Path, int]:
 
 
 def _is_running(pid: str) -> bool:
-    """Whether the process is there, and more than an entry that nobody has collected yet."""
+    """Whether the process runs, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -115,5 +115,5 @@ def test_settings_are_json_or_text():
         "ds2": {"activation": "median", "policy_interval_s": 60},
         "flink": {"job.autoscaler.utilization.target": 0.6},
     }
-    with pytest.raises(InvalidInput, match="'a' stands twice"):
+    with pytest.raises(InvalidInput, match="'a' appears twice"):
         settings_by_policy(["ds2.a=1", "ds2.a=2"])

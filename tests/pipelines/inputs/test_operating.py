@@ -47,7 +47,7 @@ def test_a_band_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_who_allows_applying_says_where() -> None:
-    with pytest.raises(ValidationError, match=r"mode is 'alone', 'flink' must name the cluster's REST address"):
+    with pytest.raises(ValidationError, match=r"with mode 'alone', 'flink' must be the cluster's REST address"):
         Applying.model_validate({"mode": "alone"})
     assert Applying.model_validate({"mode": "alone", "flink": "http://h:8081"}).observe_s == 60
 
@@ -59,7 +59,7 @@ def test_without_a_word_a_rule_reviews_models_and_none_is_used_unreviewed() -> N
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"mode": "nobody"}, {"max_error_increase": -0.1}, {"max_slot_change": 0}, {"x": 1}], ids=str
+    "wrong", [{"mode": "unknown"}, {"max_error_increase": -0.1}, {"max_slot_change": 0}, {"x": 1}], ids=str
 )
 def test_a_review_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

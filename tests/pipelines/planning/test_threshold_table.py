@@ -264,7 +264,7 @@ def test_another_cluster_or_another_cost_has_a_table_of_its_own(asked: Asked) ->
 
 
 @pytest.mark.usefixtures("no_table")
-def test_damage_is_told_and_costs_the_row_only(asked: Asked, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_reported_and_costs_only_its_row(asked: Asked, caplog: pytest.LogCaptureFixture) -> None:
     rows = [asked.row(RATE), asked.row(0.8 * RATE)]
     add_rows(asked.workspace, asked.key, rows)
     first, second = (f"{asked.key}/{of.key}.parquet" for of in rows)
@@ -341,7 +341,7 @@ def test_a_killed_run_goes_on_with_what_is_missing(asked: Asked, monkeypatch: py
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_table")
-def test_rates_out_of_reach_are_told(asked: Asked) -> None:
+def test_rates_out_of_reach_are_reported(asked: Asked) -> None:
     made = make_table(asked.workspace, "nexmark-q5", ThresholdRequest(rate=2_700_000, lowest=1, highest=1.1))
     assert [row.total_slots <= asked.cluster.slots for row in made.rows] == [True]
     (out,) = made.unreachable

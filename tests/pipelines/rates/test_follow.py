@@ -125,7 +125,7 @@ def test_an_unreadable_rate_is_logged_once_and_polled_on(
     with caplog.at_level("INFO", logger="pipelines.rates"):
         follows = follower(followed, clocks, gone, gone, float("nan"), -1.0, gone, 1500.0, gone, 1500.0)
         assert len(polled(follows, clocks, 12)) == 1
-    assert caplog.messages.count("the rate of wordcount is not known: Prometheus does not answer") == 3
+    assert caplog.messages.count("the rate of wordcount is unknown: Prometheus does not answer") == 3
     assert any("must be a number of records/s" in message for message in caplog.messages)
 
 
@@ -136,7 +136,7 @@ def test_a_damaged_plan_or_job_file_is_logged_and_the_job_followed_on(
     text = followed.file.read_text()
     followed.file.write_text("name: [")
     assert polled(follows, clocks, 3) == []
-    assert "is not known" in caplog.messages[-1]
+    assert "is unknown" in caplog.messages[-1]
     followed.file.write_text(text)
     followed.workspace.write_bytes("plans/wordcount/v000002.json", b"{")
     assert [t.plan_version for t in polled(follows, clocks, 3)] == [1]
@@ -234,7 +234,7 @@ def test_the_rate_of_a_pinned_job_asks_for_no_plan_until_it_is_released(
     assert caplog.text.count("is pinned to version 3 of its plan by Ada") == 1
     status = read_status(followed.workspace, JOB)
     assert status is not None and status.state == "pinned"
-    assert "lag grew; its rate is not judged before `sluice plans unpin wordcount`" in status.reason
+    assert "lag grew; its rate is not followed until `sluice plans unpin wordcount`" in status.reason
     release_pin(followed.workspace, JOB)
     (event,) = polled(one, clocks, 10)
     assert (event.plan_version, event.change.old_rate, event.change.new_rate) == (3, 1000.0, 1500.0)

@@ -1,4 +1,4 @@
-"""Rates from servers of this machine: as they are told, late, wrong, or not at all."""
+"""Rates from servers of this machine that answer correctly, late, wrong, or not at all."""
 
 import json
 from collections.abc import Iterator
@@ -62,9 +62,9 @@ def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object
         ((200, b"[" * 100_000), "something other than|does not answer"),
         ((200, _body([])), "result is empty"),
         ((200, _body({"a": 1})), "result is empty"),
-        ((200, _body([{"value": 3}])), "something else"),
-        ((200, _body([{"value": [0, "fast"]}])), "something else"),
-        ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something else"),
+        ((200, _body([{"value": 3}])), "something other"),
+        ((200, _body([{"value": [0, "fast"]}])), "something other"),
+        ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something other"),
         ((400, b'{"status":"error","error":"parse error"}'), "refuses the query: .*parse error"),
         ((302, b""), "refuses the query"),
         ((500, b"x" * 10_000), "refuses the query: .{1,400}$"),

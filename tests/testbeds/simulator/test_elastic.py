@@ -90,7 +90,7 @@ def test_more_state_takes_longer(chain):
         run.serve(500_000, 60)
         done = run.rescale(Configuration({"source": 1, "keep": 4, "sink": 1}, 65536))
     assert done.state_mb == pytest.approx(3e9 / 2**20, rel=1e-3)
-    assert done.downtime_s == pytest.approx(12.3 + 30 + 30 / 4, abs=0.5)
+    assert done.downtime_s == pytest.approx(12.3 + 30 + 30 / 4, abs=0.01)
 
 
 def test_a_backlog_in_the_buffers_delays_the_savepoint(chain):

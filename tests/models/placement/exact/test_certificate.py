@@ -92,7 +92,7 @@ def test_patterns_of_a_worker_by_hand(problem_of):
 
 
 def test_what_the_others_cannot_hold_bounds_a_pattern_from_below(problem_of):
-    """5 tasks on 2 workers of 3 slots: nobody holds fewer than 2."""
+    """5 tasks on 2 workers of 3 slots: no worker holds fewer than 2."""
     patterns = all_patterns(problem_of((5,), 2, 3), *JOINT)
     assert sorted(patterns.counts[:, 0].tolist()) == [2, 3]
 

@@ -136,7 +136,7 @@ def test_only_a_small_scale_down_is_minor(wanted, deployed):
     assert tasks_of(Clock(minor_change_tasks=1).observe(single(10, 100.0 * wanted, 100.0 * wanted))) == deployed
 
 
-def test_a_minor_change_is_told():
+def test_a_minor_change_is_reported():
     advice = Clock(minor_change_tasks=2).observe(single(10, 800, 800))
     assert advice == Recommendation(
         None,

@@ -101,7 +101,7 @@ def test_rescales_are_marked_where_they_were_decided_with_the_reason(evaluated: 
     assert list(marks["flink"].x) == []
 
 
-def test_the_table_tells_the_winner_and_why(html: str, evaluated: Evaluation) -> None:
+def test_the_table_names_the_winner_and_why(html: str, evaluated: Evaluation) -> None:
     body = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     for ranking in evaluated.rankings:
         assert body.count(f"<strong>{ranking.reason}</strong>") == 1

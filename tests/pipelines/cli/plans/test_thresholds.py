@@ -40,7 +40,7 @@ def test_people_get_a_table_and_machines_one_document(
         (["nexmark-q5"], "sluice plan"),
     ],
 )
-def test_wrong_requests_are_told_in_words(
+def test_wrong_requests_are_reported_in_words(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["thresholds", *options, "--workspace", str(tmp_path)]) == 2

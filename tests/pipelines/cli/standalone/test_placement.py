@@ -258,7 +258,7 @@ def test_shared_slots_hold_a_task_of_each_operator(sluice: Sluice):
     assert sluice("tune", "--json", graph=shared, cluster=cluster)[0] == 0
 
 
-def test_a_placement_that_needs_more_shared_slots_than_there_are_is_told(sluice: Sluice):
+def test_a_placement_that_needs_too_many_shared_slots_is_reported(sluice: Sluice):
     """Windows in a group of their own: 8 + 5 slots are needed, and the first worker gets its 8 places filled."""
     graph, cluster = with_operator(slot_sharing_group="windows"), {"count": 4, "slots": 3}
     code, out, err = sluice("place", "--policy", "default", "--json", graph=graph, cluster=cluster)

@@ -44,7 +44,7 @@ class Warming:
         self._began = time.monotonic()
 
     def report(self) -> None:
-        """Tell where it is, and wait until that was heard."""
+        """Report the progress, and wait until it was received."""
         self._in_all += self._left.pop(0) if len(self._left) > 1 else self._left[0]
         self._task.reports("1", time.monotonic() - self._began, self._in_all, 0, self._in_all)
         until = time.monotonic() + 10
