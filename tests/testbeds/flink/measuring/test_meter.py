@@ -1,4 +1,4 @@
-"""What tasks did, from news that comes late."""
+"""The activity of tasks, from late reports."""
 
 import itertools
 
