@@ -40,7 +40,7 @@ plan: setup ## Plan JOB (nexmark-q5) for RATE (2500000 records/s): measure, mode
 replan: setup ## Plan JOB for another RATE from its model and profile, without measuring.
 	@python -m sluice_airflow.embedded dags/replan.py job='$(JOB)' rate='$(RATE)' $(WITH)
 
-plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (11 to 14 minutes each).
+plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them for it (15 to 20 minutes each).
 	@sluice plan nexmark-q1 --testbed flink --cluster flink-local --rate 200000 --max-slots 5 --max-measurements 3
 	@sluice plan nexmark-q5 --testbed flink --cluster flink-local --rate 8000 --max-slots 13 --max-measurements 3
 

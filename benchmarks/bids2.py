@@ -3,8 +3,8 @@
     python benchmarks/bids2.py
 
 Both solve q5's published instance of the largest run (9 operators), for the 48 slots of the testbed and the 1,079 slots
-of Table 3, and must find the same source rate. CBC's time holds what a call needs: building the program with PuLP and
-running the solver's process. Times are medians.
+of Table 3, and must find the same source rate. CBC's time includes building the program with PuLP and running the solver's
+process. Times are medians.
 """
 
 import json

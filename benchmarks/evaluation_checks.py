@@ -1,8 +1,8 @@
 """The findings of the evaluation of autoscalers (sections 6.2 to 6.5), each as a statement that replays can confirm.
 
-A check returns what was measured, in words, and whether it agrees with the paper. Queries and policies bear the paper's
+A check returns the measured result, in words, and whether it agrees with the paper. Queries and policies have the paper's
 names; latencies are p95 over records, in seconds. The paper gives no figures for words such as "high" or "follows": the
-limits here are ours, were set before these replays were first made, and stay.
+limits here are ours, and were fixed before these replays were first made.
 
 One check was replaced after a run: that DS2 is late for the lag of its rescales was first read from the share of late
 minutes in which the tasks could take more than came in (48 to 79 %, where 50 % was asked of every run). Both versions differ
@@ -35,14 +35,14 @@ class Finding:
 
     section: str
     paper: str
-    """What the paper says, made checkable."""
+    """The paper's statement, made checkable."""
     check: Callable[[Replays], Verdict]
     why_not: str = ""
-    """Where ours differs: why."""
+    """Why our result differs, if it does."""
 
 
 def _each(replays: list[Replay], value: Callable[[Replay], str]) -> str:
-    """The value of each replay; the query is told once."""
+    """The value of each replay, grouped by job."""
     groups: dict[str, list[str]] = {}
     for r in replays:
         groups.setdefault(r.job, []).append(f"{SHORT[r.workload]} {value(r)}")
@@ -72,13 +72,13 @@ def ds2_is_late(all_: Replays) -> Verdict:
 def ds2_ignores_lag(all_: Replays) -> Verdict:
     found = [r.shrinks_while_late for r in _main(all_, "ds2")]
     late, shrinks = (sum(column) for column in zip(*found, strict=True))
-    return f"{late} of {shrinks} times that it takes tasks away, records have waited for over 10 s", late > shrinks / 2
+    return f"{late} of {shrinks} times that it removes tasks, records have waited for over 10 s", late > shrinks / 2
 
 
 def ds2_takes_fewest(all_: Replays) -> Verdict:
     runs = _main(all_, "ds2")
-    told, share = _share(runs, lambda r: r.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(r)))
-    return f"fewest task-minutes in {told}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(r)))
+    return f"fewest task-minutes in {count}", share > 0.5
 
 
 def dhalion_grows_one(all_: Replays) -> Verdict:
@@ -89,7 +89,7 @@ def dhalion_grows_one(all_: Replays) -> Verdict:
 def dhalion_shrinks_while_rate_grows(all_: Replays) -> Verdict:
     runs = all_.of("dhalion", WORKLOAD_JOBS, ["increasing"])
     downs = _each(runs, lambda r: f"{r.scale_downs} of {len(r.steps)} steps")
-    return f"takes tasks away: {downs}", all(r.scale_downs > 0 for r in runs)
+    return f"removes tasks: {downs}", all(r.scale_downs > 0 for r in runs)
 
 
 def dhalion_is_slow(all_: Replays) -> Verdict:
@@ -101,13 +101,13 @@ def dhalion_is_slow(all_: Replays) -> Verdict:
 
 def dhalion_takes_most(all_: Replays) -> Verdict:
     runs = _main(all_, "dhalion")
-    told, share = _share(runs, lambda r: r.outcome.task_minutes >= max(o.outcome.task_minutes for o in all_.others(r)))
-    return f"most task-minutes in {told}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_minutes >= max(o.outcome.task_minutes for o in all_.others(r)))
+    return f"most task-minutes in {count}", share > 0.5
 
 
 def _lowest(all_: Replays, runs: list[Replay]) -> Verdict:
-    told, share = _share(runs, lambda r: r.p95_s <= min(o.p95_s for o in all_.others(r)))
-    return f"lowest p95 in {told}: {_each(runs, lambda r: f'{r.p95_s:,.0f}')}", share > 0.5
+    count, share = _share(runs, lambda r: r.p95_s <= min(o.p95_s for o in all_.others(r)))
+    return f"lowest p95 in {count}: {_each(runs, lambda r: f'{r.p95_s:,.0f}')}", share > 0.5
 
 
 def cpu_wins_stateless(all_: Replays) -> Verdict:
@@ -133,8 +133,8 @@ def cpu_best_on_sliding(all_: Replays) -> Verdict:
 
 def hpa_follows(all_: Replays) -> Verdict:
     runs = {policy: all_.of(policy, ["Map"], PATTERNS) for policy in ("hpa-cpu", "hpa-varga")}
-    told = "; ".join(f"{policy} {_each(own, lambda r: f'{r.follows:.2f}')}" for policy, own in runs.items())
-    return f"correlation: {told}", all(r.follows >= FOLLOWS for own in runs.values() for r in own)
+    text = "; ".join(f"{policy} {_each(own, lambda r: f'{r.follows:.2f}')}" for policy, own in runs.items())
+    return f"correlation: {text}", all(r.follows >= FOLLOWS for own in runs.values() for r in own)
 
 
 def varga_slower_than_cpu(all_: Replays) -> Verdict:
@@ -151,8 +151,8 @@ def varga_fills_the_cluster(all_: Replays) -> Verdict:
 
 def varga_worse_on_complex(all_: Replays) -> Verdict:
     runs = [*all_.of("hpa-varga", ["SWA"], PATTERNS), *all_.of("hpa-varga", ["IJ", "SA"], ["cosine"])]
-    told, share = _share(runs, lambda r: _dominated(r, all_.one(r.job, r.workload, "hpa-cpu")))
-    return f"neither faster nor cheaper than HPA-CPU in {told}", share > 0.5
+    count, share = _share(runs, lambda r: _dominated(r, all_.one(r.job, r.workload, "hpa-cpu")))
+    return f"neither faster nor cheaper than HPA-CPU in {count}", share > 0.5
 
 
 def _dominated(run: Replay, by: Replay) -> bool:
@@ -250,13 +250,13 @@ FINDINGS: Final = (
     Finding("6.5", "DS2 may encounter high latency.", ds2_is_late),
     Finding(
         "6.5",
-        "DS2 is late because it does not consider the lag that its rescales make.",
+        "DS2 is late because it does not consider the lag that its rescales cause.",
         ds2_ignores_lag,
-        "DS2's rule has no lag in it, but more often than not the job has caught up by then, likely for the 20 % to spare.",
+        "DS2's rule ignores lag, but mostly the job has caught up by then, likely because of the 20 % extra tasks.",
     ),
     Finding("6.2", "DS2 deploys the fewest workers (Map and SWA, four workloads).", ds2_takes_fewest),
     Finding("6.5", "Dhalion scales up a single operator in each action.", dhalion_grows_one),
-    Finding("6.2", "Dhalion takes workers away although the rate increases.", dhalion_shrinks_while_rate_grows),
+    Finding("6.2", "Dhalion removes workers although the rate increases.", dhalion_shrinks_while_rate_grows),
     Finding("6.5", "Dhalion reacts slowly (cosine).", dhalion_is_slow),
     Finding(
         "6.5",
@@ -301,9 +301,9 @@ FINDINGS: Final = (
     ),
     Finding(
         "6.3",
-        "DS2 takes dead periods of SA for underprovisioning and raises resources.",
+        "DS2 mistakes dead periods of SA for underprovisioning and adds resources.",
         sliding_by_ds2,
-        "True rates keep their value in dead periods here, since they count useful time alone. DS2 errs the other way: "
+        "True rates keep their value in dead periods here, since they only count useful time. DS2 errs the other way: "
         "the window is held up for up to 31 % of the time, which useful time does not show.",
     ),
     Finding("6.4", "Dhalion converges to none of the rates.", dhalion_never_rests),
@@ -314,6 +314,6 @@ FINDINGS: Final = (
         only_cpu_and_ds2_rest_on_map,
         _STEADY,
     ),
-    Finding("6.4", "Nobody converges on SWA.", none_rests_on_swa, _STEADY),
-    Finding("6.5", "Nobody accounts for the lag of rescales, so that latency is high.", none_accounts_for_lag),
+    Finding("6.4", "No policy converges on SWA.", none_rests_on_swa, _STEADY),
+    Finding("6.5", "No policy accounts for the lag of rescales, so latency is high.", none_accounts_for_lag),
 )

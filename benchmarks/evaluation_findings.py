@@ -1,14 +1,14 @@
-"""The evaluation of autoscalers (sections 6.2 to 6.5) told again: its findings, and what our replays show.
+"""Findings of the evaluation of autoscalers (sections 6.2 to 6.5), and whether our replays agree with them.
 
     python benchmarks/evaluation_findings.py [--seed 1066] [--processes 2] [--workspace URL]
 
 Five queries (Map is Nexmark q1, Filter q2, IJ q3, SA q5, SWA q11) under five workloads of 140 minutes and four policies:
 one hundred replays on the simulated cluster of 70 slots, with the settings of section 6.1. The default seed has the
-published workloads. What is done is kept in the workspace, so that a second call is fast.
+published workloads. Replays are stored in the workspace, so that a second call is fast.
 
-The paper states few figures in words; its plots are not read off. So each finding is made a statement that replays can
-confirm or not (`evaluation_checks.py`, with limits of our own for words such as "high"), and where ours differ the table
-says why, as far as that is known.
+The paper states few figures in words, and its plots are not digitised. So each finding is a statement that replays can
+confirm or not (`evaluation_checks.py`, with limits of our own for words such as "high"); if ours differ, the table says
+why, as far as that is known.
 """
 
 import argparse
@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.arena.replays.workloads import SEED, Pattern
+from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import SEED
 from pipelines.store.workspace import Workspace
 
 CONSOLE = Console(width=None if sys.stdout.isatty() else 180)
@@ -70,7 +71,7 @@ def _round(c) -> str:
 
 def told_side_by_side(verdicts: list[tuple[Finding, Verdict]]) -> Table:
     agree = sum(agrees for _, (_, agrees) in verdicts)
-    table = Table(title=f"Findings: {agree} of {len(verdicts)} come out", show_lines=True)
+    table = Table(title=f"Findings: {agree} of {len(verdicts)} confirmed", show_lines=True)
     for column, ratio in (("section", None), ("the paper", 4), ("measured", 5), ("", None), ("why ours differ", 4)):
         table.add_column(column, ratio=ratio)
     for finding, (measured, agrees) in verdicts:
@@ -84,8 +85,8 @@ def told_side_by_side(verdicts: list[tuple[Finding, Verdict]]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--processes", type=int, default=None, help="one a core by default")
-    parser.add_argument("--workspace", default=None, help="where results are kept; a temporary folder by default")
+    parser.add_argument("--processes", type=int, default=None, help="default: one per core")
+    parser.add_argument("--workspace", default=None, help="where results are stored; default: a temporary folder")
     args = parser.parse_args()
     began = time.perf_counter()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The replays that the findings of the evaluation of autoscalers are checked on, and what is read from them.
+"""The replays on which the findings of the evaluation of autoscalers are checked, and their metrics.
 
 Settings are those of its section 6.1: Dhalion's scale-down factor 0.2, DS2's overprovisioning factor 0.2, targets of 70 %
 for both HPA policies, and 5 minutes without an action after each rescale. For DS2 these are 10 warm-up intervals of 30 s.
@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from models.metrics import SAMPLE_INTERVAL_S
-from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.evaluation import evaluate
 from pipelines.arena.replays.cell import Convergence, ReplayOutcome, RescaleRecord
 from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.store.workspace import Workspace
 
@@ -57,7 +58,7 @@ class Replay:
 
     @property
     def steps(self) -> list[RescaleRecord]:
-        """Rescales that were done."""
+        """Completed rescales."""
         return [r for r in self.rescales if not r.refused]
 
     @property
@@ -80,7 +81,7 @@ class Replay:
 
     @property
     def delay_minutes(self) -> int:
-        """Minutes by which the rate must be delayed to go best with the tasks."""
+        """Delay of the rate that correlates best with the tasks, minutes."""
         last = len(self.rate)
         delays = range(MOST_DELAY_MINUTES + 1)
         return max(delays, key=lambda d: _correlation(self.rate[: last - d], self.tasks[d:]))
@@ -145,7 +146,7 @@ class Replays:
         return [self.one(job, workload, policy) for job in jobs for workload in workloads]
 
     def others(self, than: Replay) -> list[Replay]:
-        """What the other policies did on the same job and workload."""
+        """Replays of the other policies on the same job and workload."""
         return [self.one(than.job, than.workload, p) for p in POLICIES if p != than.policy]
 
     def __iter__(self) -> Iterator[Replay]:

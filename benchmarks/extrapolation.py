@@ -3,10 +3,10 @@
     python benchmarks/extrapolation.py [--jobs nexmark-q1,...] [--slots 200,500,1000] [--repeats 3] [--seed 0]
 
 The model is built as `sluice plan` builds it: profile, corners and Bayesian optimisation on 3 workers of 16 slots, MST
-search for each budget, selection by the extrapolation split. The truth at a larger scale is found as StreamBed tells its
-production runs: the configuration that BIDS2 makes of the rates seen in the largest run (section 6), on as many workers
-as it needs, deployed afresh for each rate, 5 minutes of ramp-up and 10 minutes of observation; a rate is sustained
-from 99 % on. The median of several deployments is shown, since their speed differs by some 5 %.
+search for each budget, selection by the extrapolation split. The true MST at a larger scale is measured as in StreamBed's
+production runs: the configuration of BIDS2 from the rates of the largest run (section 6), on as many workers as it needs,
+newly deployed for each rate, 5 minutes of ramp-up and 10 minutes of observation; a rate is sustained from 99 % on. The
+median of several deployments is shown, since their speed differs by some 5 %.
 """
 
 import argparse
@@ -39,7 +39,7 @@ RAMP_S, OBSERVE_S, SUSTAINED, PRECISION = 300.0, 600.0, 0.99, 0.01
 
 @dataclass(frozen=True)
 class Built:
-    """What was learnt at a small scale."""
+    """The model from small runs."""
 
     job: Job
     observations: tuple[Observation, ...]

@@ -1,5 +1,5 @@
-"""The work of `spark.features` in pandas and in polars, for the benchmark beside this file: the same columns, the same
-definitions, each as its users would write it."""
+"""The extraction of `spark.features` in pandas and in polars, for `features.py`: the same columns and definitions, in the
+idiom of each library."""
 
 from collections.abc import Callable
 from pathlib import Path

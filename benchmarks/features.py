@@ -1,10 +1,10 @@
-"""Feature extraction in Spark, polars and pandas: rows a second and peak memory, side by side.
+"""Feature extraction in Spark, polars and pandas: rows per second and peak memory, side by side.
 
     python benchmarks/features.py [--rows 1000000 10000000] [--repeat 3]
 
 Each engine runs in a process of its own, on the same Parquet files, with two threads (Spark: `local[2]`, a driver heap
 of 1 GiB). Memory is the resident memory of the whole process tree, the JVM included, sampled every 20 ms. The results of
-the three are compared, so that they are known to have done the same work.
+the three engines are compared.
 """
 
 import argparse
@@ -37,12 +37,12 @@ DRIVER_MEMORY: Final = "1g"
 
 @dataclass(frozen=True)
 class Figures:
-    """What one engine did with one number of rows."""
+    """Result of one engine with one number of rows."""
 
     engine: str
     rows: int
     start_s: float
-    """From the start of the process until the engine can work: imports, and Spark's JVM."""
+    """Time from the start of the process until the engine is ready: imports, and Spark's JVM."""
     first_s: float
     """The first extraction."""
     best_s: float
@@ -75,7 +75,7 @@ def write_run(folder: Path, number: int) -> None:
 
 
 def work(engine: str, folder: Path, out: Path, repeat: int) -> None:
-    """What the subprocess does."""
+    """The work of the subprocess."""
     extract, end = ENGINES[engine](folder)
     ready = time.time()
     seconds = []
@@ -142,7 +142,7 @@ def crossing(spark: tuple[float, float], other: tuple[float, float]) -> str:
     """Where Spark's line falls below the other's, in words."""
     (a, b), (c, d) = spark, other
     if b <= 0 or d <= 0:
-        return "not to be told from these numbers of rows, which are too small to stand out from the start-up"
+        return "unknown: with so few rows the start-up dominates"
     if b >= d:
         return "never: each further row costs Spark no less"
     rows = (a - c) / (d - b)
@@ -174,7 +174,7 @@ def report(results: list[Figures], sizes: list[int]) -> None:
 
 
 def memory_in_words(base: float, slope: float) -> str:
-    """How memory grows with rows, and where this machine's ends; MiB, and MiB a row."""
+    """How memory grows with rows, and how many fit this machine; MiB, and MiB per row."""
     if slope * 1e6 < 10.0:
         return "memory hardly grows with the rows"
     have = psutil.virtual_memory().total / 2**20

@@ -2,9 +2,9 @@
 
     python benchmarks/flink_calibration.py [--job q1,q2,q5,q8,q11] [--configurations 4] [--workspace FOLDER] [--table]
 
-For each job of Nexmark a Flink of two TaskManagers, of 8 slots and 0.2 cores each, is started on this machine. The MST of
-one task of each operator, and of some more, calibrate the simulator; the two largest configurations are held out. A job
-takes 8 to 12 minutes; what is measured is kept, and `--table` prints what is there without measuring.
+For each Nexmark job a Flink of two TaskManagers, of 8 slots and 0.2 cores each, is started on this machine. The MSTs of the
+smaller configurations calibrate the simulator; the two largest ones are held out. A job takes 8 to 12 minutes; measurements
+are stored, and `--table` prints the stored ones without measuring.
 """
 
 import argparse
@@ -18,16 +18,16 @@ from models.capacity.calibration import median_absolute
 from models.cluster import Cluster
 from pipelines.calibration.calibrate import calibrate, calibration_id, tasks_in_words
 from pipelines.calibration.request import Calibration, CalibrationRequest, Role
-from pipelines.inputs.catalogue import load_job, load_sql
+from pipelines.inputs.catalogue import load_job
+from pipelines.inputs.programs import job_program
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
 
 CLUSTER = Cluster.model_validate(
     {
         "name": "flink-pair",
-        "description": "Two TaskManagers on one machine, each held to its cores by a quota.",
+        "description": "Two TaskManagers on one machine, each limited to its cores by a quota.",
         "count": 2,
         "slots": 8,
         "cores": 0.2,
@@ -39,11 +39,13 @@ WORKSPACE = Path(".sluice/benchmarks/flink-calibration")
 
 
 def calibrated(query: str, configurations: int, workspace: Workspace, only_kept: bool) -> Calibration | None:
-    """The calibration of a query, measured as far as it was not before; None if it may not be measured."""
+    """The calibration of a query, measured as far as it is not stored; None if it may not be measured."""
     name = f"nexmark-{query}"
     job = load_job(name)
     request = CalibrationRequest(memory_mb=1024.0, configurations=configurations)
-    with FlinkTestbed(CLUSTER, [1024.0], program=SqlScript(load_sql(name) or "")) as testbed:
+    found = job_program(name)
+    assert found is not None
+    with FlinkTestbed(CLUSTER, [1024.0], program=found.program) as testbed:
         key = f"calibrations/{name}/{calibration_id(job, testbed, request)}/calibration.json"
         if only_kept and not workspace.exists(key):
             return None
@@ -86,8 +88,10 @@ def summary_of(results: dict[str, Calibration]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", default=",".join(QUERIES), help="queries, separated by commas")
-    parser.add_argument("--configurations", type=int, default=4, help="of each job; two of them are held out")
-    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are kept")
+    parser.add_argument(
+        "--configurations", type=int, default=4, help="configurations of each job; two of them are held out"
+    )
+    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are stored")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     console, begin = Console(width=150), time.monotonic()

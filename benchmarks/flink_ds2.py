@@ -2,9 +2,9 @@
 
     python benchmarks/flink_ds2.py
 
-The catalogue's word count with all costs multiplied, so that a small machine runs its 31 tasks: they wait for as long as a
-record costs. The target is a little below what 10 FlatMap and 20 Count tasks take: hashed words are not spread quite
-evenly, and a task that works at its limit has no time to catch up after a pause.
+The catalogue's word count with all costs multiplied, so that a small machine can run its 31 tasks, which wait for as long
+as a record costs. The target is slightly below the capacity of 10 FlatMap and 20 Count tasks: hashed words are not quite
+evenly distributed, and a task at its limit has no time to catch up after a pause.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Served
 
 SCALE: Final = 50.0
-"""Times that a record costs: FlatMap then takes 33.3 sentences/s and task, Count 333 words/s."""
+"""Factor on the costs: a FlatMap task then takes 33.3 sentences/s, a Count task 333 words/s."""
 FLATMAP_TASKS: Final = 10
 TARGET_SHARE: Final = 0.95
-"""Of what so many FlatMap tasks take."""
+"""Target rate, as a share of the capacity of the FlatMap tasks."""
 KEY_GROUPS: Final = 32768
-"""Flink's most: with its usual 128, some of 20 Count tasks would have 7 of them and others 6."""
+"""Flink's maximum: with the default of 128, some of 20 Count tasks would have 7 key groups and others 6."""
 CLUSTER: Final = Cluster.model_validate({"name": "local", "count": 2, "slots": 16, "cores": 16, "memory_mb": 1024})
 INTERVAL_S: Final = 60.0
 SETTLE_S: Final = 30.0
@@ -49,7 +49,7 @@ def word_count() -> Job:
 
 
 def decide(job: Job, parallelism: Mapping[str, int], served: Served, target: float) -> Decision:
-    """What DS2 says after one interval."""
+    """DS2's decision after one interval."""
     meter = Meter(job)
     meter.deployed(parallelism, {})
     meter.record(served.activity, target)
@@ -91,17 +91,18 @@ def main() -> None:
         before = run.serve(target, interval_s)
         row(table, "before", target, before, job)
         decision = decide(job, first.parallelism, before, target)
-        deployed.rescale(replace(first, parallelism=decision.parallelism))
+        before_id = deployed.id
+        done = deployed.rescale(replace(first, parallelism=decision.parallelism))
         run.serve(target, SETTLE_S)
         row(table, "after", target, run.serve(target, interval_s), job)
-        done = deployed.rescales[-1]
+        live = deployed.id == before_id
     console = Console(width=200)
     console.print(table)
     console.print(
         "DS2 asks for " + ", ".join(f"{n} {o} ({decision.exact[o]:.2f})" for o, n in decision.parallelism.items())
     )
     console.print(
-        f"rescaled {'live' if done.live else 'from a savepoint'}: down for {done.downtime_s:.2f} s, with {done.state_mb:.2f} "
+        f"rescaled {'live' if live else 'from a savepoint'}: down for {done.downtime_s:.2f} s, with {done.state_mb:.2f} "
         "MiB of state"
     )
 

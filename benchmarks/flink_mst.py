@@ -2,9 +2,9 @@
 
     python benchmarks/flink_mst.py [costed] [q1] [--minutes 5]
 
-`costed` is a job of operators with stated costs: its capacity can be worked out by hand, and is the same on any machine.
-q1 is SQL that takes the CPU time it takes, on TaskManagers held to 0.15 cores: what else the machine does shows.
-The same rates are then offered for minutes: 95 % of the MST must be kept up, at 130 % the backlog must grow.
+`costed` is a job of operators with stated costs: its capacity can be calculated by hand, and is the same on any machine.
+q1 is SQL with real CPU costs, on TaskManagers limited to 0.15 cores, so other load on the machine matters.
+Rates around the MST are then offered for minutes: 95 % of it must be sustained, at 130 % the backlog must grow.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from rich.table import Table
 from models.capacity.mst import MstSearch, MstSettings
 from models.cluster import Cluster
 from models.job import Job
-from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.programs import job_program
 from pipelines.measuring.estimate import search_mst
 from testbeds.conformance import small_job
 from testbeds.flink.lab.stolen import StolenTime
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
@@ -33,8 +33,8 @@ from testbeds.protocol import Configuration
 SETTINGS: Final = MstSettings(
     warmup_s=20.0, cooldown_s=0.0, ramp_s=5.0, observe_s=10.0, iterations=8, sensitivity=0.02, bracket=0.15
 )
-"""Steps of 2 %: three estimates can only agree within 5 % if each is more exact than that. Windows of 30 s, as StreamBed has
-them, made the estimates of q1 differ more: what a virtual machine's processors do in a second drifts over minutes.
+"""Steps of 2 %: three estimates can only agree within 5 % if each is more precise than that. With windows of 30 s, as in
+StreamBed, estimates of q1 differed more, since the speed of a virtual machine's processors drifts over minutes.
 """
 REPEATS: Final = 3
 WITHIN: Final = 0.05
@@ -70,9 +70,9 @@ def costed() -> Subject:
 
 
 def q1() -> Subject:
-    script = load_sql("nexmark-q1")
-    assert script is not None
-    testbed = FlinkTestbed(load_cluster("flink-local"), [MEMORY_MB], program=SqlScript(script))
+    found = job_program("nexmark-q1")
+    assert found is not None
+    testbed = FlinkTestbed(load_cluster("flink-local"), [MEMORY_MB], program=found.program)
     return Subject(load_job("nexmark-q1"), testbed, None)
 
 
@@ -87,7 +87,7 @@ def running(subject: Subject) -> Iterator[FlinkRun]:
 
 
 def estimates(run: FlinkRun, table: Table, name: str) -> list[float]:
-    """The MST, again and again on the running job."""
+    """The MST, estimated repeatedly on the running job."""
     found = []
     for i in range(REPEATS):
         began, stolen = time.monotonic(), StolenTime()
@@ -104,7 +104,7 @@ def targets(search: MstSearch) -> str:
 
 
 def replayed(run: FlinkRun, table: Table, name: str, rate: float, share: float, seconds: float) -> None:
-    """Offer a rate for minutes, and tell each of them."""
+    """Offer a rate for some minutes, and log each minute."""
     run.inject(0.5 * rate, 5.0, "cooldown")
     part_s = 60.0 if seconds > OVERLOAD_S else 15.0
     for i in range(round(seconds / part_s)):
@@ -118,8 +118,8 @@ def replayed(run: FlinkRun, table: Table, name: str, rate: float, share: float, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="*", choices=[[], *SUBJECTS], help="which of them; both by default")
-    parser.add_argument("--mst", type=float, help="replay around this rate, known from before, and estimate none")
+    parser.add_argument("jobs", nargs="*", choices=[[], *SUBJECTS], help="jobs to measure; default: both")
+    parser.add_argument("--mst", type=float, help="offer rates around this known MST instead of estimating it")
     parser.add_argument("--minutes", type=float, default=5.0, help="how long the lower rate is offered")
     asked = parser.parse_args()
     console = Console(width=160)

@@ -1,13 +1,14 @@
-"""What a placement is worth on a real Flink, beside what the simulator says of it.
+"""The effect of placement on a real Flink, beside the simulator's prediction.
 
     python benchmarks/flink_placement.py [--tasks 16,13] [--seeds 6] [--workspace FOLDER] [--table]
 
 The shape of CAPSys' Q3-inf, sources, transforms, compressors, inferences and a sink, a slot each, on 4 TaskManagers of 4
-slots: 16 tasks take all slots, 13 leave some free. (Where all are taken, Flink's two policies deal tasks alike, at random.)
-Operators state what a record costs them, and the tasks of a TaskManager share a budget of 2 cores, so that contention is
-real on a machine with fewer. Some are heavy, some light: at the target rate they need 95 and 79 % of all budgets together.
-Each plan is deployed by the placement hook and offered the target for 10 s, then for 20 s that count; a plan takes some 35 s
-and each number of tasks eight minutes. What was measured is kept, and `--table` prints what is there without measuring.
+slots: 16 tasks take all slots, 13 leave some free. (If all are taken, both of Flink's policies place tasks at random.)
+Operators have stated costs, and the tasks of a TaskManager share a budget of 2 cores, so that contention is realistic even
+on a machine with fewer cores. Some are heavy, some light: at the target rate 16 and 13 tasks need 95 % and 79 % of all
+budgets. Each plan is deployed by the placement hook and gets the target rate for 10 s, then for 20 s that count; a plan
+takes some 35 s and each number of tasks eight minutes. Measurements are stored, and `--table` prints the stored ones
+without measuring.
 """
 
 import argparse
@@ -56,13 +57,13 @@ class Measurement(Format):
     seed: int
     placement: dict[str, dict[str, PositiveInt]]
     throughput: NonNegative
-    """Of the target."""
+    """Throughput, as a share of the target."""
     backpressure: Ratio
 
 
 @dataclass(frozen=True)
 class Example:
-    """The job with so many tasks."""
+    """The job with these numbers of tasks."""
 
     tasks: Mapping[str, int]
 
@@ -104,7 +105,7 @@ class Example:
         return seen.throughput / RATE, min(seen.backpressure, 1.0)
 
     def measure(self, testbed: Testbed, policy: Policy, seed: int, workspace: Workspace) -> Measurement:
-        """A plan on the real Flink, now or before."""
+        """A plan on the real Flink, measured now or stored."""
         placement = place_by(policy, self.job, self.tasks, RATE, CLUSTER, seed)
 
         def make() -> Measurement:
@@ -118,7 +119,7 @@ class Example:
         return workspace.once(self.key_of(policy, seed), inputs, Measurement, make)
 
     def key_of(self, policy: Policy, seed: int) -> str:
-        """Where the measurement of a plan is kept."""
+        """Workspace key of a plan's measurement."""
         return f"{self.job.name}/{policy}/{seed:03}.json"
 
 
@@ -167,17 +168,19 @@ def agreement(found: Sequence[Measurement], simulated: Sequence[float]) -> str:
         )
         for values in ([one.throughput for one in found], simulated)
     ]
-    told = "the same" if orders[0] == orders[1] else "another"
+    agreement = "the same" if orders[0] == orders[1] else "different"
     rank = (
         ""
         if tau is None
         else f"Kendall's tau {tau.statistic:.2f} (p = {tau.pvalue:.1g}) over {len(pairs)} different plans; "
     )
-    return f"{rank}order of the medians: measured {' > '.join(orders[0])}, simulated {' > '.join(orders[1])}: {told}"
+    return (
+        f"{rank}order of the medians: measured {' > '.join(orders[0])}, simulated {' > '.join(orders[1])}: {agreement}"
+    )
 
 
 def measure_all(example: Example, seeds: int, only_kept: bool, workspace: Workspace) -> list[Measurement]:
-    """All plans of one number of tasks, as far as they were or may be measured."""
+    """All plans of one number of tasks, stored or, if allowed, measured now."""
     progress, found = TerminalProgress(), []
     wanted = [(p, s) for p in POLICIES for s in range(seeds // 3 if p == "caps" else seeds)]
     with FlinkTestbed(CLUSTER, [MEMORY_MB]) as testbed:
@@ -194,7 +197,7 @@ def main() -> None:
     parser.add_argument(
         "--seeds", type=int, default=6, help="plans of each of Flink's policies; a third of that of caps"
     )
-    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are kept")
+    parser.add_argument("--workspace", default=str(WORKSPACE), help="where measurements are stored")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     console, begin, workspace = Console(width=140), time.monotonic(), Workspace(asked.workspace)

@@ -1,11 +1,10 @@
-"""How steady a job on a real Flink is from its first window on: what it takes when it is offered more, window by window.
+"""How steady a job on a real Flink is: the rate it sustains under overload, window by window, from the first one on.
 
     python benchmarks/flink_steadiness.py [nexmark-q1] [--windows 20] [--deployments 2]
 
-One task of each operator, on TaskManagers held to 0.15 cores. Beside each rate stand the share of the processor time asked
-for that the hypervisor gave to other machines meanwhile, and what a step took, of processor time, from one place to another
-in 256 KiB: longer where other machines use the same core and its caches, which no counter tells. Windows are not measured
-again here.
+One task of each operator, on TaskManagers limited to 0.15 cores. Beside each rate stand the share of CPU time that the
+hypervisor stole, and the CPU time of one step of a random walk through 256 KiB, which grows when other machines use the
+same core and its caches; no counter shows that. Windows are not repeated here, however much was stolen.
 """
 
 import argparse
@@ -22,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from models.capacity.mst import VERY_HIGH_RATE
-from pipelines.inputs.catalogue import load_cluster, load_job, load_sql
+from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.programs import job_program
 from testbeds.flink.lab.stolen import StolenTime
-from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
 
@@ -33,7 +32,7 @@ WINDOW_S: Final = 5.0
 ON_THE_WAY: Final = "ramp"
 """A phase whose windows are measured once."""
 PLACES: Final = 2**16
-"""Of 4 bytes: too many for the first cache of a core, few enough for the second."""
+"""Numbers of 4 bytes: too many for the L1 cache of a core, few enough for L2."""
 STEPS: Final = 2_000_000
 
 
@@ -46,7 +45,7 @@ def walk(next_place: np.ndarray, steps: int) -> int:
 
 
 class Walk:
-    """Goes from place to place in an order that no processor foresees, wherever one has nothing else to do."""
+    """A random walk through memory that no processor can predict, on processors that are otherwise idle."""
 
     def __init__(self) -> None:
         order = np.random.default_rng(0).permutation(PLACES).astype(np.uint32)
@@ -58,7 +57,7 @@ class Walk:
         self._thread = Thread(target=self._go_on, daemon=True)
 
     def step_s(self, since: float) -> float:
-        """Processor time of a step, seconds, mean since then (`time.monotonic`)."""
+        """Mean CPU time of a step since then (`time.monotonic`), seconds."""
         return mean(took_s for begun, took_s in list(self._took_s.items()) if begun >= since) / STEPS
 
     def _go_on(self) -> None:
@@ -85,15 +84,15 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=20, help="of 5 s each")
     parser.add_argument("--deployments", type=int, default=2, help="one after the other on the same JVMs")
     asked = parser.parse_args()
-    job, script = load_job(asked.job), load_sql(asked.job)
-    if script is None:
+    job, found = load_job(asked.job), job_program(asked.job)
+    if found is None:
         parser.error(f"{asked.job} is no SQL")
     headings = ("deployment", "window", "records/s", "stolen", "a step, ns")
     table = Table(*headings, title=f"What {asked.job} takes in windows of 5 s")
     rates: list[float] = []
     speeds: list[float] = []
     cluster = load_cluster("flink-local")
-    with FlinkTestbed(cluster, [MEMORY_MB], program=SqlScript(script)) as testbed, Walk() as beside:
+    with FlinkTestbed(cluster, [MEMORY_MB], program=found.program) as testbed, Walk() as beside:
         for deployment in range(asked.deployments):
             configuration = Configuration(dict.fromkeys(job.order, 1), MEMORY_MB)
             with testbed.deploy(job, configuration, run="steadiness", seed=deployment) as run:

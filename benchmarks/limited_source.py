@@ -1,15 +1,14 @@
-"""A run whose sources are limited in rate, as in most papers, where the arena's read from a durable log.
+"""A run with rate-limited sources, as in most papers, instead of the arena's durable log.
 
-What was not emitted is not owed later, so a job that was too small has nothing to catch up once it is large enough.
+Records not emitted in time are dropped, so a job that was too small has nothing to catch up with once it is large enough.
 """
 
 import math
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from models.closing import Closing
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
@@ -37,8 +36,8 @@ class LimitedSources:
         return LimitedRun(self._simulator.deploy(job, configuration, run=run, seed=seed), job)
 
 
-class LimitedRun:
-    """Serves by injecting; a rescale begins when it is asked for, in whole reporting intervals."""
+class LimitedRun(Closing):
+    """Serves by injecting; a rescale begins at its request, in whole reporting intervals."""
 
     def __init__(self, run: ElasticRun, job: Job) -> None:
         self._run = run
@@ -106,11 +105,3 @@ class LimitedRun:
 
     def close(self) -> None:
         self._run.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

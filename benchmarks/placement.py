@@ -8,7 +8,7 @@ machine until the first plan within its thresholds, "in up to 100 ms" at up to 2
 5 s; ours is one thread. First plans are medians of 20 searches for each of the paper's three thresholds; the time shown
 is the slowest of the three. Compilation is done before, and stated.
 
-A gap is that of lambda*, 1 - bound / lambda*; "open" says how far each minimum of phase 1 may lie above its bound.
+A gap is that of lambda*, 1 - bound / lambda*; "open" shows how far each minimum of phase 1 may lie above its bound.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from models.placement.time_limit import TimeLimit
 SIZES: Final = ((4, 4, 16), (4, 16, 64), (8, 8, 64), (16, 16, 256), (16, 64, 1024), (70, 16, 1100), (1000, 10, 10_000))
 """Workers, slots of each, tasks."""
 MOST_SECONDS: Final = {64: 0.5, 256: 2.0, 1024: 5.0, 1100: None, 10_000: 1.0}
-"""What a tuning of so many tasks should take at most."""
+"""Longest acceptable tuning, by number of tasks."""
 KNOWN: Final = {(4, 4): (0.09910, 0.2, 0.29431, 1.0476), (8, 8): (0.02903, 0.0, 0.28994, 1.0718)}
 """Workers, slots: the minima of cpu, io and net, and lambda*."""
 PAPER_THRESHOLDS: Final = ((0.08, 0.15, 0.6), (0.15, 0.25, 0.8), (0.25, 0.3, 0.9))

@@ -1,11 +1,11 @@
-"""What each engine of the placement contributes: answers, proofs and time with each of them switched off.
+"""The contribution of each engine of the placement: answers, proofs and time with each of them switched off.
 
     python benchmarks/placement_ablation.py [--random 200] [--time-limit 5] [--json FILE]
 
-Over the catalogue, the published profiles and random instances: thresholds are tuned, a plan is looked for within nine
-tenths of them (often there is none) and within them, and what runs by Flink's spreading policy is placed again with the
-fewest moves. A question counts as worse (better) where its answer is, as proof lost (won) where only the proof is. Times
-are CPU seconds of this process; the last column is their sum over all questions, as a multiple of that with every engine.
+Over the catalogue, the published profiles and random instances: thresholds are tuned, a plan is searched within nine tenths
+of them (often there is none) and within them, and a placement by Flink's spreading policy is replanned with the fewest
+moves. A question counts as worse (better) if its answer is, as proof lost (won) if only the proof changes. Times are CPU
+seconds of this process; the last column is their sum over all questions, as a multiple of that with every engine.
 
 ODRP's program is a baseline with objectives of its own and no part of these answers. A third integer program, which
 completed a solution of the listed LP by whole patterns, changed no answer and no proof here, and was removed.
@@ -39,7 +39,7 @@ SAME: Final = 1e-7
 """Relative difference of answers that are equal."""
 UNKNOWN: Final = FirstPlan(Feasibility.UNKNOWN, None)
 Switch = tuple[Any, str, Callable[..., Any]]
-"""Where, which name, and what stands in for it."""
+"""Module, name, and its replacement."""
 
 OFF: Final[dict[str, tuple[tuple[str, str, Callable[..., Any]] | Switch, ...]]] = {
     "every engine": (),
@@ -58,7 +58,7 @@ OFF: Final[dict[str, tuple[tuple[str, str, Callable[..., Any]] | Switch, ...]]] 
     ),
     "program of moves": (("models.placement.replan.moves", "solve", lambda *a, **k: (None, 0)),),
 }
-"""Engine -> what switches it off."""
+"""Engine -> replacements that switch it off."""
 
 
 @dataclass(frozen=True)

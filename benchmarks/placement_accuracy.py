@@ -4,8 +4,8 @@
 
 Q3-inf at 720, 1440, 2880, 1440, 720 records/s on 7 workers of 8 slots and 4 vCPUs (r5d.xlarge; the paper's artifact has
 six, but 2880 records/s need 19.3 cores at the catalogue's unit costs, and full workers are slower). Every policy starts
-from the same good placement. Resources count as exact where DS2 asks for no more slots than by rates seen alone and a tenth
-(`SLOWER`).
+from the same good placement. Resources count as exact if DS2 asks for at most a tenth more slots than it would from rates
+of isolated operators (`SLOWER`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ PAPER = {
     "default": ("✗ ✓", "✗ ✗", "✗ ✗", "✓ ✓"),
     "evenly": ("✓ ✓", "✓ ✗", "✗ ✗", "✗ ✗"),
 }
-"""Of each step: whether the rate is reached, and whether no more slots than needed are taken."""
+"""For each step: whether the rate is reached, and whether no more slots than needed are used."""
 SLOWER = 1.1
 """Tasks of one worker slow each other by a tenth on the simulator, however they are placed."""
 ACTIVATION_S, STEP_S, MEMORY_MB = 90.0, 600.0, 32768.0

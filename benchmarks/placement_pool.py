@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Pool:
-    """A pool of processes; what it runs must be a function of a module, and its arguments picklable."""
+    """A pool of processes; it runs module-level functions with picklable arguments."""
 
     def __init__(self, processes: int, console: Console) -> None:
         # Spawned, not forked: the compiled kernels and Arrow have threads of their own.
@@ -29,7 +29,7 @@ class Pool:
         self._executor.shutdown(cancel_futures=error is not None)
 
     def map(self, function: Callable[..., Result], calls: Sequence[Sequence[Any]], label: str) -> list[Result]:
-        """What `function` returns for each of the calls, in their order."""
+        """The results of `function` for each of the calls, in order."""
         futures = [self._executor.submit(function, *call) for call in calls]
         with Progress(console=self._console, transient=True) as progress:
             bar = progress.add_task(label, total=len(futures))

@@ -1,7 +1,7 @@
-"""What the placement benchmarks share: DS2's parallelism, placements by each policy, and runs on the simulator.
+"""Shared by the placement benchmarks: DS2's parallelism, placements by each policy, and runs on the simulator.
 
 A run is CAPSys section 6.2's: 6 minutes of warm-up, then 10 minutes of observation. Throughput is what the sources
-emitted; backpressure is the mean share of that time that source tasks waited for room downstream.
+emitted; backpressure is the mean share of that time in which source tasks waited for buffers downstream.
 """
 
 import statistics
@@ -29,20 +29,20 @@ from testbeds.simulator import Simulator
 
 Rule = Policy | Literal["caps, paper's rule"]
 PAPERS_RULE: Final = "caps, paper's rule"
-"""CAPS whose tuning relaxes all dimensions by one factor (section 5.2), those too that cannot become a bottleneck."""
+"""CAPS whose tuning relaxes all dimensions by one factor (section 5.2), including those that cannot become a bottleneck."""
 WARMUP_S, OBSERVE_S = 360.0, 600.0
 SUSTAINED = 0.99
 """Share of the target rate from which on it counts as reached."""
 PRECISION = 0.03
 HEADROOM = 1.2
-"""On the target rate, when DS2 decides from rates that were seen alone: full workers are a tenth slower on the simulator,
-and deployments differ by some 5 %."""
+"""Headroom on the target rate if DS2 decides from rates of isolated operators: full workers are a tenth slower on the
+simulator, and deployments differ by some 5 %."""
 PROFILE_SHARE, PROFILE_S, PROFILES = 0.5, 120.0, 5
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """What runs, and where."""
+    """A deployment: its tasks and their placement."""
 
     parallelism: Mapping[str, int]
     placement: Placement
@@ -50,7 +50,7 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run did, all sources together and each by itself."""
+    """The result of one run, for all sources together and for each."""
 
     throughput: float
     backpressure: float
@@ -98,7 +98,7 @@ def _profile(job: Job, configuration: Configuration, alone: Cluster, seed: int) 
 
 
 def rates_for_ds2(job: Job, rate: float, parallelism: Mapping[str, int], per_task: Mapping[str, float]) -> Rates:
-    """Input of DS2 when `rate` is asked of the sources; selectivities are those of the job."""
+    """Input of DS2 at a target of `rate`; selectivities are those of the job."""
     return Rates(
         edges=tuple((e.upstream, e.downstream) for e in job.edges),
         source_rates={s.name: rate * s.rate_share for s in job.sources},
@@ -172,7 +172,7 @@ def _source(samples: pa.Table, operator: str, seconds: float) -> tuple[float, fl
 
 
 def observed_rates(job: Job, samples: pa.Table) -> dict[str, float]:
-    """True rates of one task as a run shows them, contention included."""
+    """True rates of one task in a run, contention included."""
     seen = {r.name: r.true_rate_per_task for r in operator_rates(job, samples)}
     return {**source_rates_per_task(job, samples), **seen}
 
@@ -203,5 +203,5 @@ def highest_rate(job: Job, cluster: Cluster) -> float:
 
 
 def spread_of(values: Sequence[float], style: str = ".0%") -> str:
-    """Median, and from the least to the most."""
+    """Median, minimum and maximum."""
     return f"{statistics.median(values):{style}} ({min(values):{style}}, {max(values):{style}})"

@@ -1,4 +1,4 @@
-"""What a placement is worth: queries alone, together, against ODRP, and under DS2 (CAPSys sections 6.2 to 6.4).
+"""The effect of placement: queries alone, together, against ODRP, and under DS2 (CAPSys sections 6.2 to 6.4).
 
     python benchmarks/placement_throughput.py [--part alone,together,odrp,ds2] [--cores 4] [--seeds 10]
 
@@ -6,9 +6,9 @@ alone (Figure 7): each query on 4 workers of 8 slots. together (Figure 8): all o
 several sources, so that they share workers as on a cluster; Flink's policies take the queries one by one in random order.
 odrp (Table 3): as `placement_odrp.py`. ds2 (Table 4): as `placement_accuracy.py`. All runs are on the simulator.
 
-"caps, paper's rule" relaxes all three dimensions by one factor; "caps" only those that can be short: where the worst
-placement loads no worker to half of its capacity, a dimension is left out. The target is the highest rate that the latter
-sustains, alone; together each query has its share of the 18 workers, and its target is as much of that.
+"caps, paper's rule" relaxes all three dimensions by one factor; "caps" leaves out dimensions in which even the worst
+placement loads no worker to half of its capacity. The target is the highest rate that the latter sustains, alone; together
+each query has its share of the 18 workers, and the corresponding share of that target.
 
 The catalogue's m5d.2xlarge has 8 vCPUs for 8 slots, and a task is one thread, so that no task there waits for a core. The
 instance has 4 physical cores, which is what the simulator counts here; `--cores 8,4` shows both.
@@ -67,7 +67,7 @@ PAPER_FIGURE_8 = {"caps": "6", "default": "3", "evenly": "1 (Q2-join)"}
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked of a query, and the tasks that DS2 gives it."""
+    """The target of a query, and its tasks by DS2."""
 
     label: str
     rate: float

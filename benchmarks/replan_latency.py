@@ -3,12 +3,12 @@
     python benchmarks/replan_latency.py [--changes 20] [--workspace FOLDER]
 
 Starts an Airflow (scheduler, triggerer, DAG processor, API server, SQLite) and a server that speaks Prometheus's API, both
-on 127.0.0.1. Jobs are measured and planned on the simulator first; then their rates change one after the other, and each
-change is waited for until its plan is there. Times, by the clock of this machine:
+on 127.0.0.1. Jobs are measured and planned on the simulator first. Then their rates change one after the other, and the
+benchmark waits for the new plan after each change. Times, by the clock of this machine:
 
-    noticed    from the new rate to the change that the trigger tells (polls of 0.5 s, two in a row)
-    replanned  from the change told to the file of the new version
-    planning   of that, the time from knowing what to plan to the plan, as the task's log says
+    noticed    from the new rate to the trigger's event (polls of 0.5 s, two in a row)
+    replanned  from the event to the file of the new version
+    planning   part of `replanned`: from the task's start of planning to the plan, from its log
 """
 
 import argparse
@@ -51,7 +51,7 @@ PATIENCE_S: Final = 180.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--changes", type=int, default=20)
-    parser.add_argument("--workspace", type=Path, help="keep it here, and begin with what lies there")
+    parser.add_argument("--workspace", type=Path, help="workspace to use and keep; default: a temporary one")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that Airflow is stopped, too
     with tempfile.TemporaryDirectory(prefix="sluice-latency-") as temporary, PrometheusServer() as prometheus:
@@ -102,7 +102,7 @@ def _plan(workspace: Workspace) -> None:
 
 
 def _warm_up(airflow: RunningAirflow, workspace: Workspace, prometheus: PrometheusServer) -> None:
-    """One change that is not counted: the first of a new Airflow also waits for its processes to start."""
+    """One change that is not counted: the first one of a new Airflow also waits for its processes to start."""
     job = next(iter(RATES))
     prometheus.rates = {name: PlanStore(workspace).current(name).target_rate for name in RATES}
     before = PlanStore(workspace).versions(job)[-1]
@@ -120,14 +120,14 @@ def _measured(number: int, workspace: Workspace, prometheus: PrometheusServer, t
     changed_at = time.time()
     prometheus.rates[job] = rate
     _wait(file)
-    told = last_event(workspace, job)
-    assert told is not None and told.change.new_rate == rate and told.plan_version == version - 1, told
-    told_at = Path(workspace.uri(told.key).removeprefix("file://")).stat().st_mtime
+    event = last_event(workspace, job)
+    assert event is not None and event.change.new_rate == rate and event.plan_version == version - 1, event
+    reported_at = Path(workspace.uri(event.key).removeprefix("file://")).stat().st_mtime
     row = {
         "job": job,
         "rate": rate,
-        "noticed": told_at - changed_at,
-        "replanned": file.stat().st_mtime - told_at,
+        "noticed": reported_at - changed_at,
+        "replanned": file.stat().st_mtime - reported_at,
         "planning": _planning_s(temporary, number),
     }
     print(f"{number + 1:3} {job:12} {rate:12,.0f}  " + "  ".join(f"{k} {row[k]:6.2f} s" for k in TIMES), flush=True)
@@ -139,7 +139,7 @@ _PLANNED: Final = re.compile(r"replan: planned \S+ for \S+ records/s in ([0-9.]+
 
 
 def _planning_s(temporary: Path, number: int) -> float:
-    """From the log of the task that has ended last; one more than are counted have."""
+    """From the log of the last task; one more task than counted changes has ended."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         logs = sorted((temporary / "airflow").rglob("*plan_again*/**/*.log"), key=lambda log: log.stat().st_mtime)

@@ -2,7 +2,7 @@
 
     python benchmarks/scaling_convergence.py
 
-Jobs run on the simulator and read from a durable log, so what is not read while a job is too small is caught up later.
+Jobs run on the simulator and read from a durable log, so records unread while a job is too small are read later.
 Nexmark costs are the catalogue's, not those of DS2's cluster: rates are chosen so that the main operator needs as many
 tasks as the paper found, if it scaled linearly.
 """
@@ -28,7 +28,7 @@ MEMORY_MB: Final = 65536.0
 SLOTS: Final = 16
 WORD_COUNT_RATE: Final = 1e6 / 60
 EVEN_KEY_GROUPS: Final = 32768
-"""Heron hashes words to tasks without key groups; so many, Flink's most, come close to it."""
+"""Heron hashes words to tasks without key groups; Flink's maximum comes close to that."""
 WORD_COUNT: Final = (
     ("ds2", {"policy_interval_s": 60, "warm_up_intervals": 0}, "10 and 20 after 1 step"),
     ("dhalion", {}, "22 and 30 after 6 steps, 2,000 s"),
@@ -40,10 +40,10 @@ SECTION_5_4: Final = {
     "activation": "median",
     "target_rate_ratio": 1.0,
 }
-"""The paper does not say how five decisions are taken together: by their median here."""
+"""The paper does not say how five decisions are combined; here by their median."""
 STARTS: Final = (8, 12, 16, 20, 24, 28)
 SETTLED_S: Final = 300.0
-"""A decision that stands for so long has converged; the paper runs each query for 5 minutes."""
+"""A decision that stands for this long has converged; the paper runs each query for 5 minutes."""
 MINUTES: Final = 30
 SEED: Final = 1
 
@@ -100,7 +100,7 @@ def word_count_table() -> Table:
 
 @dataclass(frozen=True)
 class Converged:
-    """What a query came to from one start."""
+    """The result of a query from one start."""
 
     main: tuple[int, ...]
     """Tasks of the main operator, from the start to where it settled."""

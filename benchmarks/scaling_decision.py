@@ -2,8 +2,8 @@
 
     python benchmarks/scaling_decision.py
 
-The dataflow is a chain, all of whose operators keep state, are overloaded, and miss the cache: every policy has something
-to say about each of them. CPU time, the shortest of several calls.
+The dataflow is a chain, all of whose operators keep state, are overloaded, and miss the cache, so that every policy decides
+about each of them. CPU time, the shortest of several calls.
 """
 
 import time

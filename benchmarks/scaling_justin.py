@@ -5,9 +5,9 @@
 As there: tasks are to be busy half of the time (the published configuration has a utilisation target of 0.5), no operator
 gets more than 24, decisions fall every 2 minutes, the first minute after a start is not measured, sources are not counted.
 TaskManagers of 2 GB with 4 slots start every task with 158 MB; q5, whose state does not fit such a slot in this catalogue,
-has the 16 slots of 64 GB that it was measured with. Rates of q1 to q5 are those at which the main operator's tasks of the
-paper would be half busy.
-Sources are limited in rate, as there; `--log` has them read from a durable log, which is caught up at full speed.
+has the 16 slots of 64 GB that it was measured with. Rates of q1 to q5 are those at which the paper's tasks of the main
+operator would be half busy.
+Sources are rate-limited, as there; with `--log` they read from a durable log, and catch up at full speed.
 """
 
 import sys
@@ -41,12 +41,12 @@ SETTINGS: Final[dict[str, dict[str, float]]] = {
 """The paper states three levels, but its runs of q8 and q11 add tasks at the second one: Algorithm 1 with three would take
 memory that helped a level further first, so the runs fit `max_level` 2."""
 LAST: Final = round(300 / SAMPLE_INTERVAL_S)
-"""Reporting intervals at the end over which it is checked that the job keeps up."""
+"""Reporting intervals at the end in which the job must keep up."""
 
 
 @dataclass(frozen=True)
 class JustinQuery:
-    """What the paper reports of a query."""
+    """The paper's results for a query."""
 
     job: str
     main: str
@@ -111,7 +111,7 @@ def run(query: JustinQuery, policy: str, log: bool) -> tuple[Job, float, Trace]:
 
 @dataclass(frozen=True)
 class Ended:
-    """What a policy came to, sources not counted."""
+    """The result of a policy, sources not counted."""
 
     steps: tuple[tuple[int, float], ...]
     """Tasks and managed memory of a task of the main operator."""

@@ -1,6 +1,6 @@
-"""The fewest tasks with which a job could have been as fast, had all rates been known beforehand.
+"""The fewest tasks with which a job could have been as fast, had all rates been known in advance.
 
-`scaling_arena.py --oracle` prints it beside what a policy reached, so that it shows which cells can be won at all.
+`scaling_arena.py --oracle` prints them beside a policy's results, to show which cells can be won at all.
 
 Notation: S deployments of a job that are as even as tasks can be, smallest to largest; n_s tasks and C_s the rate that they
 take, measured on the simulator from a log that is never empty; r(t) the workload; D the downtime of a rescale.
@@ -15,7 +15,7 @@ the one of the lowest task-minutes + price x records with w > the wait that is a
 which these are at most 5 % of all. A finer or more daring schedule may save another percent or two. It is given the
 rates and capacities that policies have to find out, and no noise.
 
-Not for q5: what its deployments take depends on how far behind they are.
+Not for q5: the capacity of its deployments depends on their lag.
 """
 
 import math
@@ -51,7 +51,7 @@ OVERLOAD: Final = 1.3
 
 @dataclass(frozen=True)
 class Deployments:
-    """The first one is what the job starts with; the others ascend."""
+    """The first one is the job's initial deployment; the others ascend."""
 
     tasks: Array
     """n_s, shape (S,)."""
@@ -70,7 +70,7 @@ class Schedule:
 
 
 def measured(cell: Cell) -> Deployments:
-    """What even deployments of the cell's job take, with the cell's seed: the same machines as in its replays."""
+    """Capacities of even deployments of the cell's job, with the cell's seed: the same machines as in its replays."""
     job, slots, begin = cell.job, cell.cluster.slots, start(cell)
     ratio, most = records_in_per_source_record(job), most_tasks(job)
     nominal = sustainable_rate(job, slots)

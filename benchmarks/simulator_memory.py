@@ -1,4 +1,4 @@
-"""What memory is worth on the simulator, beside Justin: the micro-benchmarks of Figure 4, and the queries of Figure 5.
+"""The effect of memory on the simulator, beside Justin: the micro-benchmarks of Figure 4, and the queries of Figure 5.
 
     python benchmarks/simulator_memory.py
 
@@ -95,8 +95,8 @@ FIGURE_5 = (
     MemoryQuery("nexmark-q5", "count-window", 2e5, (24, None)),
     MemoryQuery("nexmark-q3", "join", 4e6, (12, None)),
 )
-"""Justin's target rates stand in its figures only. Ours of q8 and q11 are those at which its final tasks keep up; at those
-of q5 and q3 fewer do, which changes nothing as to what memory is worth."""
+"""Justin's target rates are only in its figures. Ours for q8 and q11 are those at which its final tasks keep up; for q5 and
+q3 fewer tasks keep up at ours, which does not change the effect of memory."""
 SOURCE_TASKS, OTHER_TASKS, MOST_TASKS = 32, 4, 32
 
 
@@ -135,7 +135,7 @@ def figure_4() -> Table:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a number of tasks did at the target rate."""
+    """The result of a number of tasks at the target rate."""
 
     tasks: int
     read: float
@@ -145,7 +145,7 @@ class Looked:
 
 
 def look(query: MemoryQuery, tasks: int, managed_mb: float) -> Looked:
-    """The query at its target rate, its main operator with so many tasks, all others with enough."""
+    """The query at its target rate, with `tasks` of the main operator and enough of all others."""
     job = load_job(query.job)
     others = {o.name: SOURCE_TASKS if o in job.sources else OTHER_TASKS for o in job.operators}
     none = {o.name: 0.0 for o in job.scaled_operators if o.state is None}

@@ -5,7 +5,7 @@ reporting intervals of 5 s.
 
     python benchmarks/simulator_speed.py
 
-Compilation is not counted: it is done once a machine, and kept in __pycache__.
+Compilation is not counted: it happens once per machine, and is cached in __pycache__.
 """
 
 import math

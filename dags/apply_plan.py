@@ -1,4 +1,4 @@
-"""The applying DAG: a new plan is rehearsed on the running job, approved, applied, watched, and reverted if it harms.
+"""The applying DAG: a new plan is rehearsed on the running job, approved, applied, observed, and rolled back if it harms.
 
 Run it by hand, in an embedded Airflow: `python dags/apply_plan.py job=nexmark-q5` (approvals need the web pages, so
 this works for jobs whose file says `mode: alone`).
@@ -16,7 +16,9 @@ from sluice_airflow.retries import RETRYING
 
 PARAMS = {
     "job": Param(None, type=["null", "string"], minLength=1, description="Job that has a plan, when run by hand."),
-    "version": Param(None, type=["null", "integer"], minimum=1, description="Of its plan; the newest if absent."),
+    "version": Param(
+        None, type=["null", "integer"], minimum=1, description="Version of its plan; the newest if absent."
+    ),
 }
 
 
@@ -33,21 +35,21 @@ PARAMS = {
 Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Only jobs whose file allows it
 (`operations.apply`) are changed, and only to their newest plan.
 
-The steps are worked out first, without any change. A person then approves or rejects them, unless the job's file allows
-its plans to be applied alone; no answer in time is a rejection. Only the approved steps are taken: if the job has changed
-in the meantime, the task reports that and does nothing. The job is watched before and after. If the plan does not
-run, or makes the job worse, the previous state is restored, and the task fails with the reason. The record of it is kept
-beside the plan in the workspace (`SLUICE_WORKSPACE`).
+The steps are determined first, without any change. A person then approves or rejects them, unless the job's file needs no
+approval; no answer in time is a rejection. Only the approved steps are taken: if the job has changed in the meantime, the
+task reports that and does nothing. The job is observed before and after. If the plan does not run, or makes the job worse,
+the previous state is restored, and the task fails with the reason. The record is stored beside the plan in the workspace
+(`SLUICE_WORKSPACE`).
 """,
 )
 def apply_plan() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Reads which new plans may be applied.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Finds the new plans that may be applied.")
     def plans(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
         from sluice_airflow.tasks.applying import plans_to_apply
 
         return plans_to_apply(params, [event.extra for event in triggering_asset_events[PLAN]])
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Works out the steps without changing anything.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Determines the steps without changing anything.")
     def rehearse(plan_uri: str) -> str:
         from sluice_airflow.tasks.applying import rehearse as work_out
 
@@ -59,7 +61,7 @@ def apply_plan() -> None:
     @task(
         execution_timeout=timedelta(hours=4),
         max_active_tis_per_dag=1,
-        doc_md="Applies the plan to Flink, watches the effect, and reverts it if it harms.",
+        doc_md="Applies the plan to Flink, observes the effect, and rolls back if it harms.",
     )
     def apply(rehearsal_uri: str, approved_by: str) -> str:
         from sluice_airflow.tasks.applying import apply_rehearsed
@@ -77,7 +79,7 @@ def apply_plan() -> None:
             rehearsal_uri=rehearsal_uri,
             execution_timeout=timedelta(minutes=5),
             response_timeout=timedelta(days=1),
-            doc_md="Asks a person, unless the job's file allows its plans to be applied alone.",
+            doc_md="Asks a person, unless the job's file needs no approval.",
         )
         apply(rehearsal_uri, approval.output)
 

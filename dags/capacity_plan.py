@@ -1,4 +1,4 @@
-"""The planning DAG: one task a stage, from a job and a target rate to a published plan.
+"""The planning DAG: one task per stage, from a job and a target rate to a published plan.
 
 Run it by hand, in an embedded Airflow: `python dags/capacity_plan.py job=nexmark-q5 rate=2500000` (or `make plan`).
 """
@@ -24,7 +24,7 @@ PARAMS = params_of(PlanRequest, job="nexmark-q5", rate=2_500_000)
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage as Airflow sees it; how it works is the business of `pipelines`."""
+    """A stage as a task; its implementation is in `pipelines`."""
 
     name: str
     does: str
@@ -66,15 +66,15 @@ AFTER_APPROVAL = (
 Measures the job's capacity on a testbed, fits and reviews a capacity model, and publishes a versioned plan:
 parallelism and memory of each operator, and a worker for each task.
 
-Each task is one stage, and hands on only the URI of what it left in the workspace (`SLUICE_WORKSPACE`). A stage that
-finds its output there does not repeat the work, so a retry, or the same request again, resumes where it stopped.
+Each task is one stage, and passes on only the URI of its output in the workspace (`SLUICE_WORKSPACE`). A stage that finds
+its output there does not repeat the work, so a retry, or the same request again, resumes where it stopped.
 Errors that a person must fix are not retried.
 
 The scheduled run repeats the last request of every job that has a plan, at the plan's target rate, with new measurements;
-jobs that a rollback has pinned are left out, and without any plan the run is skipped. An event of the asset
-`sluice-reprofile` does the same for its job. Of several jobs the run takes the first, and sends an event for each other.
+jobs pinned by a rollback are left out, and without any plan the run is skipped. An event of the asset `sluice-reprofile`
+does the same for its job. Of several jobs the run takes the first, and sends an event for each other.
 
-Where the job's file asks for a person to review models, `approve` waits for one in Airflow's required actions; the plan
+If the job's file asks for a person to review models, `approve` waits for one in Airflow's required actions; the plan
 follows that decision. Otherwise the rule decides.
 
 Runs for one job take turns: `turn` waits for earlier ones to end. Runs for other jobs are independent. Measurements are
@@ -86,7 +86,7 @@ Assets: `sluice-samples`, `sluice-features`, `sluice-model`, `sluice-plan`.
 def capacity_plan() -> None:
     @task(
         execution_timeout=timedelta(minutes=5),
-        doc_md="Lists the jobs to measure again: of a scheduled run all with a plan, else those that asked for it.",
+        doc_md="Lists the jobs to measure again: all with a plan in a scheduled run, else those of the events.",
     )
     def jobs(dag_run: Any = None, triggering_asset_events: Any = None) -> list[dict[str, Any]]:
         from sluice_airflow.tasks.drift import newest_of_each_job, planned_jobs
@@ -95,7 +95,7 @@ def capacity_plan() -> None:
             planned_jobs() if dag_run.run_type == "scheduled" else newest_of_each_job(_extras(triggering_asset_events))
         )
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Stores the validated request in the workspace.")
     def request(asked: list[dict[str, Any]], params: Any = None, dag_run: Any = None) -> str:
         from sluice_airflow.tasks.drift import keep_reprofile_request
         from sluice_airflow.tasks.planning import keep_request, run_name
@@ -136,14 +136,14 @@ def capacity_plan() -> None:
         review_uri=uri,
         execution_timeout=timedelta(minutes=10),
         outlets=[MODEL],
-        doc_md="Asks a person to approve the model, where the job's file wants one to.",
+        doc_md="Asks a person to approve the model, if the job's file requires it.",
     ).output
     for stage in AFTER_APPROVAL:
         uri = _stage_task(stage)(request_uri, uri)
 
 
 def _extras(events: Any) -> list[dict[str, Any]]:
-    """The content of the events that started the run, in the order of their times; none in other runs."""
+    """The content of the events that started the run, in order of time; empty in other runs."""
     return [event.extra for event in sorted(events.get(REPROFILE, []), key=lambda event: event.timestamp)]
 
 

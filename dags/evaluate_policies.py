@@ -1,4 +1,4 @@
-"""The DAG that compares scaling policies: replays workloads of hours, and chooses the best policy of each job.
+"""The DAG that compares scaling policies: replays hours of workload, and chooses the best policy for each job.
 
 Run it by hand, in an embedded Airflow: `python dags/evaluate_policies.py jobs=nexmark-q11 workloads=cosine minutes=60`.
 """
@@ -8,7 +8,9 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task
 
+from pipelines.arena.request import EvaluationRequest
 from sluice_airflow.assets import POLICIES
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
 NAMES: dict[str, Any] = {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
@@ -29,27 +31,9 @@ PARAMS = {
         description="Scaling policies to compare.",
     ),
     "settings": Param({}, type="object", description="Settings by policy that differ from its defaults."),
-    "cluster": Param("arena", type="string", minLength=1, description="Cluster of the catalogue, or a file."),
-    "seed": Param(1066, type="integer", minimum=0, description="First seed; 1066 gives the published workloads."),
-    "seeds": Param(1, type="integer", minimum=1, description="Number of consecutive seeds."),
-    "minutes": Param(None, type=["null", "integer"], minimum=1, description="Length; 140 for patterns, all of a file."),
-    "peak_rate": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e12,
-        description="Peak rate, records/s; if absent, one that suits job and cluster, or the file's.",
-    ),
-    "placement": Param(None, enum=[None, "evenly", "caps"], description="What places tasks; if absent, see the docs."),
-    "managed_memory_mb": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e9,
-        description="Managed memory of one task at the start, MiB; a slot's share if absent.",
-    ),
-    "latency_bound_s": Param(
-        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Highest p95 latency, seconds."
+    **params_of(
+        EvaluationRequest,
+        *("cluster", "seed", "seeds", "minutes", "peak_rate", "placement", "managed_memory_mb", "latency_bound_s"),
     ),
     "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
 }
@@ -66,15 +50,15 @@ PARAMS = {
     doc_md="""
 ### Which scaling policy serves each job best
 
-Replays workloads of hours under every policy on the simulator, and writes to the workspace (`SLUICE_WORKSPACE`) a table of
+Replays hours of workload under every policy on the simulator, and writes to the workspace (`SLUICE_WORKSPACE`) a table of
 results, a page of plots, and the chosen policy of each job as a versioned document. Each evaluation is a run in MLflow.
 
-Each finished replay is kept, so a retry replays the missing ones; with the same code and parameters nothing is replayed
+Each finished replay is stored, so a retry replays the missing ones; with the same code and parameters nothing is replayed
 again, and no second version or run is made. Asset: `sluice-policies`, one event per job.
 """,
 )
 def evaluate_policies() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Keeps the validated request in the workspace.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Stores the validated request in the workspace.")
     def request(params: Any = None) -> str:
         from sluice_airflow.tasks.evaluation import keep_request
 
@@ -92,7 +76,7 @@ def evaluate_policies() -> None:
 
         return write_and_log(request_uri)
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="The jobs to choose a policy for.")
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to choose a policy for.")
     def jobs(request_uri: str, report_uri: str) -> list[str]:
         from sluice_airflow.tasks.evaluation import jobs as jobs_of
 
@@ -101,7 +85,7 @@ def evaluate_policies() -> None:
     @task(
         execution_timeout=timedelta(hours=1),
         outlets=[POLICIES],
-        doc_md="Keeps the policy of one job.",
+        doc_md="Stores the policy of one job.",
     )
     def choose(job: str, request_uri: str, outlet_events: Any = None) -> str:
         from sluice_airflow.tasks.evaluation import choose as choose_policy

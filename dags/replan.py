@@ -30,12 +30,14 @@ PARAMS = params_of(PlanRequest, "job", "rate")
 Triggered by an event of the asset `sluice-rate-change`: from the trigger that follows the source rates of the jobs whose
 file asks for it, or with an `extra` of `{"job": "nexmark-q5", "rate": 3000000}`; or by hand with the parameters `job`
 and `rate`. Of several events at once, the latest of each job counts. The plan is made from the champion model, the profile
-and the threshold table, without measurements. The task is skipped where the current plan serves the rate.
+and the threshold table, without measurements. The task is skipped if the current plan serves the rate.
 Asset: `sluice-plan`.
 """,
 )
 def replan() -> None:
-    @task(execution_timeout=timedelta(minutes=1), doc_md="Reads what changed from the asset events or the parameters.")
+    @task(
+        execution_timeout=timedelta(minutes=1), doc_md="Reads the rate changes from the asset events or the parameters."
+    )
     def changes(params: Any = None, triggering_asset_events: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
         from sluice_airflow.tasks.replanning import rate_changes
 

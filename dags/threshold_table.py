@@ -8,25 +8,14 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task
 
+from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.assets import PLAN, THRESHOLDS
+from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
 PARAMS = {
     "job": Param(None, type=["null", "string"], minLength=1, description="Job that has a plan, when run by hand."),
-    "rate": Param(
-        None,
-        type=["null", "number"],
-        exclusiveMinimum=0,
-        maximum=1e12,
-        description="Rate in the middle, records/s; the target of the job's plan if absent.",
-    ),
-    "lowest": Param(0.5, type="number", exclusiveMinimum=0, maximum=1, description="Lowest rate, as a factor."),
-    "highest": Param(2.0, type="number", minimum=1, maximum=1e3, description="Highest rate, as a factor."),
-    "step": Param(0.1, type="number", exclusiveMinimum=0, maximum=1e3, description="Step between rates, as a factor."),
-    "time_limit_s": Param(
-        60.0, type="number", exclusiveMinimum=0, maximum=86_400, description="Seconds for each scaling."
-    ),
-    "seed": Param(0, type="integer", minimum=0, description="Breaks ties in the search."),
+    **params_of(ThresholdRequest),
 }
 
 
@@ -43,11 +32,11 @@ PARAMS = {
 Triggered by each new plan (the asset `sluice-plan`), or by hand with the parameter `job`. Rates around the plan's target
 are scaled as a replan would scale them, and the placement thresholds of each scaling are tuned on Spark, in parallel. The
 table is in the workspace (`SLUICE_WORKSPACE`); a replan whose scaling is in the table tunes nothing. Finished rows are
-kept, so a retry adds the missing ones. Asset: `sluice-thresholds`.
+stored, so a retry adds the missing ones. Asset: `sluice-thresholds`.
 """,
 )
 def threshold_table() -> None:
-    @task(execution_timeout=timedelta(minutes=1), doc_md="Reads which jobs have new plans.")
+    @task(execution_timeout=timedelta(minutes=1), doc_md="Finds the jobs with new plans.")
     def jobs(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
         from sluice_airflow.tasks.thresholds import jobs_with_new_plans
 

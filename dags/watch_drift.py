@@ -13,7 +13,9 @@ from sluice_airflow.assets import REPROFILE
 from sluice_airflow.retries import RETRYING
 
 PARAMS = {
-    "job": Param(None, type=["null", "string"], minLength=1, description="Job to check; all with samples if absent."),
+    "job": Param(
+        None, type=["null", "string"], minLength=1, description="Job to check; all jobs with samples if absent."
+    ),
     "samples": Param(
         None,
         type=["null", "string"],
@@ -33,13 +35,13 @@ PARAMS = {
     tags=["sluice", "capacity", "drift"],
     default_args=RETRYING,
     doc_md="""
-### Does production still cost what was measured?
+### Do records still cost in production what was measured?
 
-The samples below `production/JOB/` in the workspace (`SLUICE_WORKSPACE`) become features on Spark, as those of the
-measurements did. Where the unit costs of an operator, its busyness, or the predicted MST leave the interval behind the
-current plan, an event of the asset `sluice-reprofile` requests a new run of `capacity_plan`, with the reason: once for
-each plan's measurements, and not within the cool-down in the job's file. The task is skipped where nothing drifted, or
-where the request was made before.
+Spark extracts features from the samples below `production/JOB/` in the workspace (`SLUICE_WORKSPACE`), as from those of the
+measurements. If the unit costs of an operator, its busyness, or the predicted MST leave the interval expected from the
+current plan's measurements, an event of the asset `sluice-reprofile` requests a new run of `capacity_plan`, with the
+reason: once per plan's measurements, and not within the cool-down in the job's file. The task is skipped without drift, or
+if the request was made before.
 """,
 )
 def watch_drift() -> None:

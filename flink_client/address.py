@@ -24,15 +24,15 @@ Url = Annotated[str, AfterValidator(_checked_url)]
 
 
 class FlinkAddress(Format):
-    """A Flink cluster that runs already, to be measured on."""
+    """A running Flink cluster to measure on."""
 
     rest_url: Url = Field(description="REST address of its JobManager, for example http://jobmanager:8081.")
     prometheus_url: Url | None = Field(
-        None, description="Prometheus that scrapes its TaskManagers, where metrics are to be read from there."
+        None, description="Prometheus that scrapes its TaskManagers, if metrics are to be read from it."
     )
     control_host: str | None = Field(
         None,
         min_length=1,
         max_length=253,
-        description="Address of this machine that the TaskManagers reach it at; the one that reaches Flink if absent.",
+        description="Address at which the TaskManagers reach this machine; detected if absent.",
     )

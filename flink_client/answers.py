@@ -13,19 +13,19 @@ from models.errors import SluiceError
 RUNNING: Final = "RUNNING"
 ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
 MOST_TASKS: Final = 2**15
-"""Of one vertex, in Flink."""
+"""Most tasks of a vertex in Flink."""
 _LONGEST_MESSAGE: Final = 600
 _LONGEST_CAUSE: Final = 300
 
 
 @contextmanager
 def flinks_answers(url: str) -> Iterator[None]:
-    """Turn answers that are not Flink's into an error that says so."""
+    """Turn answers that are not Flink's into a clear error."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
         raise SluiceError(
-            f"what {url} answers is not what Flink's REST interface does ({type(error).__name__}: {error!s:.100}); check "
+            f"{url} does not answer as Flink's REST interface does ({type(error).__name__}: {error!s:.100}); check "
             f"that this is the address of a JobManager of Flink 1.18 or later"
         ) from error
 
@@ -36,10 +36,10 @@ class Vertex:
 
     id: str
     name: str
-    """Of a job: Flink's name; of a plan: its description."""
+    """In a job, Flink's name; in a plan, the description."""
     parallelism: int
     running: int
-    """Its tasks that run."""
+    """Number of its running tasks."""
 
     def __post_init__(self) -> None:
         if self.parallelism > MOST_TASKS:
@@ -62,7 +62,7 @@ class JobStatus:
     vertices: tuple[Vertex, ...]
     """In topological order."""
     running_since_ms: int = 0
-    """When the job came to run last, by Flink's clock: another time once it was restarted; 0 while it never did."""
+    """When the job last started to run, by Flink's clock: changes with a restart; 0 if it has not run yet."""
 
     @property
     def all_running(self) -> bool:
@@ -111,7 +111,7 @@ def _plain(description: str) -> str:
 
 
 def numbers(metrics: Iterable[Mapping[str, str]]) -> dict[str, float]:
-    """Values by name; a gauge that has none yet says NaN, and is left out."""
+    """Values by name; a gauge without a value reports NaN, and is left out."""
     values = {one["id"]: float(one["value"]) for one in metrics if "value" in one}
     return {name: value for name, value in values.items() if math.isfinite(value)}
 

@@ -1,8 +1,8 @@
-"""What the Flink Kubernetes operator reads: merge patches for a `FlinkDeployment` (flink.apache.org/v1beta1).
+"""Merge patches for a `FlinkDeployment` of the Flink Kubernetes operator (flink.apache.org/v1beta1).
 
-In native mode the operator scales a job in place where `pipeline.jobvertex-parallelism-overrides` is all that changes; any
-change of slots, TaskManagers or `job.parallelism` is an upgrade, which redeploys the job (`ReflectiveDiffBuilder`). The two are
-two documents, so that a rescale need not be an upgrade.
+In native mode the operator scales a job in place if only `pipeline.jobvertex-parallelism-overrides` changes; any change of
+slots, TaskManagers or `job.parallelism` is an upgrade, which redeploys the job (`ReflectiveDiffBuilder`). So there are two
+documents, and a rescale need not be an upgrade.
 """
 
 import math
@@ -28,16 +28,16 @@ def resources_patch(
     parallelism: int,
     annotations: Mapping[str, str],
 ) -> dict[str, Any]:
-    """TaskManagers with the memory, cores and slots of each: the job is redeployed where any of them changes.
+    """TaskManagers with the memory, cores and slots of each: a change of any of them redeploys the job.
 
     `spec.taskManager.resources` has the form of a Kubernetes container's since FLINK-33548; `resource` is deprecated. Requests
-    and limits are equal, since Flink sizes its memory by the one and is killed at the other. `replicas` counts in standalone
-    mode; in native mode TaskManagers come as slots are asked for.
+    and limits are equal, since Flink sizes its memory by the request and is killed at the limit. `replicas` matters in
+    standalone mode; in native mode TaskManagers start as slots are requested.
 
     Args:
         memory_mb: of a TaskManager's process, MiB.
-        cores: of a TaskManager; None: what the deployment has.
-        parallelism: of the job, where a vertex has no override.
+        cores: of a TaskManager; None: those of the deployment.
+        parallelism: of the job, for vertices without an override.
     """
     resources = {"memory": f"{math.ceil(memory_mb)}Mi"} | ({} if cores is None else {"cpu": f"{cores:g}"})
     return _patch(

@@ -13,7 +13,7 @@ from models.plan import PlanContent
 
 _ROLE = re.compile(r"^(Source|Sink): ")
 _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
-"""SQL numbers its operators, and a table's sink is written `orders[7]: Writer`."""
+"""SQL numbers its operators, and names a table's sink `orders[7]: Writer`."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class RunningVertex:
 
     id: str
     name: str
-    """Flink's: `Source: clicks -> parse`."""
+    """Flink's name, such as `Source: clicks -> parse`."""
     parallelism: int
     max_parallelism: int
     """Flink refuses more tasks than this."""
     slot_group: str
     """Tasks of the same group may share a slot."""
     task_managers: tuple[str, ...]
-    """Of each task, by its number."""
+    """TaskManager of each task, by its number."""
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -57,11 +57,11 @@ class RunningJob:
 
 @dataclass(frozen=True)
 class AvailableTaskManager:
-    """Slots and memory that a TaskManager has for a job."""
+    """Slots and memory of a TaskManager that a job can use."""
 
     task_manager: str
     slots: int
-    """Those that are free, and those that the job holds."""
+    """Free slots, and slots that the job holds."""
     memory_mb: float | None
     """Of its process, MiB; None where Flink does not know it."""
     managed_per_slot_mb: float
@@ -71,7 +71,7 @@ class AvailableTaskManager:
 def chained_operators(vertex: str) -> tuple[str, ...]:
     """The operators in the name of a vertex: parts of a chain `a -> b` or, where it forks, `a -> (b, c -> d)`.
 
-    `Source: ` and `Sink: ` before a part are left out, and what SQL puts behind its name (`[7]`, `: Writer`).
+    The prefixes `Source: ` and `Sink: ` are left out, and so are the suffixes of SQL (`[7]`, `: Writer`).
     """
     parts: list[str] = []
     forks = 0
@@ -89,7 +89,7 @@ def map_operators(plan: PlanContent, vertices: Sequence[RunningVertex]) -> dict[
     """Vertex id of each operator of the plan: the vertex that has the operator's exact name in its chain.
 
     Raises:
-        InvalidInput: an operator is in no vertex or in several; the message lists both sides.
+        InvalidInput: an operator is in no vertex or in several; the message lists operators and vertices.
     """
     found = {name: [v.id for v in vertices if name in v.operators] for name in plan.parallelism}
     for name, ids in found.items():
@@ -97,8 +97,8 @@ def map_operators(plan: PlanContent, vertices: Sequence[RunningVertex]) -> dict[
             running = ", ".join(f"{v.name!r} ({v.id})" for v in vertices)
             raise InvalidInput(
                 f"operator {name!r} of the plan is in {'no vertex' if not ids else f'{len(ids)} vertices'} of the running "
-                f"job; the plan has {', '.join(plan.parallelism)}, the job runs {running}; name the operators in the job "
-                f"so, or give --vertices FILE with {{operator: vertexId}}"
+                f"job; the plan has {', '.join(plan.parallelism)}, the job runs {running}; give the operators of the job "
+                f"these names, or give --vertices FILE with {{operator: vertexId}}"
             )
     return {name: ids[0] for name, ids in found.items()}
 
@@ -117,10 +117,10 @@ def check_vertices(vertices: Mapping[str, str], job: RunningJob) -> Mapping[str,
 
 
 def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[str, int]:
-    """Tasks by vertex id that the plan asks for, given the vertex of each operator.
+    """Planned tasks by vertex id, given the vertex of each operator.
 
     Raises:
-        InvalidInput: operators chained in one vertex are to have different numbers of tasks.
+        InvalidInput: the plan gives operators chained in one vertex different numbers of tasks.
     """
     wanted: dict[str, int] = {}
     for name, tasks in plan.parallelism.items():
@@ -134,7 +134,7 @@ def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[s
 
 
 def slots_needed(job: RunningJob, wanted: Mapping[str, int]) -> int:
-    """Slots for so many tasks by vertex id; vertices not named keep theirs. A slot holds a task of each of its group."""
+    """Slots for these tasks by vertex id; other vertices keep theirs. A slot holds one task of each vertex of its group."""
     groups: dict[str, int] = {}
     for vertex in job.vertices:
         tasks = wanted.get(vertex.id, vertex.parallelism)
@@ -143,7 +143,7 @@ def slots_needed(job: RunningJob, wanted: Mapping[str, int]) -> int:
 
 
 def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[AvailableTaskManager]) -> None:
-    """Raise where Flink could not run so many tasks: it accepts such a demand, and then nothing happens.
+    """Raise if Flink could not run these tasks: it would accept the request, and then do nothing.
 
     Raises:
         Infeasible: there are too few slots, or a vertex would have more tasks than its maximum.
@@ -163,14 +163,14 @@ def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[Availa
 
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
-    """Whether each worker runs as many tasks of each operator as the plan says; tasks of an operator are alike."""
-    return all(Counter(job.vertex(vertices[name]).task_managers) == _workers(plan, name) for name in plan.parallelism)
+    """Whether each worker runs the planned number of tasks of each operator; tasks of an operator are interchangeable."""
+    return all(Counter(job.vertex(vertices[name]).task_managers) == workers_of(plan, name) for name in plan.parallelism)
 
 
 def obstacle_to_placement(
     plan: PlanContent, vertices: Mapping[str, str], job: RunningJob, room: Sequence[AvailableTaskManager]
 ) -> str | None:
-    """Why the tasks cannot be put where the plan says; None if they can."""
+    """Why the tasks cannot be placed as planned; None if they can."""
     slots = {one.task_manager: one.slots for one in room}
     for worker, tasks in plan.placement.items():
         if worker not in slots:
@@ -181,7 +181,7 @@ def obstacle_to_placement(
     heads = {vertices[name]: name for name in _first_of_chains(vertices)}
     for name, id_ in vertices.items():
         head = heads[id_]
-        if _workers(plan, name) != _workers(plan, head):
+        if workers_of(plan, name) != workers_of(plan, head):
             return f"{head!r} and {name!r} are chained, but the plan places them differently"
     groups = Counter(v.slot_group for v in job.vertices)
     shared = next((v.name for v in job.vertices if groups[v.slot_group] > 1), None)
@@ -190,7 +190,7 @@ def obstacle_to_placement(
     )
 
 
-def _workers(plan: PlanContent, operator: str) -> dict[str, int]:
+def workers_of(plan: PlanContent, operator: str) -> dict[str, int]:
     """Tasks of an operator by worker."""
     return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
 

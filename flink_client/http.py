@@ -1,7 +1,7 @@
 """HTTP clients for Flink and Prometheus: certificates, tokens, redirects, and limits of time and size.
 
-Certificates are verified; one's own authority is named by the environment variable SSL_CERT_FILE, a proxy by HTTPS_PROXY.
-Redirects are not followed, so that a token goes to the address that was named and nowhere else.
+Certificates are verified; the environment variable SSL_CERT_FILE names a private authority, HTTPS_PROXY a proxy. Redirects
+are not followed, so that a token is only sent to the given address.
 """
 
 import os
@@ -14,11 +14,11 @@ import httpx
 from models.errors import SluiceError
 
 MOST_BYTES: Final = 64 * 2**20
-"""Default limit of an answer: the metrics of a job with thousands of tasks take a tenth."""
+"""Default size limit of an answer: the metrics of a job with thousands of tasks take a tenth of it."""
 
 
 class TokenMissing(SluiceError):
-    """The environment variable that must hold a token does not."""
+    """The environment variable for the token is not set."""
 
 
 def http_client(
@@ -58,7 +58,7 @@ def _token(variable: str) -> str:
 
 
 class _Bounded(httpx.SyncByteStream):
-    """A body that must not be endless, nor come in drops: a time limit of httpx holds for each drop alone."""
+    """A body with limits of total size and time: httpx's own time limit applies to each chunk alone."""
 
     def __init__(self, stream: httpx.SyncByteStream, until: float, most_bytes: int) -> None:
         self._stream, self._until, self._most_bytes = stream, until, most_bytes

@@ -11,26 +11,25 @@ from models.errors import InvalidInput
 from models.job import Job, Kind
 
 PARTITIONINGS: Final = {"HASH": Partitioning.HASH, "BROADCAST": Partitioning.BROADCAST}
-"""By Flink's ship strategy. All others are REBALANCE: an edge that a plan of single tasks calls FORWARD has no
-partitioning of its own, and Flink deals its records out evenly once its ends differ in tasks."""
+"""By Flink's ship strategy. All others are REBALANCE: an edge that is FORWARD in a plan of single tasks has no
+partitioning of its own, and Flink distributes its records evenly once the parallelisms differ."""
 _NUMBER: Final = re.compile(r"\[(\d+)\]:")
-_TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
-_RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
+TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
 _SINK: Final = re.compile(r"^([^\[:]+)\[\d+\]: Writer")
 _ACTION: Final = re.compile(r"(?:\[\d+\]:)?\s*([A-Za-z][^(\[:]*)")
-"""What a vertex does, before its arguments; or the name that a jar's program gave it."""
+"""The operation of a vertex, before its arguments; or the name that a jar's program gave it."""
 LONGEST_NAME: Final = 60
-_UNMEASURED: Final = "read from Flink's plan; what a record costs is not known before it is measured"
+_UNMEASURED: Final = "read from Flink's plan; costs are unknown before they are measured"
 
 
 def vertices_of(job: Job, vertices: Sequence[Vertex], edges: Sequence[VertexEdge]) -> dict[str, Vertex]:
     """The vertex of each operator of a job, for a plan without chaining.
 
-    Flink numbers what it plans from the sources on; a job's file lists its operators in the same order. Edges and
+    Flink numbers the operators of a plan from the sources on; a job's file lists them in the same order. Edges and
     partitionings must agree.
 
     Raises:
-        InvalidInput: they do not; the message shows Flink's dataflow.
+        InvalidInput: they do not agree; the message shows Flink's dataflow.
     """
     planned = _in_plan_order(vertices)
     found = dict(zip((o.name for o in job.operators), planned, strict=False))
@@ -48,18 +47,23 @@ def vertices_of(job: Job, vertices: Sequence[Vertex], edges: Sequence[VertexEdge
     return found
 
 
-def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge]) -> Job:
+def read_job(
+    name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge], called: Sequence[re.Pattern[str]] = ()
+) -> Job:
     """The logical dataflow of a plan without chaining, as a job.
 
-    Sources are called as their table, sinks as the table they write, others by what they do (`calc`,
-    `group-window-aggregate`) or as a jar's program names them, numbered in the order of the plan where that occurs more than
-    once. Costs are not known: those in the job are placeholders, and its `figures_from` say so.
+    Sources and sinks have the names of their tables, others that of their operation (`calc`, `group-window-aggregate`) or
+    the one in the jar's program, numbered in the order of the plan if it occurs more than once. Costs are unknown: those in
+    the job are placeholders, and its `figures_from` say so.
+
+    Args:
+        called: patterns whose first group is the name of a source that reads no table.
 
     Raises:
         InvalidInput: no vertex is a source or no vertex is a sink.
     """
     planned = _in_plan_order(vertices)
-    names = dict(zip((v.id for v in planned), _names([_stem(v.name) for v in planned]), strict=True))
+    names = dict(zip((v.id for v in planned), _names([_stem(v.name, called) for v in planned]), strict=True))
     has_input, has_output = {e.downstream for e in edges}, {e.upstream for e in edges}
     keyed = {e.downstream for e in edges if e.ship_strategy == "HASH"}
     sources = sum(v.id not in has_input for v in planned)
@@ -90,21 +94,6 @@ def read_job(name: str, vertices: Sequence[Vertex], edges: Sequence[VertexEdge])
     )
 
 
-def source_name(source: Vertex) -> str:
-    """What a source is called where its rate is set: its table in SQL, in a jar the name given to `sluice.Rated`.
-
-    Raises:
-        InvalidInput: it is neither, so that its rate cannot be set.
-    """
-    found = _TABLE.search(source.name) or _RATED.search(source.name)
-    if found is None:
-        raise InvalidInput(
-            f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
-            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
-        )
-    return found[1]
-
-
 def _in_plan_order(vertices: Sequence[Vertex]) -> list[Vertex]:
     """By Flink's number where each has one, else in topological order."""
     numbers = [_NUMBER.search(v.name) for v in vertices]
@@ -117,10 +106,11 @@ def _first(pair: tuple[int, Vertex]) -> int:
     return pair[0]
 
 
-def _stem(description: str) -> str:
-    """What a vertex is called, from its description in the plan."""
-    if found := _TABLE.search(description) or _RATED.search(description) or _SINK.search(description):
-        return _safe(found[1])
+def _stem(description: str, called: Sequence[re.Pattern[str]]) -> str:
+    """The name of a vertex, from its description in the plan."""
+    for pattern in (TABLE, *called, _SINK):
+        if found := pattern.search(description):
+            return _safe(found[1])
     found = _ACTION.search(description)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", found[1] if found else "operator")
     return _safe(words.lower()[:LONGEST_NAME])
@@ -131,7 +121,7 @@ def _safe(text: str) -> str:
 
 
 def _names(stems: Sequence[str]) -> list[str]:
-    """Each stem, with its place among its likes where there are several."""
+    """Each stem, numbered if it occurs more than once."""
     total, seen, names = Counter(stems), Counter[str](), []
     for stem in stems:
         seen[stem] += 1
@@ -144,5 +134,5 @@ def _partitioning(edge: VertexEdge) -> Partitioning:
 
 
 def _is_keyed(partitioning: Partitioning) -> Partitioning:
-    """Forward and rebalance are one, see PARTITIONINGS."""
+    """Forward and rebalance count as the same, see PARTITIONINGS."""
     return Partitioning.REBALANCE if partitioning is Partitioning.FORWARD else partitioning

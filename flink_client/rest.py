@@ -1,7 +1,7 @@
 """A typed client of Flink's REST interface.
 
-Paths and fields as documented for Flink 1.20 (REST API). Requests that change nothing, or may be repeated, are repeated
-when the connection fails or the answer is a server error; the others are not.
+Paths and fields are those documented for Flink 1.20 (REST API). Idempotent requests are repeated when the connection fails
+or the answer is a server error; others are not.
 """
 
 import time
@@ -29,8 +29,8 @@ from flink_client.answers import (
     numbers,
     shortened,
 )
-from flink_client.closing import Closing
 from flink_client.http import http_client
+from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 
 P = ParamSpec("P")
@@ -39,7 +39,7 @@ OVERRIDES_OPTION: Final = "pipeline.jobvertex-parallelism-overrides"
 """Flink's setting of the parallelism of a job's vertices, a map by vertex id."""
 _PAUSE_S: Final = 0.2
 _MOST_CHARACTERS: Final = 2500
-"""Of names in one request: Flink refuses request lines of more than 4096, and a comma takes three."""
+"""Most characters of names in one request: Flink refuses request lines of more than 4096; a comma takes three."""
 
 
 def overrides(parallelism: Mapping[str, int]) -> str:
@@ -48,7 +48,7 @@ def overrides(parallelism: Mapping[str, int]) -> str:
 
 
 def resource_requirements(parallelism: Mapping[str, int]) -> dict[str, Any]:
-    """Body of `PUT /jobs/:jobid/resource-requirements` (FLIP-291): the bounds are equal, so nothing else will run."""
+    """Body of `PUT /jobs/:jobid/resource-requirements` (FLIP-291); equal bounds allow exactly this parallelism."""
     return {vertex: {"parallelism": {"lowerBound": n, "upperBound": n}} for vertex, n in parallelism.items()}
 
 
@@ -91,8 +91,8 @@ class FlinkRest(Closing):
         """
         Args:
             url: of the JobManager, `http://host:8081`.
-            timeout_s: for one answer.
-            patience_s: for how long a failing request is repeated.
+            timeout_s: of one answer.
+            patience_s: how long a failing request is repeated.
         """
         self.url = url.rstrip("/")
         self._patience_s = patience_s
@@ -109,7 +109,7 @@ class FlinkRest(Closing):
 
     @_typed
     def task_managers(self) -> tuple[TaskManagerStatus, ...]:
-        """Those that have registered."""
+        """The registered TaskManagers."""
         return tuple(
             TaskManagerStatus(
                 id=one["id"],
@@ -122,7 +122,7 @@ class FlinkRest(Closing):
 
     @_typed
     def task_manager_metrics(self, task_manager: str, names: Iterable[str]) -> dict[str, float]:
-        """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); what is unknown is left out."""
+        """Metrics of a TaskManager, such as `Status.JVM.CPU.Time` (ns); unknown ones are left out."""
         return numbers(self._get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": ",".join(names)}))
 
     # --- jars
@@ -195,7 +195,7 @@ class FlinkRest(Closing):
 
     @_typed
     def failure(self, job: str) -> str | None:
-        """Why a job failed last, in short; None if it did not."""
+        """The cause of a job's last failure, shortened; None if it did not fail."""
         answer = self._get(f"/jobs/{job}/exceptions")
         entries = answer["exceptionHistory"]["entries"]
         trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
@@ -203,7 +203,7 @@ class FlinkRest(Closing):
 
     @_typed
     def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
-        """Metrics of each task of a vertex, such as `numRecordsOut`; those not reported (yet) are left out.
+        """Metrics of each task of a vertex, such as `numRecordsOut`; metrics not (yet) reported are left out.
 
         Flink fetches them from the TaskManagers at intervals (`metrics.fetcher.update-interval`): use differences of
         counters, not values.
@@ -233,7 +233,7 @@ class FlinkRest(Closing):
     def require(self, job: str, parallelism: Mapping[str, int]) -> None:
         """Set the number of tasks by vertex id; other vertices keep theirs (adaptive scheduler).
 
-        Flink accepts what it cannot meet, and then nothing happens: wait for `job` to run so.
+        Flink accepts requirements that it cannot meet, and then does nothing: wait until `job` shows them.
         """
         asked = self.requirements(job) | dict(parallelism)
         self._request("PUT", f"/jobs/{job}/resource-requirements", json=resource_requirements(asked))
@@ -256,7 +256,7 @@ class FlinkRest(Closing):
             folder: a URI that all TaskManagers can write; None: where the cluster keeps savepoints.
 
         Returns:
-            Where it lies.
+            Its path.
 
         Raises:
             SluiceError: it failed, or was not done in `seconds`.
@@ -276,7 +276,7 @@ class FlinkRest(Closing):
 
     @_typed
     def trigger(self, path: str, body: Mapping[str, Any]) -> str:
-        """Start an asynchronous operation, once. Returns the path that `outcome` looks at."""
+        """Start an asynchronous operation, once. Returns the path for `outcome`."""
         return f"{path}/{self._request('POST', path, json=dict(body), repeat=False)['request-id']}"
 
     @_typed
@@ -292,7 +292,7 @@ class FlinkRest(Closing):
         """Wait until all tasks of a job run, with the given parallelism by vertex id if there is one.
 
         Raises:
-            SluiceError: the job failed (the message says why), or does not run so in `seconds`.
+            SluiceError: the job failed (the message says why), or does not run like that within `seconds`.
         """
         wanted = dict(parallelism or {})
 
@@ -338,7 +338,7 @@ class FlinkRest(Closing):
                     ) from error
             except httpx.RequestError as error:
                 raise SluiceError(
-                    f"what Flink at {self.url} answers cannot be read ({type(error).__name__}: {error!s:.200})"
+                    f"the answer of Flink at {self.url} cannot be read ({type(error).__name__}: {error!s:.200})"
                 ) from error
             time.sleep(_PAUSE_S)
 
@@ -379,10 +379,10 @@ class TimedOut(SluiceError):
 
 
 def wait_for(look: Callable[[], T | None], seconds: float, what: str, pause_s: float = _PAUSE_S) -> T:
-    """What `look` returns once it is not None.
+    """Poll `look` until it returns something other than None; return that.
 
     Raises:
-        TimedOut: it still was None after `seconds`.
+        TimedOut: it still returned None after `seconds`.
     """
     until = time.monotonic() + seconds
     while (found := look()) is None:

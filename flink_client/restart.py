@@ -1,4 +1,4 @@
-"""Change of parallelism by a savepoint and a restart, for schedulers that cannot rescale a running job."""
+"""Rescaling by a savepoint and a restart, for schedulers that cannot rescale a running job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format
 
 SAVEPOINT_SETTINGS = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
-"""Flink's name of it since 1.20, and before."""
+"""Flink's name of the setting since 1.20, and before."""
 
 
 class RestartProgram(Format):
-    """How a job was submitted, so that it can be again."""
+    """How a job was submitted, so that it can be submitted again."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     jar: str = Field(min_length=1, description="Path of the jar, or the id of one that was uploaded to the cluster.")
     entry_class: str = Field(min_length=1, description="Class whose `main` builds the job.")
-    arguments: tuple[str, ...] = Field((), description="Of the program.")
+    arguments: tuple[str, ...] = Field((), description="Arguments of the program.")
     settings: dict[str, str] = Field(default_factory=dict, description="Flink settings of the job.")
-    savepoints: str | None = Field(None, description="URI of the folder for the savepoint; else that of the cluster.")
+    savepoints: str | None = Field(None, description="URI of the folder for the savepoint; the cluster's if absent.")
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A program, and where its savepoint goes."""
+    """A program, and the folder of its savepoint."""
 
     program: RestartProgram
     savepoints: str
 
     def run(self, rest: FlinkRest, parallelism: Mapping[str, int], savepoint: str) -> str:
-        """Start the program from a savepoint with so many tasks by vertex id. Returns Flink's id of the job."""
+        """Start the program from a savepoint with these tasks by vertex id. Returns Flink's id of the job."""
         program = JarProgram(self.program.entry_class, self.program.arguments, self.program.settings)
         return rest.run(self._jar(rest), program.with_parallelism(parallelism), savepoint=savepoint)
 
@@ -44,10 +44,10 @@ class Restart:
 
 
 def prepare_restart(rest: FlinkRest, program: RestartProgram, settings: Mapping[str, str]) -> Restart:
-    """Make sure of the jar, and where the savepoint goes.
+    """Check the jar, and determine the folder of the savepoint.
 
     Raises:
-        InvalidInput: there is no such jar, or neither the program nor the cluster's settings name a folder.
+        InvalidInput: the jar does not exist, or neither the program nor the cluster's settings name a folder.
     """
     uploaded = [one["id"] for one in rest.get("/jars")["files"]]
     if not Path(program.jar).is_file() and program.jar not in uploaded:

@@ -1,10 +1,9 @@
-"""State of a Flink cluster by its REST interface: running jobs and their tasks, free slots, the scheduler."""
+"""State of a Flink cluster from its REST interface: running jobs and their tasks, free slots, the scheduler."""
 
 import re
 from collections.abc import Collection
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from flink_client.answers import ENDED, RUNNING, graph
@@ -16,19 +15,18 @@ from models.job import Job
 
 _MIB: Final = 2**20
 _OF_SQL: Final = re.compile(r"\[\d+\]:")
-"""Flink numbers what it plans from SQL."""
-_PLACEMENT_FLAG: Final = "-Dsluice.placement="
+"""Flink numbers the vertices of SQL jobs."""
 
 
 class Scheduler(StrEnum):
-    """How a cluster runs streaming jobs."""
+    """The scheduler of a cluster for streaming jobs."""
 
     ADAPTIVE = "adaptive"
     """A job's parallelism can be changed while it runs."""
     REACTIVE = "reactive"
     """A job always takes all slots; its parallelism cannot be set."""
     DEFAULT = "default"
-    """Another parallelism takes a restart."""
+    """A change of parallelism takes a restart."""
 
 
 class NotRunning(SluiceError):
@@ -36,10 +34,10 @@ class NotRunning(SluiceError):
 
 
 def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
-    """Id of the only job of this name that has not ended; that with the given id, if one is given.
+    """Id of the only job of this name that has not ended, or of the job with the given id.
 
     Raises:
-        InvalidInput: there is none, or several.
+        InvalidInput: there is no such job, or several.
     """
     jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] not in ENDED]
     ids = [one["jid"] for one in jobs if (one["name"] == name if id_ is None else one["jid"] == id_)]
@@ -49,14 +47,14 @@ def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
         raise InvalidInput(f"{len(ids)} jobs named {name!r} run on {rest.url}: {', '.join(ids)}; name one by its id")
     what = f"named {name!r}" if id_ is None else f"with the id {id_}"
     there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
-    raise InvalidInput(f"no job {what} runs on {rest.url}; those that run: {there}; name one by its id")
+    raise InvalidInput(f"no job {what} runs on {rest.url}; running jobs: {there}; name one by its id")
 
 
 def running_job(rest: FlinkRest, id_: str) -> RunningJob:
     """A job and where its tasks run.
 
     Raises:
-        NotRunning: not all of its tasks run; the message says why, if it failed.
+        NotRunning: not all of its tasks run; the message has the cause, if it failed.
     """
     answer = rest.get(f"/jobs/{id_}")
     state, tasks = answer["state"], [v["tasks"][RUNNING] == v["parallelism"] for v in answer["vertices"]]
@@ -90,14 +88,14 @@ def other_jobs(rest: FlinkRest, id_: str) -> list[str]:
 
 
 def sql_vertices(rest: FlinkRest, id_: str, operators: Collection[str], job: Job | None) -> dict[str, str] | None:
-    """Vertex id of each operator of a SQL job without chaining, whose vertices Flink names by what they do.
+    """Vertex id of each operator of a SQL job without chaining, whose vertices Flink names by their operation.
 
     Args:
-        operators: those that are looked for.
-        job: the file of the job, if there is one; else operators have the names that `read_job` gives them.
+        operators: names to find.
+        job: the file of the job, if there is one; else operators have the names given by `read_job`.
 
     Returns:
-        None where the job is not of SQL, or its dataflow is another one.
+        None if the job is not SQL, or its dataflow differs.
     """
     vertices, edges = graph(rest.get(f"/jobs/{id_}/plan")["plan"])
     if len(vertices) < 2 or any(len(_OF_SQL.findall(v.name)) != 1 for v in vertices):
@@ -136,9 +134,3 @@ def scheduler(settings: dict[str, str]) -> Scheduler:
     if settings.get("scheduler-mode", "").lower() == "reactive":
         return Scheduler.REACTIVE
     return Scheduler.ADAPTIVE if settings.get("jobmanager.scheduler", "").lower() == "adaptive" else Scheduler.DEFAULT
-
-
-def placement_file(rest: FlinkRest) -> Path | None:
-    """The file that the JobManager's placement hook reads; None where there is no hook."""
-    options = rest.get("/jobmanager/environment")["jvm"]["options"]
-    return next((Path(one.removeprefix(_PLACEMENT_FLAG)) for one in options if one.startswith(_PLACEMENT_FLAG)), None)

@@ -15,7 +15,7 @@ IMPORT: Final = re.compile(r"^(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|impor
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Compile to machine code that holds no interpreter lock, kept on disk between processes where possible.
+    """Compile to machine code that releases the GIL, cached on disk between processes where possible.
 
     The code is kept beside the source or, where that folder is read-only, in the user's cache folder; where neither
     can be written, numba refuses to cache, and every process compiles again (about a second a kernel).
@@ -27,13 +27,13 @@ def compiled(kernel: Kernel) -> Kernel:
         dispatcher: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(kernel)
     except RuntimeError:
         return cast(Kernel, numba.njit(nogil=True, error_model="numpy")(kernel))
-    # As the version of the index: numba compares it before it unpickles the rest, which may name classes renamed since.
+    # The version of the index: numba compares it before it unpickles the rest, which may name classes renamed since.
     dispatcher._cache._cache_file._version = f"{numba.__version__} {sources_digest(kernel.__module__)}"
     return cast(Kernel, dispatcher)
 
 
 def inlined(kernel: Kernel) -> Kernel:
-    """Put the code into its callers: for what is called in every step with many arguments."""
+    """Inline the function into its callers; for functions called in every step with many arguments."""
     return cast(Kernel, numba.njit(inline="always", nogil=True, error_model="numpy")(kernel))
 
 

@@ -18,7 +18,7 @@ from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, P
 
 MOST_TASKS: Final = 1_000_000
 MOST_LOAD: Final = 1e30
-"""Sums of loads stay far from what a float can hold."""
+"""Keeps sums of loads far below the largest float."""
 Load = Annotated[NonNegative, Field(le=MOST_LOAD)]
 
 
@@ -43,7 +43,7 @@ class Edge(Format):
 
 
 class OperatorLoad(Format):
-    """An operator of a physical dataflow: how many tasks, and what each of them asks of its worker."""
+    """An operator of a physical dataflow: its number of tasks, and the load of each."""
 
     name: Name = Field(description="Unique within the dataflow.")
     parallelism: PositiveInt = Field(le=MOST_TASKS, description="Number of tasks.")
@@ -121,4 +121,4 @@ def topological_order(operators: Sequence[str], edges: Iterable[Edge]) -> list[s
 
 
 class _Unordered(InvalidInput, ValueError):
-    """Also a ValueError, so that pydantic reports it with the field it came from."""
+    """Also a ValueError, so that pydantic reports it with its field."""

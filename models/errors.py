@@ -1,13 +1,13 @@
-"""What can go wrong on purpose. The command line turns each kind into its exit code."""
+"""Errors that Sluice raises deliberately. The command line maps each kind to an exit code."""
 
 
 class SluiceError(Exception):
-    """Base of every error that Sluice raises for its user; the message says what to do about it."""
+    """Base of every error raised for the user; the message says how to fix it."""
 
 
 class InvalidInput(SluiceError):
-    """Unusable arguments or input: what must hold, what came, how to fix it (exit code 2)."""
+    """Unusable arguments or input (exit code 2); the message states the rule, the value and the fix."""
 
 
 class Infeasible(SluiceError):
-    """The question is well put and has no answer, for example fewer slots than tasks (exit code 3)."""
+    """Valid input without a solution, for example fewer slots than tasks (exit code 3)."""

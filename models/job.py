@@ -1,7 +1,7 @@
 """A job of the catalogue: its logical operators, what a record costs each of them, and how they are joined.
 
-Costs are those of one record with the state in memory and an idle worker; what contention, cache misses and skew add
-is for a testbed to measure (or, in the simulator, to model).
+Costs are those of one record with the state in memory and an idle worker; testbeds measure (the simulator models) what
+contention, cache misses and skew add.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Keys(Format):
 
     distinct: PositiveInt = Field(description="Distinct keys that are active at once.")
     lifetime_records: Positive | None = Field(
-        None, description="Records in after which other keys have taken the place of the active ones; None: they stay."
+        None, description="Records in after which the active keys have been replaced by others; None: they stay."
     )
     hot_share: Ratio = Field(0.0, description="Share of records that carry a hot key.")
     hot_period_records: Positive | None = Field(None, description="Records in after which another key becomes hot.")
@@ -95,7 +95,7 @@ class Keys(Format):
 
 
 class State(Format):
-    """Keyed state of an operator: how much lives, and how much of it is touched again."""
+    """Keyed state of an operator: how much is live, and how much of it is read again."""
 
     bytes_per_record: NonNegative = Field(0.0, description="State bytes a record adds while its window (or ttl) lasts.")
     bytes_per_key: NonNegative = Field(0.0, description="State bytes an active key holds.")
@@ -168,7 +168,7 @@ class Job(Format):
 
     @property
     def scaled_operators(self) -> tuple[Operator, ...]:
-        """All but the sources, in topological order: what StreamBed's task slots are given to (sinks included)."""
+        """All but the sources (sinks included), in topological order: the operators that StreamBed's task slots count."""
         return tuple(self.operator(name) for name in self.order if self.operator(name).kind is not Kind.SOURCE)
 
     @property

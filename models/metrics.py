@@ -25,7 +25,7 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: bounds are inclusive, and None where there is none; `values` are all that a text may be, if any."""
+    """One column: bounds are inclusive, None without a bound; `values` are the allowed texts, if they are limited."""
 
     name: str
     type: ColumnType
@@ -48,10 +48,10 @@ def _amount(name: str, unit: str, description: str, maximum: float | None = None
 
 
 SAMPLE_KEY: Final = ("run", "operator", "task", "time_s")
-"""No two samples share these."""
+"""The key of samples."""
 
 FEATURE_KEY: Final = ("run", "operator")
-"""No two rows of features share these."""
+"""The key of features."""
 
 SAMPLE_PHASES: Final = ("profile", "warmup", "cooldown", "ramp", "observe")
 
@@ -78,7 +78,7 @@ SAMPLE_COLUMNS: Final = (
     _amount("records_out", "records", "Records pushed to the output; at sources, records emitted."),
     _amount("bytes_out", "bytes", "Bytes pushed to the output."),
     _amount("busy_s", "s", "Useful time: deserialising, processing, serialising, state access."),
-    _amount("backpressured_s", "s", "Time waiting for room downstream."),
+    _amount("backpressured_s", "s", "Time waiting for buffers downstream."),
     _amount("idle_s", "s", "Time waiting for input."),
     _amount("cpu_s", "s", "CPU seconds used."),
     _amount("state_read_bytes", "bytes", "State bytes read."),
@@ -110,20 +110,20 @@ SAMPLE_EVIDENCE: Final = (
         "step_s",
         ColumnType.DOUBLE,
         "s",
-        "Time since the sample that the same task reported before; null for its first. Clocks do not run backwards.",
+        "Time since the previous sample of the same task; null for its first. Never negative.",
         0.0,
         nullable=True,
     ),
     _NOT_FINITE,
 )
-"""What is derived from a sample, and from the one before it, to be checked with it."""
+"""Values derived from a sample and the one before it, checked with it."""
 
 FEATURE_COLUMNS: Final = (
     _text("run", "Measurement run."),
     _text("job", "Job name."),
     _text("operator", "Operator name."),
     Column("tasks", ColumnType.LONG, "tasks", "Tasks of the operator that reported.", 1),
-    _amount("observed_s", "s", "Time covered by the samples of the task that reported longest."),
+    _amount("observed_s", "s", "Longest time covered by the samples of one task."),
     _amount("observed_input_rate", "records/s", "Sum over tasks of records in per second of elapsed time (DS2 Eq. 3)."),
     _amount(
         "observed_output_rate", "records/s", "Sum over tasks of records out per second of elapsed time (DS2 Eq. 4)."
@@ -178,17 +178,17 @@ FEATURE_COLUMNS: Final = (
     _amount(
         "skew",
         "ratio",
-        "Records in of the task that got most over the mean of its operator's tasks; null where none came in.",
+        "Records in of the fullest task over the mean of its operator's tasks; null where none came in.",
         nullable=True,
     ),
 )
 """One row for each run and operator, over the samples of FEATURE_PHASES. Sources are the operators with a lag."""
 
 FEATURE_EVIDENCE: Final = (_NOT_FINITE,)
-"""What is derived from a row of features to be checked with it."""
+"""Values derived from a row of features, checked with it."""
 
 OBSERVATION_KEY: Final = ("run",)
-"""No two observations share this."""
+"""The key of observations."""
 
 MOST_REPEAT_RATIO: Final = 2.0
 """How far an MST may be from the median of its budget, as a factor. Published repeats of a budget differ by less than 2;
@@ -215,7 +215,7 @@ OBSERVATION_COLUMNS: Final = (
     ),
     _amount("measured_s", "s", "Time the measurement took on the testbed."),
 )
-"""One row for each measured budget, published ones too."""
+"""One row for each measured budget, including published ones."""
 
 OBSERVATION_EVIDENCE: Final = (
     Column(
@@ -228,12 +228,12 @@ OBSERVATION_EVIDENCE: Final = (
     ),
     _NOT_FINITE,
 )
-"""What is derived from an observation and its repeats, to be checked with it."""
+"""Values derived from an observation and its repeats, checked with it."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What the tasks of one operator did over a stretch of time; all arrays float64[tasks]."""
+    """Activity of the tasks of one operator over a period; all arrays float64[tasks]."""
 
     seconds: float
     """How long they ran."""
@@ -260,10 +260,10 @@ Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 
 def observed_rate(records: Amount, elapsed_s: Amount) -> Amount:
-    """Records per second of elapsed time (DS2 Eq. 3, 4), of numbers or arrays of tasks."""
+    """Records per second of elapsed time (DS2 Eq. 3, 4); for scalars or arrays of tasks."""
     return records / elapsed_s
 
 
 def true_rate(records: Amount, useful_s: Amount) -> Amount:
-    """Records per useful (busy) second (DS2 Eq. 1, 2), of numbers or arrays of tasks; undefined where `useful_s` is 0."""
+    """Records per useful (busy) second (DS2 Eq. 1, 2); for scalars or arrays of tasks; undefined where `useful_s` is 0."""
     return records / useful_s

@@ -13,12 +13,12 @@ Placement = dict[str, dict[str, PositiveInt]]
 
 
 class Interval(Format):
-    """A prediction with the range it will lie in with the stated probability."""
+    """A prediction, and the range in which the true value lies with the stated probability."""
 
     value: NonNegative = Field(description="The prediction itself.")
     low: NonNegative = Field(description="Lower end of the range.")
     high: NonNegative = Field(description="Upper end of the range.")
-    probability: Ratio = Field(0.95, description="Of the true value lying in the range.")
+    probability: Ratio = Field(0.95, description="Probability that the true value lies in the range.")
 
     @model_validator(mode="after")
     def _check(self) -> "Interval":
@@ -36,7 +36,7 @@ class CostVector(Format):
 
 
 class OperatorPlan(Format):
-    """What one operator gets."""
+    """The deployment of one operator."""
 
     name: Name = Field(description="Operator of the job's dataflow.")
     parallelism: PositiveInt = Field(description="Number of its tasks.")
@@ -52,14 +52,14 @@ class Lineage(Format):
     run: str = Field(description="Pipeline run that made the plan.")
     trigger: str = Field(description="'plan', 'replan' or 'rollback'.")
     testbed: str = Field(description="Where the measurements come from: 'simulator' or 'recorded'.")
-    model: str = Field(description="Surrogate, for example 'log'.")
+    model: str = Field(description="Growth law, for example 'log'.")
     model_uri: str | None = Field(None, description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     policy: str = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
     policy_choice: str | None = Field(
-        None, description="Workspace key of the evaluation's choice that said which policy to ask; null where none did."
+        None, description="Workspace key of the evaluation's choice of that policy; null without one."
     )
     code_version: str = Field(description="Version of Sluice that made the plan.")
-    seed: int = Field(description="Of everything random in the run.")
+    seed: int = Field(description="Seed of all random choices in the run.")
     digests: dict[str, str] = Field(
         default_factory=dict, description="Of job, cluster, profile, observations, features, ..."
     )
@@ -82,19 +82,19 @@ class MemoryChange(Format):
 
 
 class Difference(Format):
-    """From one plan to another: what to change, and how many tasks must start on a worker where they were not."""
+    """The difference between two plans: what changes, and how many tasks start or stop."""
 
     from_version: PositiveInt = Field(description="Version that the difference starts from.")
     parallelism: tuple[ParallelismChange, ...] = Field((), description="Operators whose number of tasks changes.")
     managed_memory: tuple[MemoryChange, ...] = Field((), description="Operators whose managed memory changes.")
     task_slots_before: int = Field(ge=0, description="`task_slots` of that version.")
     task_slots_after: int = Field(ge=0, description="`task_slots` of this version.")
-    tasks_moved: int = Field(ge=0, description="Tasks that start on a worker which did not run them.")
+    tasks_moved: int = Field(ge=0, description="Tasks that start on a worker that did not run them.")
     tasks_stopped: int = Field(ge=0, description="Tasks that end on a worker which ran them.")
 
 
 class PlanContent(Format):
-    """A plan without its place in the history of plans."""
+    """The content of a plan, without its version."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Job that the plan is for.")
@@ -105,22 +105,22 @@ class PlanContent(Format):
     total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
     slots_per_worker: PositiveInt | None = Field(None, description="Slots of every worker; null where workers differ.")
-    # Left out where there are none, so that digests of plans without are what they were.
+    # Omitted if absent, so that digests of older plans stay the same.
     cores_per_worker: Positive | None = Field(
         None,
         exclude_if=lambda cores: cores is None,
         description="CPU cores of every worker; absent where workers differ, or the cluster states none.",
     )
-    operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="What each operator gets.")
+    operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="The deployment of each operator.")
     placement: Placement = Field(
         description="Worker -> operator -> number of its tasks there; workers without tasks are left out."
     )
     cost: CostVector = Field(description="What the placement costs (CAPSys Eq. 4).")
-    thresholds: CostVector = Field(description="Bounds that the cost was to stay within (CAPSys Eq. 9).")
-    placement_policy: str = Field(description="What placed the tasks: 'caps', 'default' or 'evenly'.")
-    placement_status: str = Field(description="optimal, feasible, or why not.")
-    predicted_mst: Interval = Field(description="Maximal sustainable throughput that is expected, records/s.")
-    reasons: tuple[str, ...] = Field(description="How the numbers came about, in words, in the order of the stages.")
+    thresholds: CostVector = Field(description="Bounds on that cost (CAPSys Eq. 9).")
+    placement_policy: str = Field(description="Placement policy: 'caps', 'default' or 'evenly'.")
+    placement_status: str = Field(description="Status of the search: optimal, feasible, or unknown.")
+    predicted_mst: Interval = Field(description="Expected maximal sustainable throughput, records/s.")
+    reasons: tuple[str, ...] = Field(description="How the numbers came about, in the order of the stages.")
     lineage: Lineage = Field(description="What the plan was made from.")
 
     @model_validator(mode="after")
@@ -173,7 +173,7 @@ class Plan(PlanContent):
 
 
 class PlacementChange(Format):
-    """Tasks of one operator on one worker: as many start or stop there as the counts differ."""
+    """Tasks of one operator on one worker before and after; the difference starts or stops there."""
 
     worker: Name
     operator: Name
@@ -184,8 +184,8 @@ class PlacementChange(Format):
 def same_deployment(one: PlanContent, other: PlanContent) -> bool:
     """Whether a cluster that runs `one` already runs `other`.
 
-    True where parallelism, memory of the tasks and of the TaskManagers, and placement agree. What was predicted, the
-    target rate included, and how the plan came about may differ: nothing of that is deployed.
+    True if parallelism, memory of the tasks and of the TaskManagers, and placement agree. Predictions, target rate,
+    reasons and lineage may differ, since they are not deployed.
     """
     return _deployed(one) == _deployed(other)
 
@@ -208,7 +208,7 @@ def placement_changes(before: PlanContent, after: PlanContent) -> tuple[Placemen
 
 
 def difference(before: Plan, after: PlanContent) -> Difference:
-    """What turns `before` into `after`. Tasks of one operator are interchangeable, so only counts matter."""
+    """The difference from `before` to `after`. Tasks of one operator are interchangeable, so only counts matter."""
     old, new = before.parallelism, after.parallelism
     old_memory = {o.name: o.managed_memory_mb for o in before.operators}
     new_memory = {o.name: o.managed_memory_mb for o in after.operators}

@@ -1,4 +1,6 @@
-"""How numbers are written in reasons and messages for people."""
+"""Formatting of numbers in messages for people, and the order of names."""
+
+import re
 
 
 def amount(value: float) -> str:
@@ -9,3 +11,8 @@ def amount(value: float) -> str:
 def tasks(count: int) -> str:
     """A number of tasks, such as "1 task"."""
     return "1 task" if count == 1 else f"{count} tasks"
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Sort key under which numbers within names count as numbers: q2 before q11."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

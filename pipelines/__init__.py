@@ -1,1 +1,1 @@
-"""The stages of planning, one module each, in the order a plan is made; the workspace; the command line."""
+"""The effects: stages of planning, the workspace, MLflow, Flink, reports, and the command line."""

@@ -10,14 +10,14 @@ Item = TypeVar("Item")
 
 
 class Progress(Protocol):
-    """Where a stage reports to; a terminal, a task log, or nowhere."""
+    """Receives the progress of a stage: a terminal, a task log, or nothing."""
 
     def say(self, message: str) -> None:
-        """One remark, one line."""
+        """Print a remark as one line."""
         ...
 
     def track(self, items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-        """Pass the items through and show how far along they are."""
+        """Pass the items through and show the progress."""
         ...
 
 
@@ -37,7 +37,7 @@ class LineProgress:
 
 
 class TerminalProgress:
-    """Remarks and progress bars on standard error (or another console), lines in place of bars where it is piped."""
+    """Remarks and progress bars on standard error (or another console); lines instead of bars if it is piped."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)

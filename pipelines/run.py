@@ -26,7 +26,7 @@ Output = TypeVar("Output", bound=BaseModel)
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """A request with everything that a stage needs."""
+    """A request with the inputs of its stages."""
 
     request: PlanRequest
     workspace: Workspace
@@ -35,7 +35,7 @@ class PipelineRun:
     @cached_property
     def job(self) -> Job:
         if self.request.testbed == "flink" and self.program is not None and self.program.operators_from_flink:
-            from pipelines.measuring.flink import (  # needed only where Flink knows what the job is
+            from pipelines.measuring.flink import (  # needed only for jobs that Flink plans
                 flink_address,
                 planned_job,
             )
@@ -46,7 +46,7 @@ class PipelineRun:
 
     @cached_property
     def program(self) -> "JobProgram | None":
-        """The job as Flink runs it; None where it is operators with stated costs."""
+        """The job's program on Flink; None for operators with stated costs."""
         from pipelines.inputs.programs import job_program
 
         return job_program(self.request.job)
@@ -57,7 +57,7 @@ class PipelineRun:
 
     @cached_property
     def run_id(self) -> str:
-        """The request's own name for it, or a digest of all that the run's result depends on."""
+        """The request's own name for the run, or a digest of all inputs of its result."""
         if self.request.run is not None:
             return self.request.run
         parts = [self.request, self.job, self.cluster, self.measurements_digest]
@@ -76,13 +76,13 @@ class PipelineRun:
         return "/".join(["runs", self.job.name, self.run_id, *parts])
 
     def output(self, name: str, model: type[Output]) -> Output:
-        """The output of an earlier stage of this run. Raises Missing where that has not run."""
+        """The output of an earlier stage of this run. Raises Missing if that has not run."""
         return self.workspace.read_output(self.key(name), model)
 
     def start(self) -> str:
-        """Keep the request in the workspace, so that every stage can be run from the returned URI alone.
+        """Store the request in the workspace, so that every stage can be run from the returned URI alone.
 
-        Raises PinnedJob where the job is pinned, before anything is measured.
+        Raises PinnedJob if the job is pinned, before anything is measured.
         """
         check_unpinned(self.workspace, self.job.name)
         self.workspace.write(self.key("request.json"), self.request)
@@ -90,10 +90,10 @@ class PipelineRun:
 
     @classmethod
     def of_plan(cls, workspace: Workspace, plan: Plan, progress: Progress | None = None) -> Self:
-        """The run that made a plan. Raises Missing or Damaged where its request cannot be read."""
+        """The run that made a plan. Raises Missing or Damaged if its request cannot be read."""
         return cls.open(workspace, f"runs/{plan.job}/{plan.lineage.run}/request.json", progress)
 
     @classmethod
     def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:
-        """The run whose request was kept under `request_key`."""
+        """The run whose request is stored under `request_key`."""
         return cls(workspace.read(request_key, PlanRequest), workspace, progress or Quiet())

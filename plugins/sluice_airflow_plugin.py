@@ -1,4 +1,4 @@
-"""What Airflow needs for the DAGs. Every component of Airflow loads this file, so it imports nothing heavy."""
+"""Registers the DAGs' needs with Airflow. Every component of Airflow loads this file, so it imports nothing heavy."""
 
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
@@ -10,7 +10,7 @@ _ON_SQLITE = conf.get_mandatory_value("database", "sql_alchemy_conn").startswith
 
 
 class SluiceAirflow(AirflowPlugin):
-    """The pool that measurements wait in; on SQLite, writing requests that take turns."""
+    """Makes the pool of measurements; on SQLite, lets writing requests take turns."""
 
     name = "sluice_airflow"
     listeners = [PoolMaker()]  # noqa: RUF012  (declared so in the base class)

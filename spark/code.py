@@ -1,4 +1,4 @@
-"""Sluice's own code for executors that run Python: sent to them by the session, so that it is the driver's."""
+"""Sluice's own code for executors that run Python: the session sends it, so that they run the driver's version."""
 
 import io
 import zipfile
@@ -11,14 +11,14 @@ from pyspark import SparkContext, SparkFiles
 
 
 def ship_code(context: SparkContext, packages: Sequence[ModuleType]) -> None:
-    """Make the packages importable where executors run Python, once for each session.
+    """Make the packages importable on executors that run Python, once per session.
 
     On a local master executors use this environment, which has them already.
     """
     if (context.master or "").startswith("local"):
         return
     content = zipped_code(packages)
-    # In Spark's own folder, which it removes when the session ends; it serves the file from there until then.
+    # In Spark's own folder, from which it serves the file; it removes the folder when the session ends.
     archive = Path(SparkFiles.getRootDirectory()) / "code" / f"sluice-{sha256(content).hexdigest()[:12]}.zip"
     if archive.exists():
         return

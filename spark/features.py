@@ -48,7 +48,7 @@ def features(samples: DataFrame) -> DataFrame:
 
 
 def task_totals(samples: DataFrame) -> DataFrame:
-    """What each task did in its window: sums over its samples of FEATURE_PHASES, one row a task.
+    """Totals of each task in its window: sums over its samples of FEATURE_PHASES, one row per task.
 
     Columns: job, run, operator, task, window_s (W), useful_s (W_u), the columns of samples that are amounts, summed,
     state_bytes (read and written), reads (hits and misses), latency_s (seconds of all reads), timed_reads (the
@@ -109,7 +109,7 @@ def operator_features(totals: DataFrame) -> DataFrame:
 
 
 def with_source_ratio(operators: DataFrame) -> DataFrame:
-    """Adds r^i: each operator's input rate over what all sources of its run emitted together."""
+    """Add r^i: each operator's input rate over the output rate of all sources of its run together."""
     emitted = F.when(F.col("is_source"), F.col("observed_output_rate"))
     whole_run = Window.partitionBy("job", "run").orderBy("operator")
     whole_run = whole_run.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
@@ -119,10 +119,10 @@ def with_source_ratio(operators: DataFrame) -> DataFrame:
 
 
 def _over(amount: str | Column, divisor: Column) -> Column:
-    """A quotient; null where it would divide by zero."""
+    """A quotient; null if the divisor is zero."""
     return F.try_divide(F.col(amount) if isinstance(amount, str) else amount, divisor)
 
 
 def _sum_if_all_known(rate: Column) -> Column:
-    """The sum over tasks, null where one of them is unknown: a part of it would pass for the whole."""
+    """The sum over tasks; null if one of them is unknown, since a partial sum would look complete."""
     return F.when(F.count(rate) == F.count(F.lit(1)), F.sum(rate))

@@ -40,7 +40,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _serves(home: Path) -> bool:
-    """Whether it is new enough and holds the module that Spark asks for at its start."""
+    """Whether it is new enough and has the module that Spark needs at its start."""
     version = _version(home)
     if version is None or version < OLDEST or not os.access(home / "bin" / "java", os.X_OK):
         return False

@@ -31,7 +31,7 @@ def map_each(
         packages: what executors may import, beside what is installed where they run.
 
     Raises:
-        SluiceError: what `function` raised, of the same type; or Spark could not do it.
+        SluiceError: what `function` raised, of the same type; or the Spark job failed.
     """
     context = spark.sparkContext
     ship_code(context, packages)

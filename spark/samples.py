@@ -12,7 +12,7 @@ from spark.schemas import SAMPLES
 def read_samples(spark: SparkSession, uris: Sequence[str]) -> DataFrame:
     """Samples from Parquet files or folders, with the columns of SAMPLES.
 
-    Where a path holds `/job=J/run=R/`, the columns job and run are taken from it; as texts, whatever they look like.
+    If a path contains `/job=J/run=R/`, the columns job and run are taken from it, always as text.
 
     Raises:
         InvalidInput: no URI is given, or one does not exist.

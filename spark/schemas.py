@@ -31,8 +31,8 @@ FEATURES: Final = struct_type(FEATURE_COLUMNS)
 def conform(frame: DataFrame, schema: StructType) -> DataFrame:
     """The columns of `schema`, in its order, with its types and its nullability.
 
-    Spark takes every column of a file as nullable, and every sum too. Here a null in a column that allows none stops
-    the job when it is met, instead of being left out of a sum.
+    Spark treats every column of a file, and every sum, as nullable. Here a null in a column that allows none stops the job
+    instead of being left out of a sum.
 
     Raises:
         InvalidInput: a column is missing or has another type.
@@ -42,7 +42,7 @@ def conform(frame: DataFrame, schema: StructType) -> DataFrame:
         if field.name not in have:
             raise InvalidInput(
                 f"column {field.name!r} is missing; the columns are: {', '.join(have)}; "
-                f"it must be there as {field.dataType.simpleString()}"
+                f"it must be present as {field.dataType.simpleString()}"
             )
         if have[field.name] != field.dataType:
             raise InvalidInput(

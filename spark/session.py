@@ -1,7 +1,7 @@
-"""One way to a Spark session, for stages, jobs, tests and benchmarks: quiet, on loopback where that is possible, UTC.
+"""The Spark session of stages, jobs, tests and benchmarks: quiet, in UTC, on loopback where possible.
 
-Features are DataFrame expressions: executors run no Python, so a stand-alone cluster needs Spark and nothing of Sluice.
-A job that brings Python to executors, as threshold tables do, sends them the code (`spark.code`).
+Features are DataFrame expressions: executors run no Python, so a stand-alone cluster needs only Spark. A job that runs
+Python on executors, as threshold tables do, sends them the code (`spark.code`).
 """
 
 import os
@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from models.errors import SluiceError
@@ -26,36 +27,37 @@ DRIVER_MEMORY_VARIABLE: Final = "SLUICE_SPARK_DRIVER_MEMORY"
 DEFAULT_MASTER: Final = "local[*]"
 DEFAULT_DRIVER_MEMORY: Final = "1g"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""They print each exception that names an expression, with its stack trace, before it can be caught."""
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""spark-submit sets this: the JVM is there already, and its options hold the master."""
+"""Set by spark-submit, which has started the JVM and passed the master."""
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Sums are taken before the shuffle, so what is shuffled is small; adaptive execution joins empty partitions.
+    # Sums are taken before the shuffle, so little is shuffled; adaptive execution merges empty partitions.
     "spark.sql.shuffle.partitions": "16",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    # The quick compiler only: the first extraction costs half the CPU time, the later ones no more. Jobs here run for
-    # seconds, and spend what is left on decoding Parquet; executors of a cluster keep the thorough compiler.
+    # Only the C1 compiler: the first extraction takes half the CPU time, later ones no more. Local jobs run for seconds,
+    # and spend the rest on decoding Parquet; executors of a cluster keep both compilers.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 
 def session(master: str | None = None, driver_memory: str | None = None) -> SparkSession:
-    """The session of this process, started if there is none; starting takes some seconds.
+    """The session of this process, started if needed, which takes some seconds.
 
     Args:
         master: Spark master URL, for example `local[2]` or `spark://host:7077`; without one, the environment variable
-            SLUICE_SPARK_MASTER, else what spark-submit was given, else `local[*]`.
+            SLUICE_SPARK_MASTER, else the master of spark-submit, else `local[*]`.
         driver_memory: heap of the driver's JVM, for example `2g`; without one, the environment variable
             SLUICE_SPARK_DRIVER_MEMORY, else 1g. It cannot change once the JVM runs.
 
     Raises:
-        SluiceError: there is no Java 17 or newer, Spark did not start, or this process has a session with another
-            master.
+        SluiceError: there is no Java 17 or newer, Spark did not start, or this process has a session on another master.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
     running = SparkContext._active_spark_context
@@ -91,7 +93,9 @@ def _is_local(master: str) -> bool:
 
 
 def _start(conf: SparkConf) -> SparkSession:
-    # The JVM's own warnings go to a file without a name: they mean nothing to a user, and failures come as exceptions.
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
+    # The JVM's own warnings go to an unnamed file: they do not help a user, and failures are raised as exceptions.
     with tempfile.TemporaryFile() as log, _environment(conf):
         try:
             gateway: JavaGateway | None = None
@@ -106,7 +110,7 @@ def _start(conf: SparkConf) -> SparkSession:
 
 @contextmanager
 def _environment(conf: SparkConf) -> Iterator[None]:
-    """What the JVM and Python workers inherit: this interpreter, the Java that was found, the loopback address."""
+    """The environment of the JVM and Python workers: this interpreter, the Java found, the loopback address."""
     wanted = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     if _SUBMITTED not in os.environ:
         wanted["JAVA_HOME"] = str(find_java())

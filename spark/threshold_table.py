@@ -28,7 +28,7 @@ PACKAGES: Final = (models, spark)
 """What an executor may import; `pipelines` and `testbeds` stay with the driver."""
 INFEASIBLE: Final = "infeasible"
 FAILED: Final = "failed"
-"""Statuses beside those of a tuning (`optimal`, `feasible`, `unknown`): there is no placement; none was found."""
+"""Statuses besides those of a tuning (`optimal`, `feasible`, `unknown`): no placement exists; none was found."""
 
 SCALINGS: Final = StructType([StructField(name, StringType(), False) for name in ("key", "dataflow")])
 """A name for the scaling, and its dataflow as JSON."""
@@ -42,7 +42,7 @@ THRESHOLDS: Final = StructType(
         StructField("tuning", StringType()),
     ]
 )
-"""Status; why there is no tuning, in words; the thresholds; what the tuning took; all of it as JSON."""
+"""Status; why there is no tuning, in words; the thresholds; the effort; the whole tuning as JSON."""
 _ARROW: Final = pa.schema(
     [
         pa.field(f.name, pa.float64() if isinstance(f.dataType, DoubleType) else pa.string(), f.nullable)
@@ -57,10 +57,10 @@ def tune_scalings(
     """The thresholds of each dataflow on the cluster, as THRESHOLDS, in any order.
 
     Args:
-        time_limit_s: for each scaling.
+        time_limit_s: of each scaling.
 
     Raises:
-        SluiceError: Spark could not do it.
+        SluiceError: the Spark job failed.
     """
     rows = [(key, dataflow.model_dump_json(by_alias=True)) for key, dataflow in dataflows.items()]
     try:

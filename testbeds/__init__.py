@@ -1,1 +1,1 @@
-"""Where a job can be measured: one protocol, several testbeds, one conformance suite."""
+"""Testbeds measure a job: one protocol, several implementations, one conformance suite."""

@@ -1,12 +1,12 @@
-"""What every testbed must do, as tests: a new testbed proves itself by subclassing one class.
+"""The conformance suite of testbeds: subclass it to test a new testbed.
 
     class TestMine(TestbedConformance):
         @pytest.fixture
         def testbed(self) -> Testbed:
             return Mine(...)
 
-Override `job` and `configuration` where the small job below cannot run there. A testbed whose seconds are real takes the
-parts of the suite that it has the time for, with shorter windows, and states what its clocks allow.
+Override `job` and `configuration` if the small job below cannot run there. A testbed in real time subclasses only some
+parts of the suite, with shorter windows, and states the precision of its clocks.
 """
 
 import math
@@ -26,7 +26,7 @@ from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, SAMPLE_KEY, TIME_S
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, MeasuredWindow, Run, Testbed
 
 OVERLOAD = 1e8
-"""Records/s that no testbed takes; it emits what it can."""
+"""Records/s beyond every testbed, which then emits what it can."""
 MUCH_OF_A_RATE = 0.99
 """StreamBed section 4: a rate is sustained if this share of it is achieved."""
 
@@ -70,16 +70,16 @@ def small_job() -> Job:
 
 
 class Suite:
-    """What all suites of testbeds have in common."""
+    """Base of all suites of testbeds."""
 
     settle_s: ClassVar[float] = 120.0
-    """After which a deployment is as fast as it gets."""
+    """Time after which a deployment has reached its full speed."""
     window_s: ClassVar[float] = 30.0
     tolerance: ClassVar[float] = 1e-6
     """Share of the records that may be counted in one window or the next: 0 where one clock counts all."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Only what is subclassed elsewhere is run."""
+        """Only run subclasses in other modules."""
         super().__init_subclass__(**kwargs)
         cls.__test__ = not cls.__module__.startswith(f"{__package__}.")  # type: ignore[attr-defined]
 
@@ -89,30 +89,23 @@ class Suite:
 
     @pytest.fixture
     def configuration(self, testbed: Testbed, job: Job) -> Configuration:
-        """One task for each operator, sources enough not to be what limits, the largest memory."""
+        """One task of each operator, enough sources not to limit the job, the largest memory."""
         tasks = {o.name: 1 for o in job.operators} | {o.name: 2 for o in job.sources}
         return Configuration(parallelism=tasks, memory_mb=testbed.limits.memory_levels_mb[-1])
 
 
 class _Conformance(Suite):
-    """What the parts of this suite have in common."""
+    """Base of the parts of this suite."""
 
-    reports_samples: ClassVar[bool] = True
-    """False for testbeds that cannot: their tables must be empty, and tests of what is in them are left out."""
     places_tasks: ClassVar[bool] = True
     """False for testbeds that refuse a placement."""
     mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-    """How an MST is searched for."""
+    """Settings of the MST search."""
 
     @pytest.fixture
     def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
         with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
             yield deployed
-
-    @pytest.fixture
-    def needs_samples(self) -> None:
-        if not self.reports_samples:
-            pytest.skip("this testbed reports no samples")
 
     def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
         with pytest.raises(error) as caught:
@@ -121,7 +114,7 @@ class _Conformance(Suite):
 
 
 class RefusalConformance(_Conformance):
-    """What it says of itself, and what it refuses before it begins."""
+    """Limits, and configurations that are refused before the start."""
 
     def test_its_limits_are_usable(self, testbed: Testbed) -> None:
         limits = testbed.limits
@@ -144,7 +137,7 @@ class RefusalConformance(_Conformance):
         self._refused(testbed, job, replace(configuration, parallelism=wrong), InvalidInput)
 
     def test_an_unknown_operator_is_refused(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
-        wrong = {**configuration.parallelism, "nobody": 1}
+        wrong = {**configuration.parallelism, "unknown": 1}
         self._refused(testbed, job, replace(configuration, parallelism=wrong), InvalidInput)
 
     def test_more_slots_than_there_are_do_not_fit(
@@ -168,13 +161,12 @@ class RefusalConformance(_Conformance):
 
 
 class SampleConformance(_Conformance):
-    """What it reports."""
+    """Samples and windows. A testbed without samples takes the other parts of the suite; its tables are empty."""
 
     @pytest.fixture
     def windows(self, run: Run) -> list[MeasuredWindow]:
         return windows_of(run, self.window_s, self.settle_s)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_time_goes_forward_in_samples(self, windows: list[MeasuredWindow]) -> None:
         times = sorted(time for window in windows for time in pc.unique(window.samples["time_s"]).to_pylist())
         intervals = int(sum(window.seconds for window in windows) / SAMPLE_INTERVAL_S)
@@ -185,11 +177,10 @@ class SampleConformance(_Conformance):
     def test_samples_have_the_schema(self, windows: list[MeasuredWindow]) -> None:
         for window in windows:
             assert window.samples.schema.equals(SAMPLE_SCHEMA)
-            assert (window.samples.num_rows > 0) == self.reports_samples
+            assert window.samples.num_rows > 0
             for column in SAMPLE_COLUMNS:
                 assert column.nullable or window.samples[column.name].null_count == 0, column.name
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_every_task_reports_once_in_every_interval(
         self, windows: list[MeasuredWindow], job: Job, configuration: Configuration
     ) -> None:
@@ -203,14 +194,12 @@ class SampleConformance(_Conformance):
             for column, value in asked.items():
                 assert pc.unique(samples[column]).to_pylist() == [value]
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_shares_of_time_sum_to_the_interval(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             total = pc.add(pc.add(samples["busy_s"], samples["backpressured_s"]), samples["idle_s"])
             off = pc.max(pc.abs(pc.subtract(total, samples["interval_s"]))).as_py()
             assert off <= TIME_SHARES_TOLERANCE * SAMPLE_INTERVAL_S
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_values_are_within_their_bounds(self, windows: list[MeasuredWindow]) -> None:
         for samples in (window.samples for window in windows):
             for column in SAMPLE_COLUMNS:
@@ -222,20 +211,17 @@ class SampleConformance(_Conformance):
                 assert column.minimum is None or least >= column.minimum, column.name
                 assert column.maximum is None or most <= column.maximum, column.name
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_lag_is_reported_at_sources_only(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         sources = {o.name for o in job.sources}
         for operator, lag in zip(samples["operator"].to_pylist(), samples["lag_records"].to_pylist(), strict=True):
             assert (lag is not None) == (operator in sources)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_samples_add_up_to_the_window(self, windows: list[MeasuredWindow], job: Job) -> None:
         for window in windows:
             emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
             assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
 
-    @pytest.mark.usefixtures("needs_samples")
     def test_no_record_comes_from_nowhere(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
         for operator in job.operators:
@@ -247,7 +233,7 @@ class SampleConformance(_Conformance):
 
 
 class RateConformance(_Conformance):
-    """What it does with a rate that it is offered."""
+    """Behaviour at an offered rate."""
 
     def test_it_never_emits_more_than_it_is_offered(self, run: Run) -> None:
         for rate in (100.0, 10_000.0, OVERLOAD):
@@ -302,7 +288,7 @@ class RateConformance(_Conformance):
 
 
 class RunConformance(_Conformance):
-    """Where tasks run, and how runs end."""
+    """Placement, and the end of runs."""
 
     def test_tasks_run_where_they_are_placed(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         worker = testbed.cluster.workers[-1].name
@@ -334,7 +320,7 @@ class RunConformance(_Conformance):
 
 
 class RepeatConformance(_Conformance):
-    """For testbeds that can repeat a run to the bit."""
+    """For testbeds whose runs are exactly reproducible."""
 
     def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
         def measure() -> list[MeasuredWindow]:
@@ -357,7 +343,7 @@ class RepeatConformance(_Conformance):
 
 
 class TestbedConformance(RefusalConformance, SampleConformance, RateConformance, RunConformance, RepeatConformance):
-    """All of it. Rates are found by overload, so nothing is assumed of how fast a testbed is."""
+    """The whole suite. Rates are found by overload, so no assumption is made about a testbed's speed."""
 
 
 def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindow]:
@@ -367,7 +353,7 @@ def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindo
 
 
 def saturated_rate(run: Run, settle_s: float) -> float:
-    """Records/s that the job takes when it is offered more, once it has settled."""
+    """Records/s that the job takes under overload, once it has settled."""
     run.inject(OVERLOAD, settle_s, "warmup")
     return run.inject(OVERLOAD, settle_s, "warmup").achieved_rate
 

@@ -1,12 +1,12 @@
-"""What every elastic run must do, as tests: a testbed that can rescale proves it by subclassing one class.
+"""The conformance suite of elastic runs: subclass it to test a testbed that can rescale.
 
     class TestMine(ElasticConformance):
         @pytest.fixture
         def testbed(self) -> Testbed:
             return Mine(...)
 
-Override `job` and `configuration` where the small job cannot run there; `window_s`, `settle_s` and `catch_up_s` where
-time is dear. Such a testbed may take some parts of the suite often, and the others when there is time.
+Override `job` and `configuration` if the small job cannot run there; `window_s`, `settle_s` and `catch_up_s` if tests take
+real time. Such a testbed may run some parts of the suite often, and the others in long tests.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
 
 
 class ElasticSuite(Suite):
-    """What the parts of this suite have in common."""
+    """Base of the parts of this suite."""
 
     catch_up_s: ClassVar[float] = 600.0
-    """Within which a job with four times the needed capacity has caught up after any of the rescales."""
+    """Time in which a job with four times the needed capacity has caught up after any of the rescales."""
 
     @pytest.fixture
     def more(self, job: Job, configuration: Configuration) -> Configuration:
@@ -48,7 +48,7 @@ class ElasticSuite(Suite):
             return deployed.inject(OVERLOAD, self.window_s, "warmup").achieved_rate / 4
 
     def _has_caught_up(self, served: Served, rate: float) -> None:
-        """No more waits at the end than arrives in an interval."""
+        """At the end the lag is at most the records of one interval."""
         assert served.lag[-1] <= rate * SAMPLE_INTERVAL_S
 
     def _state_bytes(self, served: Served) -> float:
@@ -56,7 +56,7 @@ class ElasticSuite(Suite):
 
 
 class LogConformance(ElasticSuite):
-    """What comes into the log, and what is read."""
+    """Records that arrive in the log and records that are read."""
 
     def test_intervals_are_reported_one_by_one(self, run: ElasticRun, rate: float) -> None:
         served = run.serve(rate, self.window_s)
@@ -108,7 +108,7 @@ class LogConformance(ElasticSuite):
 
 
 class ActivityConformance(ElasticSuite):
-    """What is reported of the tasks."""
+    """Reports on the tasks."""
 
     def test_every_task_of_every_operator_is_reported(self, run: ElasticRun, job: Job, rate: float) -> None:
         served = run.serve(rate, 2 * self.window_s)
@@ -145,7 +145,7 @@ class ActivityConformance(ElasticSuite):
 
 
 class RescaleConformance(ElasticSuite):
-    """Other configurations for the running job."""
+    """Rescales of the running job."""
 
     def test_lag_grows_while_the_job_is_down_and_is_caught_up(
         self, run: ElasticRun, rate: float, more: Configuration
@@ -208,4 +208,4 @@ class RescaleConformance(ElasticSuite):
 
 
 class ElasticConformance(LogConformance, ActivityConformance, RescaleConformance):
-    """Subclass with a fixture `testbed`. Rates are found by overload, so nothing is assumed of how fast it is."""
+    """Subclass with a fixture `testbed`. Rates are found by overload, so no assumption is made about its speed."""

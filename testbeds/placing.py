@@ -1,4 +1,4 @@
-"""Where the tasks of a configuration run: on workers of the cluster, or on injectors beside it."""
+"""Placement of the tasks of a configuration: on workers of the cluster, or on injectors beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Placed:
     workers: tuple[Worker, ...]
     """Workers of the cluster first, then injectors (named injector-1, ...), which have no limits."""
     injectors: int
-    """How many of `workers` are injectors."""
+    """Number of injectors among `workers`."""
     task_workers: Mapping[str, tuple[int, ...]]
     """Operator -> index in `workers` of its tasks 0, 1, ..."""
 
 
 def check_parallelism(job: Job, configuration: Configuration) -> None:
-    """The configuration names every operator of the job once, with at least one task.
+    """Check that the configuration names every operator of the job once, with at least one task.
 
     Raises:
         InvalidInput: an operator is missing or unknown, a task count is below 1 or above the operator's maximum.
@@ -49,18 +49,28 @@ def check_parallelism(job: Job, configuration: Configuration) -> None:
             )
 
 
+def check_worker_memory(cluster: Cluster, memory_mb: float) -> None:
+    """Raise Infeasible if a worker has too little memory for a TaskManager of `memory_mb` MiB."""
+    for worker in cluster.workers:
+        if worker.memory_mb is not None and worker.memory_mb < memory_mb:
+            raise Infeasible(
+                f"worker {worker.name!r} has {worker.memory_mb:g} MiB, too few for a TaskManager of {memory_mb:g} MiB; "
+                f"ask for less memory"
+            )
+
+
 def _list(names: Sequence[str]) -> str:
     return f"{', '.join(map(repr, names[:5])) or 'none'} {'is' if len(names) < 2 else 'are'}"
 
 
 def place(job: Job, configuration: Configuration, cluster: Cluster, managed_mb: Sequence[float]) -> Placed:
-    """Give every task a worker: as the configuration says, or each operator evenly with sources on injectors.
+    """Assign every task to a worker: as the configuration says, or each operator evenly with sources on injectors.
 
     Args:
-        managed_mb: managed memory of each worker of the cluster, MiB; a task without its own has an even share of it.
+        managed_mb: managed memory of each worker of the cluster, MiB; a task without its own gets an even share of it.
 
     Raises:
-        InvalidInput: the placement names an unknown worker or operator, or not as many tasks as there are.
+        InvalidInput: the placement names an unknown worker or operator, or the wrong number of tasks.
         Infeasible: there are fewer slots than tasks, or no worker has the memory for a task.
     """
     if configuration.placement is None:

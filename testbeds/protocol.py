@@ -1,6 +1,6 @@
-"""What a testbed must do: deploy a configuration of a job, and inject at a given rate for a given time.
+"""The protocol of testbeds: deploy a configuration of a job, and inject at a given rate for a given time.
 
-The decision cores say what to inject next; a testbed only does it and reports what happened, as samples.
+The decision cores decide what to inject next; a testbed only executes it, and reports samples.
 """
 
 import math
@@ -26,7 +26,7 @@ SAMPLE_SCHEMA = pa.schema([pa.field(c.name, _ARROW_TYPES[c.type], nullable=c.nul
 
 @dataclass(frozen=True)
 class Configuration:
-    """What to deploy."""
+    """The configuration to deploy."""
 
     parallelism: Mapping[str, int]
     """Tasks of each operator, sources included."""
@@ -36,12 +36,12 @@ class Configuration:
     """Worker -> operator -> tasks; None leaves it to the testbed, which spreads every operator evenly, sources on
     workers of their own."""
     managed_memory_mb: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Managed memory of one task, MiB, where it is not the even share of its TaskManager's."""
+    """Managed memory of one task, MiB, if it differs from the even share of its TaskManager's."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be asked of a testbed."""
+    """The limits of a testbed."""
 
     max_task_slots: int
     """Task slots for operators other than sources."""
@@ -49,17 +49,17 @@ class Limits:
     """TaskManager memory sizes it can deploy, MiB, ascending."""
     slots_per_worker: int
     max_source_tasks: int | None = None
-    """Tasks of all sources together; None: as many as may be asked for."""
+    """Tasks of all sources together; None: no limit."""
     source_burst_s: float | Literal["all"] = "all"
-    """While a rate is injected: time whose records a source that was held up emits on top of it later, seconds."""
+    """Burst of an injecting source: after backpressure it may catch up with the records of this time, seconds."""
 
 
 @dataclass(frozen=True)
 class MeasuredWindow:
-    """What happened while a rate was injected."""
+    """The results of injecting a rate."""
 
     target_rate: float
-    """Records/s asked of the sources together."""
+    """Records/s offered to the sources together."""
     achieved_rate: float
     """Records/s that the sources emitted together, mean over the window."""
     seconds: float
@@ -70,7 +70,7 @@ class MeasuredWindow:
 
 
 def sample_intervals(rate: float, seconds: float) -> int:
-    """Reporting intervals that an injection lasts.
+    """The number of reporting intervals of an injection.
 
     Raises:
         InvalidInput: the rate is not above 0, or `seconds` is not a multiple of the reporting interval.
@@ -81,7 +81,7 @@ def sample_intervals(rate: float, seconds: float) -> int:
 
 
 def served_intervals(rate: float, seconds: float) -> int:
-    """Reporting intervals during which records arrive at a rate.
+    """The number of reporting intervals of serving a rate.
 
     Raises:
         InvalidInput: the rate is below 0, or `seconds` is not a multiple of the reporting interval.
@@ -101,7 +101,7 @@ def _whole_intervals(seconds: float) -> int:
 
 
 class Disturbed(SluiceError):
-    """A fault of the testbed broke a measurement off; measuring again, in another run, may succeed."""
+    """A fault of the testbed interrupted a measurement; repeating it in another run may succeed."""
 
 
 class Run(Protocol):
@@ -116,21 +116,21 @@ class Run(Protocol):
         """Offer `rate` records/s to the sources (split by their rate_share) for `seconds`, and report.
 
         Sources emit at most the offered rate. Records refused under backpressure count as pending until `inject` is
-        called with another rate, as with the rate-limited source of StreamBed section 4: what was not emitted at the
-        old rate is not owed at the new one.
+        called with another rate, as with the rate-limited source of StreamBed section 4: records not emitted at the old
+        rate are dropped.
 
         Args:
             rate: records/s, above 0.
             seconds: duration; a multiple of the sample interval.
-            phase: stands in the samples' column `phase`.
+            phase: value of the samples' column `phase`.
 
         Raises:
-            Disturbed: the testbed broke down meanwhile; there is no window, and the run is of no more use.
+            Disturbed: the testbed failed meanwhile; there is no window, and the run cannot be used any more.
         """
         ...
 
     def close(self) -> None:
-        """Stop the job and free what it held; may be called twice."""
+        """Stop the job and free its resources; may be called twice."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -142,29 +142,29 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Served:
-    """What happened while records arrived in a durable log; arrays are float64[reporting intervals]."""
+    """The results of serving records from a durable log; arrays are float64[reporting intervals]."""
 
     seconds: float
     running_s: float
-    """Time of it during which the job ran; the rest it was down for a rescale."""
+    """Time during which the job ran; the rest of the window it was down for a rescale."""
     arrived: np.ndarray
-    """Records that came into the log in each interval, all sources."""
+    """Records that arrived in the log in each interval, all sources."""
     read: np.ndarray
     """Records that the sources read from it in each interval."""
     lag: np.ndarray
     """Records that waited in it at the end of each interval."""
     activity: Mapping[str, Activity]
-    """What each operator did while the job ran; empty if it was down all the time."""
+    """The activity of each operator while the job ran; empty if it was down all the time."""
 
 
 @dataclass(frozen=True)
 class Rescale:
-    """A change of configuration that was begun: the job is down until it is done."""
+    """A change of configuration in progress: the job is down until it is done."""
 
     downtime_s: float
-    """From now until the job reads again."""
+    """Time from now until the job reads again, seconds."""
     state_mb: float
-    """State to be saved and restored, MiB."""
+    """State to save and restore, MiB."""
 
 
 class ElasticRun(Run, Protocol):
@@ -172,14 +172,14 @@ class ElasticRun(Run, Protocol):
 
     @property
     def configuration(self) -> Configuration:
-        """What runs, or will run once the job is up again."""
+        """The current configuration, or the next one while the job is down."""
         ...
 
     def serve(self, rate: float, seconds: float) -> Served:
         """Let `rate` records/s arrive (split by the sources' rate_share) for `seconds`.
 
-        Unlike with `inject`, what is not read stays in the log until it is: across rates and rescales. While there is
-        lag the sources read as fast as they can. Time during which the job is down passes here, too.
+        Unlike with `inject`, unread records stay in the log, across rates and rescales. While there is lag the sources read
+        as fast as they can. Downtime of the job passes here, too.
 
         Args:
             rate: records/s, 0 or more.
@@ -195,13 +195,13 @@ class ElasticRun(Run, Protocol):
 
         Raises:
             InvalidInput: the configuration does not fit the job.
-            Infeasible: it does not fit the testbed; the job runs on as it was.
+            Infeasible: it does not fit the testbed; the job continues unchanged.
         """
         ...
 
 
 class Testbed(Protocol):
-    """A place where a job can be measured."""
+    """A testbed, on which a job can be measured."""
 
     @property
     def name(self) -> str: ...
@@ -218,8 +218,8 @@ class Testbed(Protocol):
         """Start the job. Where the testbed can rescale, the run is an `ElasticRun`.
 
         Args:
-            run: stands in the samples' column `run`.
-            seed: of everything random in this run; the same seed repeats the same run.
+            run: value of the samples' column `run`.
+            seed: of all random choices in this run; the same seed repeats the same run.
 
         Raises:
             InvalidInput: the configuration does not fit the job (a missing operator, a task count below 1).

@@ -1,38 +1,39 @@
-"""Published or archived measurements as a testbed: what was measured can be asked for again, and nothing else."""
+"""Published or archived measurements as a testbed: only recorded configurations can be deployed."""
 
 import math
 import random
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from models.capacity.observation import Observation
+from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, Kind
+from testbeds.placing import check_parallelism
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, MeasuredWindow, sample_intervals
 
 MOST_SHOWN: Final = 5
 
 
 class Recorded:
-    """Implements `testbeds.protocol.Testbed` as far as observations can: they hold the MST, and nothing in between.
+    """Implements `testbeds.protocol.Testbed` as far as observations allow: they only hold the MST.
 
-    A run of a recorded configuration emits what it is offered up to the MST that was measured, and the MST beyond it.
-    The first is what an MST means; the second is a lower bound (StreamBed's verification runs of q1 emitted up to 24 %
-    more when offered 150 %, others less than the MST). So an MST search on a recorded run ends at the recorded MST, which
-    is all that an exploration needs. There are no samples, since none were published: every table is empty, and whatever
-    rests on samples (profiles, features) must be done elsewhere.
+    A run of a recorded configuration emits the offered rate up to the recorded MST, and the MST beyond it. The first
+    follows from the definition of the MST; the second is an approximation (StreamBed's verification runs of q1 emitted up
+    to 24 % more when offered 150 %, others less than the MST). So an MST search on a recorded run ends at the recorded MST,
+    which is all that an exploration needs. No samples were published, so every table is empty, and profiles and features
+    must come from elsewhere.
 
-    What was not recorded cannot be deployed: other budgets, another parallelism where it is known, a placement, a
-    managed memory of its own. Where a budget was measured several times, the seed chooses which measurement is repeated.
+    Only recorded configurations can be deployed: no other budgets, no other parallelism if it is known, no placement, no
+    managed memory per task. If a budget was measured several times, the seed chooses which measurement is repeated.
     """
 
     def __init__(self, observations: Sequence[Observation], cluster: Cluster) -> None:
         """A testbed of `observations`, made on the workers of `cluster`.
 
         Raises:
-            InvalidInput: there is no observation.
+            InvalidInput: there are no observations.
         """
         if not observations:
             raise InvalidInput(
@@ -47,12 +48,12 @@ class Recorded:
 
     @property
     def observations(self) -> tuple[Observation, ...]:
-        """What was measured, in the order it was recorded."""
+        """The measurements, in the order of recording."""
         return self._observations
 
     @property
     def limits(self) -> Limits:
-        """The most task slots and the memory sizes that occur; not every combination of them does."""
+        """The most task slots and the memory sizes that occur; not every combination is recorded."""
         return Limits(
             max_task_slots=max(o.task_slots for o in self._observations),
             memory_levels_mb=tuple(sorted({o.memory_mb for o in self._observations})),
@@ -68,9 +69,9 @@ class Recorded:
 
         Raises:
             InvalidInput: the configuration does not fit the job, or was not recorded.
-            Infeasible: it needs more slots than were ever used, or memory outside the recorded sizes.
+            Infeasible: it needs more slots than any recorded configuration, or memory outside the recorded sizes.
         """
-        _check_fits_job(job, configuration)
+        check_parallelism(job, configuration)
         if configuration.placement is not None or configuration.managed_memory_mb:
             raise InvalidInput(
                 "recorded measurements hold no placement and no managed memory of a task, so neither can be chosen; "
@@ -85,8 +86,8 @@ class Recorded:
         levels = limits.memory_levels_mb
         if slots > limits.max_task_slots or not levels[0] <= memory_mb <= levels[-1]:
             raise Infeasible(
-                f"recorded were at most {limits.max_task_slots} task slots with {levels[0]:g} to {levels[-1]:g} MiB per "
-                f"TaskManager, but {slots} task slots with {memory_mb:g} MiB were asked for"
+                f"the recorded measurements have at most {limits.max_task_slots} task slots with {levels[0]:g} to "
+                f"{levels[-1]:g} MiB per TaskManager, but {slots} task slots with {memory_mb:g} MiB were requested"
             )
         of_budget = [o for o in self._observations if (o.task_slots, o.memory_mb) == (slots, memory_mb)]
         if not of_budget:
@@ -111,7 +112,7 @@ class Recorded:
         return ", ".join(f"{s} with {m:g} MiB" for s, m in budgets[:MOST_SHOWN])
 
 
-class RecordedRun:
+class RecordedRun(Closing):
     """Implements `testbeds.protocol.Run` for one observation."""
 
     def __init__(self, observation: Observation) -> None:
@@ -143,31 +144,11 @@ class RecordedRun:
         return MeasuredWindow(rate, achieved, seconds, self._pending, SAMPLE_SCHEMA.empty_table())
 
     def close(self) -> None:
-        """Nothing can be injected any more."""
+        """Close the run; it takes no more rates."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _check_fits_job(job: Job, configuration: Configuration) -> None:
-    for operator in job.operators:
-        if configuration.parallelism.get(operator.name, 0) < 1:
-            raise InvalidInput(
-                f"every operator of job {job.name!r} needs at least 1 task, but {operator.name!r} got "
-                f"{configuration.parallelism.get(operator.name, 'none')}"
-            )
-    unknown = sorted(set(configuration.parallelism) - {o.name for o in job.operators})
-    if unknown:
-        raise InvalidInput(f"job {job.name!r} has no operator {unknown[0]!r}; its operators: {', '.join(job.order)}")
 
 
 def _same_parallelism(job: Job, recorded: Mapping[str, int], asked: Mapping[str, int]) -> bool:
-    """Whether they agree where it was recorded; sources are not compared, since they must never be what limits."""
+    """Whether they agree, if it was recorded; sources are not compared, since they must never limit the job."""
     scaled = [o.name for o in job.operators if o.kind is not Kind.SOURCE]
     return all(recorded.get(name, asked[name]) == asked[name] for name in scaled)

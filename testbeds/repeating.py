@@ -1,4 +1,4 @@
-"""Repeats a measurement that a fault of the testbed interrupted, so that every figure was measured to its end."""
+"""Repeats measurements that a fault of the testbed interrupted."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -22,14 +22,14 @@ def measured(
     seed: int,
     say: Callable[[str], None],
 ) -> T:
-    """Deploy the job and measure it, from the beginning again if the testbed breaks down meanwhile.
+    """Deploy the job and measure it; repeat all of that if the testbed fails meanwhile.
 
     Args:
-        measure: what to do with the run, which is closed afterwards; nothing of a run that broke down is kept.
+        measure: measures the run, which is closed afterwards; results of an interrupted run are discarded.
         say: called with each repetition and its cause.
 
     Raises:
-        SluiceError: it broke down each time, or could not be deployed.
+        SluiceError: it was interrupted each time, or could not be deployed.
     """
     left = REPEATS
     while True:
@@ -39,8 +39,8 @@ def measured(
         except Disturbed as error:
             if left == 0:
                 raise SluiceError(
-                    f"measuring job {job.name!r} on the testbed {testbed.name!r} broke off {REPEATS + 1} times, at last "
-                    f"because {error}"
+                    f"measuring job {job.name!r} on the testbed {testbed.name!r} was interrupted {REPEATS + 1} times, the "
+                    f"last time because {error}"
                 ) from error
             say(f"{testbed.name}: {error}; measuring again, {_times(left)} at most")
             left -= 1

@@ -1,4 +1,4 @@
-"""Whether a job has got as fast as it gets: code is compiled while it runs, and a record costs less and less until then."""
+"""Whether a job has reached its full speed: code is compiled while it runs, so a record costs less and less."""
 
 from collections.abc import Sequence
 from typing import Final

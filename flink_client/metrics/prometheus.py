@@ -1,6 +1,6 @@
 """Counters of a job, as scraped by Prometheus from Flink's PrometheusReporter.
 
-Raw samples are asked for, each with the time of its scrape, so that nothing is extrapolated as `rate()` does.
+Raw samples are queried, each with the time of its scrape, so that nothing is extrapolated as with `rate()`.
 """
 
 import math
@@ -28,9 +28,9 @@ _NAMES: Final = (
 )
 _MEDIAN: Final = "0.5"
 _LOOK_BACK_S: Final = 120
-"""What scrapes are apart is seen from so much of the past."""
+"""The scrape interval is derived from this much of the past."""
 _SCRAPES: Final = 4
-"""Each query covers this many scrapes: samples that were read before are left out, late ones are not."""
+"""Each query covers this many scrapes, so that late samples are found; those read before are skipped."""
 _ASK_EVERY_S: Final = 1.0
 _TIMEOUT_S: Final = 10
 
@@ -55,7 +55,7 @@ class PrometheusReadings:
         Args:
             url: of Prometheus.
             job: Flink's id.
-            task_managers: those that must be scraped.
+            task_managers: TaskManagers that must be scraped.
 
         Raises:
             InvalidInput: it does not scrape all of them.
@@ -104,7 +104,7 @@ class PrometheusReadings:
         return f"{max(1, round(_SCRAPES * self._refresh_s))}s"
 
     def _ask(self) -> None:
-        """All that is new of all tasks in one question."""
+        """All new samples of all tasks, in one query."""
         names = "|".join(_NAMES)
         series = self._client.query(f'{{__name__=~"{names}",job_id="{self._job}"}}[{self._reach}]')
         chosen = _one_scraper(series)
@@ -160,12 +160,12 @@ class PrometheusReadings:
 
     @contextmanager
     def _as_it_should(self) -> Iterator[None]:
-        """Turn results of another form into an error that says so."""
+        """Turn results of another form into a clear error."""
         try:
             yield
         except _OTHER_ANSWERS as error:
             raise SluiceError(
-                f"Prometheus at {self._url} does not answer as it should ({type(error).__name__}: {error!s:.200}); check "
+                f"Prometheus at {self._url} gave an unexpected answer ({type(error).__name__}: {error!s:.200}); check "
                 f"'prometheus_url'"
             ) from error
 
@@ -175,12 +175,12 @@ def _cpu_query(task_manager: str, reach: str) -> str:
 
 
 def _label(text: str) -> str:
-    """Flink's reporter puts an underscore for what it lets no label hold."""
+    """Flink's reporter replaces characters that labels must not contain by underscores."""
     return re.sub(r"[^a-zA-Z0-9:_]", "_", text)
 
 
 def _first(series: list[Any]) -> Mapping[str, Any] | None:
-    """That of one scraper, where several scrape the same process."""
+    """The samples of one scrape job, if several scrape the same process."""
     return min(series, key=_scraper, default=None)
 
 
@@ -189,7 +189,7 @@ def _scraper(series: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _one_scraper(series: list[Any]) -> list[Any]:
-    """Series of a TaskManager by the first of its scrapers alone."""
+    """Series of a TaskManager from the first of its scrape jobs only."""
     first: dict[str, tuple[str, str]] = {}
     for one in series:
         name = one["metric"].get("tm_id", "")
@@ -198,7 +198,7 @@ def _one_scraper(series: list[Any]) -> list[Any]:
 
 
 def _together(scrape: Mapping[str, float]) -> dict[str, float]:
-    """The states of one task together, by the plain name of each counter; latencies are medians here."""
+    """All states of one task together, by the plain name of each counter; latencies are medians here."""
     bare = [(name.partition(":")[0], value) for name, value in scrape.items()]
     counters = (
         (name.removeprefix(_OPERATOR).removeprefix(_TASK), value) for name, value in bare if "_state_name_" not in name

@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from flink_client.closing import Closing
 from flink_client.http import MOST_BYTES, http_client
+from models.closing import Closing
 from models.errors import SluiceError
 
 
@@ -27,7 +27,7 @@ class Prometheus(Closing):
         """The `result` of an instant query, in the form of its type: vector, matrix or scalar.
 
         Raises:
-            SluiceError: there is no answer, the query is refused, or the answer is no result of a query.
+            SluiceError: there is no answer, the query is refused, or the answer is not a query result.
         """
         try:
             answer = self._client.get("/api/v1/query", params={"query": promql})
@@ -41,7 +41,7 @@ class Prometheus(Closing):
             return answer.json()["data"]["result"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SluiceError(
-                f"Prometheus at {self.url} answers something else than an instant query's result "
+                f"Prometheus at {self.url} answers with something other than an instant query's result "
                 f"({type(error).__name__}: {error!s:.100}); check the address and the query"
             ) from None
 

@@ -17,9 +17,9 @@ STATE_COUNTERS: Final = (
     "rocksdb_block_cache_hit",
     "rocksdb_block_cache_miss",
 )
-"""Of the RocksDB of a task, which Flink brings up to date every five seconds; it puts the operator's name before them."""
+"""RocksDB metrics of a task, which Flink updates every five seconds; it prefixes them with the operator's name."""
 STATE_LATENCY: Final = "state_latency_s"
-"""Mean over the kinds of access in LATENCIES of how long one takes, seconds; no counter but a gauge."""
+"""Mean duration over the kinds of access in LATENCIES, seconds; a gauge, not a counter."""
 LATENCIES: Final = tuple(
     f"{kind}State{access}Latency"
     for kind, accesses in {
@@ -33,13 +33,13 @@ LATENCIES: Final = tuple(
 )
 """Accesses of one key's state (nanoseconds); Flink times one in a hundred of them."""
 CPU_TIME: Final = "Status.JVM.CPU.Time"
-"""Of a TaskManager: nanoseconds since its JVM began."""
+"""CPU time of a TaskManager since its JVM started, nanoseconds."""
 REST_REFRESH_S: Final = 1.0
 """How often clusters that Sluice starts refresh the metrics of their REST interface (`metrics.fetcher.update-interval`)."""
 _LEAST_GAP_S: Final = 5.0
 _REFRESHES_MISSED: Final = 2.5
 _LOOK_EVERY_S: Final = 5.0
-"""How often it is looked for names of a state's metrics: Flink reports latencies only once it has timed an access."""
+"""Interval of looking for new state metrics: Flink reports latencies only once it has timed an access."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Reading:
     time_s: float
     """`time.monotonic`."""
     values: Mapping[str, float]
-    """Of COUNTERS, STATE_COUNTERS and STATE_LATENCY, those that are known."""
+    """Those of COUNTERS, STATE_COUNTERS and STATE_LATENCY that are known."""
 
 
 class Readings(Protocol):
@@ -58,7 +58,7 @@ class Readings(Protocol):
 
     @property
     def refresh_s(self) -> float:
-        """How often there is news, seconds."""
+        """Interval at which values are updated, seconds."""
         ...
 
     def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
@@ -75,12 +75,12 @@ class Readings(Protocol):
 
 
 def longest_gap_s(readings: Readings) -> float:
-    """Without news for this long a measurement is given up: one refresh may fail, two in a row may not."""
+    """Time without updates after which a measurement is aborted: one refresh may fail, two in a row may not."""
     return max(_LEAST_GAP_S, _REFRESHES_MISSED * readings.refresh_s)
 
 
 class RestReadings:
-    """From Flink's REST interface, which is to be asked at least once a second: it fetches lazily."""
+    """Values from Flink's REST interface, which must be polled at least once a second, since it fetches lazily."""
 
     def __init__(self, rest: FlinkRest, job: str, refresh_s: float = REST_REFRESH_S) -> None:
         self._rest, self._job, self._refresh_s = rest, job, refresh_s
@@ -104,7 +104,7 @@ class RestReadings:
         return [] if value is None else [(time.monotonic(), value / 1e9)]
 
     def _find_state_names(self, vertex: Vertex) -> None:
-        """State is reported under names that hold those of operator and state; known once Flink reports them."""
+        """State metrics have names that include operator and state, and are known only once Flink reports them."""
         known = self._state_names.get(vertex.id, frozenset())
         if known and time.monotonic() - self._looked_at[vertex.id] < _LOOK_EVERY_S:
             return
@@ -116,7 +116,7 @@ class RestReadings:
 
 
 def _together(values: Mapping[str, float]) -> dict[str, float]:
-    """The states of one task together, by the plain name of each counter."""
+    """All states of one task together, by the plain name of each counter."""
     known = (*COUNTERS, *STATE_COUNTERS)
     counters = ((next((c for c in known if name.endswith(c)), None), value) for name, value in values.items())
     latencies = (value for name, value in values.items() if name.endswith("Latency_mean"))
@@ -124,7 +124,7 @@ def _together(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def summed(counters: Iterable[tuple[str, float]], latencies_ns: Iterable[float]) -> dict[str, float]:
-    """The states of one task together: counters are summed, latencies above 0 averaged."""
+    """All states of one task together: counters are summed, latencies above 0 averaged."""
     totals: dict[str, float] = {}
     for name, value in counters:
         totals[name] = totals.get(name, 0.0) + value

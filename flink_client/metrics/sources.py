@@ -1,4 +1,4 @@
-"""Rate and load of the source tasks of a running job, by Flink's own meters (means of a minute)."""
+"""Rate and load of the source tasks of a running job, by Flink's own meters (averages over a minute)."""
 
 import math
 import re
@@ -16,7 +16,7 @@ METER: Final = "numRecordsOutPerSecond"
 _BUSY: Final = "busyTimeMsPerSecond"
 _BACKPRESSURED: Final = "backPressuredTimeMsPerSecond"
 _OF_SOURCE: Final = re.compile(rf"\d+\.(Source__.*\.{METER})")
-"""The source's own meter, where others are chained to it."""
+"""The source's own meter, if other operators are chained to it."""
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
 
 
@@ -42,7 +42,7 @@ def _read(rest: FlinkRest, job: str, vertex: RunningVertex) -> tuple[float, Sour
     tasks = rest.vertex_metrics(job, vertex.id, (*meters, *pending, _BUSY, _BACKPRESSURED), vertex.parallelism)
     if missing := sum(any(meter not in task for meter in meters) for task in tasks):
         raise SluiceError(
-            f"Flink does not report {METER} of {missing} of {vertex.parallelism} tasks of {vertex.name!r} (yet)"
+            f"Flink does not (yet) report {METER} for {missing} of {vertex.parallelism} tasks of {vertex.name!r}"
         )
     load = SourceLoad(
         name=vertex.name,

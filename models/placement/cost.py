@@ -22,7 +22,7 @@ from models.plan import CostVector
 SAME: Final = 1e-12
 """Loads that differ by no more than this share of L^max are equal."""
 SMALLEST: Final = 1e-300
-"""Loads below this are none: a float that small has lost its digits, and one over it would be infinite."""
+"""Loads below this count as 0: a float that small has lost its digits, and its inverse would be infinite."""
 TOLERANCE: Final = 1e-9
 """Loads are compared with this relative tolerance."""
 

@@ -1,4 +1,4 @@
-"""The first plan within given thresholds: fast where there is one, and a proof where there is none."""
+"""The first plan within given thresholds: quickly if one exists, otherwise a proof that there is none."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ ROUNDINGS: Final = 30
 """Solutions of the LP that are rounded."""
 MORE_STEPS: Final = 5_000
 MOST_TRIES: Final = 50_000_000
-"""Then the tree is searched until this, or the time, is used up."""
+"""Tries of the final search of the tree, unless time runs out first."""
 
 
 def first_feasible(problem: Problem, thresholds: Floats, time: TimeLimit, seed: int = 0) -> FirstPlan:

@@ -1,4 +1,4 @@
-"""The Pareto front of (C_cpu, C_io, C_net): every cost that no plan betters in one dimension without losing in another.
+"""The Pareto front of (C_cpu, C_io, C_net): costs that no plan improves in one dimension without losing in another.
 
 The costs that are not yet covered by a point found are a union of boxes {c : c < u}, one for each corner u (a "local
 upper bound": Klamroth, Lacour and Vanderpooten, On the representation of the search region in multi-objective
@@ -6,8 +6,8 @@ optimization, EJOR 245, 2015; 2 |front| + 1 of them in three dimensions). Each b
 found is tightened until it is Pareto-optimal, and splits the boxes that contain it; a proof that there is none closes the
 box. When no box is left, the front is complete.
 
-With a step above 0 a point z covers all costs c >= z - step, so fewer points are needed, and each plan there is costs
-at most `step` less in any dimension than some point of the front.
+With a step above 0 a point z covers all costs c >= z - step, so fewer points are needed, and every plan costs at most
+`step` less in any dimension than some point of the front.
 """
 
 from collections.abc import Sequence
@@ -55,10 +55,10 @@ class Front(Format):
     """The points found, by rising cost in cpu, then io, then net."""
 
     status: Literal["optimal", "feasible"] = Field(
-        description="optimal: every point is, and every plan there is costs at least as much as some point, less the "
+        description="optimal: every point is, and every plan costs at least as much as some point, less the "
         "step; feasible: some of that is not proved."
     )
-    step: Ratio = Field(description="How much less than every point a plan may cost that the front leaves out.")
+    step: Ratio = Field(description="How much less than every point an omitted plan may cost.")
     points: tuple[FrontPoint, ...]
     open_corners: tuple[CostVector, ...] = Field(
         description="Further points may lie below these costs: neither found nor excluded."
@@ -90,7 +90,7 @@ def pareto_front(
         SluiceError: no plan was found that fits the workers' memory, and none was excluded.
     """
     if step is not None and not 0 <= step < 1:
-        raise InvalidInput(f"0 <= step < 1 must hold, for costs lie between 0 and 1, but got {step}")
+        raise InvalidInput(f"0 <= step < 1 must hold, since costs lie between 0 and 1, but got {step}")
     problem = Problem.of(dataflow, cluster)
     if step is None:
         step = 0.0 if problem.tasks <= EXACT_UP_TO else STEP
@@ -120,7 +120,7 @@ class _Hunt:
     found: list[_Efficient] = field(default_factory=list)
     zones: list[Floats] = field(default_factory=lambda: [np.full(len(DIMENSIONS), ANYTHING)])
     doubtful: list[Floats] = field(default_factory=list)
-    """Corners of boxes that were searched without an answer."""
+    """Corners of boxes whose search was inconclusive."""
     bounds: Floats = field(default_factory=lambda: np.zeros(len(DIMENSIONS)))
     """(3,): proved least cost in each dimension alone."""
 
@@ -132,7 +132,7 @@ class _Hunt:
             self.bounds[d] = self._add(counts, np.ones(len(DIMENSIONS)), order)
 
     def next_zone(self) -> Floats:
-        """Take the largest box out of those left, so that a front cut short is spread out."""
+        """Take the largest remaining box, so that a front cut short by time is spread out."""
         sizes = [float(np.prod(np.minimum(u, 1.0) - np.minimum(self.bounds, u))) for u in self.zones]
         return self.zones.pop(int(np.argmax(sizes)))
 
@@ -149,7 +149,7 @@ class _Hunt:
         self._add(found.counts, below, range(len(DIMENSIONS)))
 
     def front(self) -> Front:
-        """What is known so far."""
+        """The front found so far."""
         cost = np.array([f.cost for f in self.found])
         kept = [f for f, own in zip(self.found, efficient(cost), strict=True) if own]
         kept.sort(key=lambda f: tuple(f.cost))
@@ -172,7 +172,7 @@ class _Hunt:
         )
 
     def _possible(self, corner: Floats) -> bool:
-        """Whether the least costs alone leave room below a corner."""
+        """Whether the single minima leave room below a corner."""
         return bool((self._below(corner) >= np.maximum(self.bounds - TOLERANCE, 0.0)).all())
 
     def _below(self, corner: Floats) -> Floats:
@@ -182,7 +182,7 @@ class _Hunt:
         return np.where(corner >= ANYTHING, 1.0, np.minimum(corner - TOLERANCE * (1 + 4 * (least + corner)), 1.0))
 
     def _add(self, counts: Ints, within: Floats, order: Sequence[int]) -> float:
-        """Minimise a plan's costs one after the other, in this order, and split the boxes at what comes out.
+        """Minimise a plan's costs one after the other, in this order, and split the boxes at the resulting point.
 
         Returns:
             the proved bound of the first minimum.

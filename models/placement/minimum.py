@@ -1,4 +1,4 @@
-"""The smallest thresholds along a ray that some plan meets, and how far that is proved.
+"""The smallest thresholds along a ray that a plan meets, with a proved lower bound.
 
 Every plan found lowers t to its own cost, and every exhausted search tree raises the proved bound. The next target is
 half way between them, or just below t once half way has failed. The answer is the cost of a plan, not a point of a grid.
@@ -23,11 +23,11 @@ from models.placement.time_limit import TimeLimit
 SHARES: Final = (0.0, 0.01, 0.1, 0.4)
 """Targets for rounding the LP's solution, as shares of the distance from the bound to the best plan so far."""
 NEAR: Final = 1e-5
-"""Targets then halve the distance to the largest one missed, until it is this share of t or another is missed."""
+"""Targets then halve the distance to the largest missed one, until it is this share of t or another is missed."""
 CLOSE: Final = 0.01
 """Repairs alone stop this share of t above a target that they missed."""
 NEGLIGIBLE: Final = 1e-9
-"""A t this close to its bound has reached it."""
+"""A t this close to its bound counts as equal."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest t found, its plan, and the largest t that is proved to be too small."""
+    """The smallest t found, its plan, and the largest t proved to be too small."""
 
     t: float
     counts: Ints
@@ -186,7 +186,7 @@ class Minimiser:
         return Minimum(t, best, bound)
 
     def _try(self, limits: Floats, best: Ints, at_end: bool) -> tuple[Feasibility, Ints | None]:
-        """Look for a plan within the limits: repair the best one, search the tree, and at the end repair a fresh one."""
+        """Look for a plan within the limits: repair the best one, search the tree, and finally repair a new one."""
         effort, time = self.effort, self.time
         repair = Repair(self.problem, limits, self.seed, best)
         if repair.run(effort.repair_steps):

@@ -1,4 +1,4 @@
-"""One placement by the policy asked for, and the number of distinct plans."""
+"""A placement by the requested policy, and the number of distinct plans."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ def place(
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
 
     Returns:
-        the placement. Its status is `unknown` when no plan within the thresholds was found nor excluded; then it is
+        the placement. Its status is `unknown` if a plan within the thresholds was neither found nor excluded; it is then
         the one that came closest.
 
     Raises:
@@ -75,14 +75,14 @@ def count_plans(
     clock: Clock | None = None,
     time_limit_s: float | None = None,
 ) -> int:
-    """How many distinct plans there are, within the thresholds if given.
+    """The number of distinct plans, within the thresholds if given.
 
     A plan is a multiset of workers, each with a number of tasks of every operator; workers are interchangeable within
     their type.
 
     Raises:
         Infeasible: fewer slots than tasks, or a task that no worker has the memory for.
-        SluiceError: the plans are too many even to count, or the time limit came before the end.
+        SluiceError: there are too many plans even to count, or the time limit was reached.
     """
     time = TimeLimit(clock, time_limit_s)
     problem = Problem.of(dataflow, cluster)

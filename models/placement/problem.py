@@ -1,4 +1,4 @@
-"""A placement problem as arrays: what the cost model and the searches compute on.
+"""A placement problem as arrays, on which the cost model and the searches compute.
 
 Notation (CAPSys Table 1), one row of an array per symbol:
 
@@ -32,9 +32,9 @@ from models.placement.kernels.problem import MEMORY, NET, Bools, CompiledProblem
 from models.plan import Placement
 
 DIMENSIONS: Final = ("cpu", "io", "net")
-"""The cost dimensions, in the order of every array's first axis; memory, where it is there, comes last."""
+"""The cost dimensions, in the order of every array's first axis; memory, if present, comes last."""
 IDLE_SHARE: Final = 0.5
-"""Of a worker's capacity; a dimension that no placement brings so far cannot become a bottleneck."""
+"""Share of a worker's capacity; a dimension that no placement loads that far cannot become a bottleneck."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Problem:
     slots: Ints
     capacity: Floats
     worker_type: Ints
-    """(W,): equal numbers for workers that are interchangeable, which is when all that they state is equal."""
+    """(W,): the type of each worker; workers of one type are interchangeable, since all their fields are equal."""
     edges: Edges
     least: Floats
     most: Floats
@@ -148,7 +148,7 @@ class Problem:
 
 
 def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -> None:
-    """Raise `Infeasible` where a count is enough to see that there is no plan."""
+    """Raise `Infeasible` if counting slots and memory already excludes every plan."""
     if slots.sum() < dataflow.tasks:
         raise Infeasible(
             f"{dataflow.tasks} tasks need as many slots, but the cluster has {slots.sum()}; "
@@ -173,8 +173,8 @@ def task_loads(dataflow: Dataflow) -> Floats:
 
 
 def capacities(cluster: Cluster) -> tuple[Bools, Floats]:
-    """(4,): whether any worker states a capacity; (4, W): what is stated, and infinity where it is not; of cpu, io and
-    net 1 for all if none states it."""
+    """(4,): whether any worker states a capacity; (4, W): the stated capacity, else infinity; for cpu, io and net, 1 for
+    all workers if none states it."""
     keys = ("cores", "io", "net", "memory_mb")
     given = np.array([[getattr(w, key) or np.inf for w in cluster.workers] for key in keys], dtype=np.float64)
     stated = np.asarray(np.isfinite(given).any(axis=1))

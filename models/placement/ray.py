@@ -1,4 +1,4 @@
-"""A line of thresholds, alpha(t) = base + t slope, along which the smallest t is looked for.
+"""A line of thresholds, alpha(t) = base + t slope, along which the smallest t is searched.
 
 With slope (1, 0, 0) and base (0, 1, 1) the smallest t that a plan meets is the minimum of C_cpu alone (CAPSys section
 5.2, phase 1); with base 0 and slope alpha* it is the common relaxation (phase 2).

@@ -1,4 +1,4 @@
-"""What a placement or a tuning answers: the plan, its cost, and how far it is proved."""
+"""Results of placing and tuning: the plan, its cost, and how far it is proved."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from models.schema import Format, NonNegative, Positive, Ratio
 
 Status = Literal["optimal", "feasible", "unknown"]
 """optimal: proved that no plan is better; feasible: a plan within the thresholds; unknown: a plan that exceeds them,
-while it is not known whether another one would not."""
+while a plan within them is neither found nor excluded."""
 Policy = Literal["caps", "default", "evenly", "random", "odrp"]
 Subtasks = dict[str, dict[str, tuple[int, ...]]]
 """Worker -> operator -> indices of its subtasks there, from 0."""
@@ -23,7 +23,7 @@ LEFT_OUT: Any = Field(
 
 
 class Answer(Format):
-    """What every answer of a search carries."""
+    """Fields of every search result."""
 
     status: Status
     bound: NonNegative | None = Field(
@@ -64,7 +64,7 @@ class PlacementResult(Answer):
     policy: Policy
     placement: Placement
     cost: CostVector
-    thresholds: CostVector = Field(description="What the cost was asked to stay within; 1 excludes nothing.")
+    thresholds: CostVector = Field(description="Largest cost requested in each dimension; 1 excludes nothing.")
     left_out: dict[str, Ratio] = LEFT_OUT
     subtasks: Subtasks | None = Field(
         None, description="Which subtasks run where, so that forward pairs meet; None where no edge is forward."

@@ -1,4 +1,4 @@
-"""How long one answer may take, by a clock that is passed in."""
+"""The time limit of one computation, by a clock that is passed in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Clock = Callable[[], float]
 
 @dataclass
 class TimeLimit:
-    """The time limit of one answer, shared by all that look for it; `seconds` is unknown without a clock."""
+    """The time limit of one computation, shared by all its parts; `seconds` is unknown without a clock."""
 
     clock: Clock | None = None
     time_limit_s: float | None = None

@@ -6,8 +6,8 @@ floor) in D and 1 elsewhere. D are the dimensions that can become a bottleneck (
 them where no capacity is stated, as in the paper. The floor replaces minima at or near 0, which no factor would
 ever relax.
 Last, within these thresholds, the costs are minimised one after the other, each held for the next: cpu, io and net of
-D, then of the rest. What is left is Pareto-optimal, if each of these minima is proved. Where that turns up a plan better
-than a minimum of phase 1 (large instances, nothing proved), phase 2 is done again from there.
+D, then of the rest. The result is Pareto-optimal if each of these minima is proved. If it is better than a minimum of
+phase 1 (large instances, nothing proved), phase 2 is repeated from there.
 """
 
 import math
@@ -56,14 +56,14 @@ def tune(
     Args:
         floor: least threshold to relax from, a cost above 0.
         relaxation_step: factor above 1 between two points of the grid of `grid_relaxation`.
-        idle_share: a dimension in which no placement loads a worker by this share of its capacity is left out of the
-            relaxation; 0 leaves out none, as the paper does.
+        idle_share: a dimension in which no placement loads a worker to this share of its capacity is left out of the
+            relaxation; 0 leaves out none, as in the paper.
         clock: seconds from any moment; without one there is no time limit, and `seconds` is None.
         effort: how much to search for each target; the default proves the optimum of small instances.
 
     Raises:
         Infeasible: fewer slots than tasks, or proved that memory fits nowhere.
-        SluiceError: within the effort, no plan was found that fits the workers' memory, and none was excluded.
+        SluiceError: a plan that fits the workers' memory was neither found nor excluded within the effort.
     """
     if not floor > 0:
         raise InvalidInput(f"the floor must be above 0, since 0 cannot be relaxed by a factor, but got {floor}")
@@ -98,7 +98,7 @@ def any_plan(problem: Problem, time: TimeLimit, seed: int) -> Ints:
 
 @dataclass(frozen=True)
 class _Tuned:
-    """Results of the phases."""
+    """Results of both phases."""
 
     single: tuple[Minimum, ...]
     joint: Minimum

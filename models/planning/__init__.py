@@ -1,1 +1,1 @@
-"""From what is known of a job to the content of its plan: pure decisions, without reading or writing anything."""
+"""From a job's measurements to the content of its plan: pure decisions, without I/O."""

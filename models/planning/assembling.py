@@ -1,4 +1,4 @@
-"""Assembling: what was sized, scaled and placed becomes the content of a plan, with the reasons in words."""
+"""Assembling: the results of sizing, scaling and placing become the content of a plan, with reasons in words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class TunedPlacement(Format):
 
 @dataclass(frozen=True)
 class Decisions:
-    """What the stages before `publish` decided."""
+    """The decisions of the stages before `publish`."""
 
     sizing: Sizing
     scaling: Scaling
@@ -37,7 +37,7 @@ class Decisions:
 def assemble(
     job: Job, cluster: Cluster, rate: float, headroom: float, decisions: Decisions, lineage: Lineage
 ) -> PlanContent:
-    """The content of the plan that deploys the decisions, with where everything in it comes from.
+    """The content of the plan that deploys the decisions, with its lineage.
 
     Args:
         rate: target, records/s at the sources together.
@@ -76,7 +76,7 @@ def assemble(
 
 
 def with_moves(content: PlanContent, stable: StablePlacement, current: Plan) -> PlanContent:
-    """The plan with its tasks left where `current` runs them, as far as the placement found for that allows."""
+    """The plan with its tasks on the workers where `current` runs them, as far as the new placement allows."""
     changes: Mapping[str, object] = {
         "placement": stable.placement,
         "cost": stable.cost,
@@ -120,7 +120,10 @@ def _move_reasons(stable: StablePlacement, current: Plan) -> tuple[str, str]:
         f"costs would move {stable.best_moves}"
     )
     if stable.stay_cost is None:
-        return moves, "what runs could not stay: it no longer fits the slots or the memory of its workers"
+        return (
+            moves,
+            "the running tasks could not all stay: they no longer fit the slots or the memory of their workers",
+        )
     return moves, (
         f"leaving everything where it runs would move {stable.stay_moves} and cost {_in_words(stable.stay_cost)}; "
         f"allowed are {_in_words(stable.allowed)}"

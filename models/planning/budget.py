@@ -14,7 +14,7 @@ from models.planning.resources import fitting_memory
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 
 PROBABILITY = 0.95
-"""Of the interval around the predicted MST."""
+"""Probability of the interval around the predicted MST."""
 
 
 class Sizing(Format):
@@ -23,10 +23,12 @@ class Sizing(Format):
     schema_version: Literal[1] = SCHEMA_VERSION
     model: PlanningModel
     planned_rate: Positive = Field(
-        description="Headroom times the target rate, records/s: what all else is planned for."
+        description="Headroom times the target rate, records/s; the rest of the plan is made for it."
     )
     budget: Budget
-    task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
+    task_slots_by_memory_mb: dict[float, PositiveInt] = Field(
+        description="Task slots that each memory size would need."
+    )
     slots_per_worker: PositiveInt = Field(description="Slots that share the memory of one TaskManager, as measured.")
     reason: str
 
@@ -63,7 +65,7 @@ def size(
 
 
 def predicted_mst(model: PlanningModel, capacity: MeasuredCapacity, budget: Budget) -> Interval:
-    """The model's prediction, with the width of the interval that the present observations give its kind of model."""
+    """The model's prediction, with the interval width that follows from the present observations."""
     value = float(model.surrogate.predict(budget.memory_mb, budget.task_slots))
     _, low, high = prediction_band(
         model.surrogate.name, capacity.dataset, budget.memory_mb, budget.task_slots, PROBABILITY

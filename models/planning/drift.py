@@ -1,4 +1,4 @@
-"""Whether production still costs what was measured: one test for each operator and quantity, and one for the MST.
+"""Whether records still cost in production what was measured: one test per operator and quantity, and one for the MST.
 
 Notation, of one quantity of one operator:
     b_1 .. b_n   its value in each of n measurement runs        B   their mean        s   their standard deviation
@@ -32,16 +32,16 @@ Values = Mapping[str, Sequence[float]]
 
 
 class DriftTest(Format):
-    """One quantity in production beside what was measured."""
+    """One quantity, as measured and in production."""
 
-    operator: Name | None = Field(description="None: of the job as a whole.")
+    operator: Name | None = Field(description="None for a quantity of the whole job.")
     quantity: str = Field(description=f"One of {', '.join(UNIT_COSTS)}, or {MST}, records/s.")
     expected: NonNegative = Field(description="Mean of the measurement runs; of the MST, the plan's prediction.")
-    low: NonNegative = Field(description="Where production may lie without being drift.")
+    low: NonNegative = Field(description="Range in which a production value is not drift.")
     high: NonNegative
     production: NonNegative = Field(description="Mean over the windows of production.")
-    runs: PositiveInt = Field(description="Measurement runs it was measured in.")
-    windows: PositiveInt = Field(description="Windows of production it is known in.")
+    runs: PositiveInt = Field(description="Measurement runs that measured it.")
+    windows: PositiveInt = Field(description="Windows of production that have it.")
 
     @property
     def drifted(self) -> bool:
@@ -81,9 +81,7 @@ def compare_costs(
         if measured[operator].get(quantity) and production[operator].get(quantity)
     ]
     if not pairs:
-        raise InvalidInput(
-            "production holds no record of any operator, so that nothing can be compared; sample for longer"
-        )
+        raise InvalidInput("the production samples hold no records, so nothing can be compared; sample for longer")
     risk = (1 - confidence) / len(pairs)
     return tuple(_compare(operator, quantity, b, p, tolerance, risk) for operator, quantity, b, p in pairs)
 
@@ -96,10 +94,10 @@ def compare_mst(
     tolerance: float,
     windows: int,
 ) -> DriftTest | None:
-    """The predicted MST, corrected by what production says of the operators, beside the prediction's interval.
+    """The predicted MST, corrected by the operators' costs in production, beside the prediction's interval.
 
-    The rate that saturates the first operator is  C = min_i tasks_i / (r_i u_i); the model's prediction holds of what was
-    measured, so that of production is  MST C_production / C_measured.
+    The rate that saturates the first operator is  C = min_i tasks_i / (r_i u_i). The model's prediction belongs to the
+    measured costs, so that for production is  MST C_production / C_measured.
 
     Args:
         parallelism: tasks of the plan.

@@ -1,4 +1,4 @@
-"""What planning is given: the capacity model, what was measured of the job, and what a record costs each operator."""
+"""The inputs of planning: the capacity model, the job's measurements, and the unit costs of its operators."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from models.schema import Format
 
 
 class PlanningModel(Format):
-    """The registered capacity model that a plan is made with: bound once, when the job is sized, and carried from there."""
+    """The registered capacity model of a plan: bound once, when the job is sized, and passed on from there."""
 
     uri: str = Field(description="Registered model and version, for example 'models:/nexmark-q5/3'.")
     mlflow_run_id: str = Field(description="MLflow run that logged the model; the plan's report is logged there, too.")
@@ -27,12 +27,12 @@ class PlanningModel(Format):
 
 @dataclass(frozen=True)
 class MeasuredCapacity:
-    """Which budgets were measured, and what each took."""
+    """The measured budgets, and the MST of each."""
 
     job: Job
     observations: tuple[Observation, ...]
     slots_per_worker: int
-    """Slots that shared the memory of one TaskManager when it was measured."""
+    """Slots of one TaskManager during the measurements."""
 
     @property
     def dataset(self) -> Dataset:
@@ -46,7 +46,7 @@ class MeasuredCapacity:
 
 @dataclass(frozen=True)
 class MeasuredOperators:
-    """What the operators of a job did when they were measured; all mappings are by operator, sources included."""
+    """Measured figures of a job's operators; all mappings are by operator, sources included."""
 
     job: Job
     true_rate_per_task: Mapping[str, float]
@@ -98,7 +98,7 @@ class MeasuredOperators:
 
 @dataclass(frozen=True)
 class PlanningInputs:
-    """All that a plan without new measurements is made from."""
+    """The inputs of a plan without new measurements."""
 
     capacity: MeasuredCapacity
     operators: MeasuredOperators
@@ -128,7 +128,7 @@ def measured_operators(
         profile_run: measurement run of the profile.
 
     Raises:
-        SluiceError: an operator lacks a figure, since it saw no records.
+        SluiceError: a figure of an operator is missing, since it received no records.
     """
     largest = max(observations, key=lambda o: (o.task_slots, o.mst))
     rates = {row["operator"]: row for row in features if row["run"] == largest.run}
@@ -155,6 +155,6 @@ def _given(rows: Mapping[str, Mapping[str, Any]], operator: str, column: str) ->
     value = rows[operator][column] if operator in rows else None
     if value is None:
         raise SluiceError(
-            f"the features hold no {column} of operator {operator!r}, since it saw no records; measure for longer"
+            f"the features hold no {column} of operator {operator!r}, since it received no records; measure for longer"
         )
     return float(value)

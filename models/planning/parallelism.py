@@ -19,7 +19,7 @@ from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 
 BIDS2: Final = "bids2"
-"""Gives out the model's budget; scaling policies decide themselves how many tasks there are."""
+"""Divides the model's budget among the operators; a scaling policy decides the number of tasks itself."""
 
 
 class Scaling(Format):
@@ -49,16 +49,16 @@ def scale(
 ) -> Scaling:
     """Decide the tasks of each operator.
 
-    With `bids2` the budget is given out (StreamBed section 6, model usage). With a scaling policy the parallelism is what
-    it decides at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; where
-    it asks for fewer, BIDS2 gives out the budget. Operators that Flink chains get equal parallelism.
+    With `bids2` the budget is divided (StreamBed section 6, model usage). With a scaling policy the parallelism is its
+    decision at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; if it
+    asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism.
 
     Args:
         rate: target, records/s at the sources together; loads and busyness are those at this rate.
         settings: of the scaling policy, what differs from its defaults.
 
     Raises:
-        InvalidInput: no such policy, or it decides by a metric that a measurement at another rate does not give.
+        InvalidInput: an unknown policy, or one that needs a metric that a measurement at another rate cannot give.
         Infeasible: operators that Flink chains cannot get equal parallelism.
     """
     decided = _decide(operators, sizing, policy, settings)
@@ -104,7 +104,7 @@ def _decide(
     slots, title = sum(tasks.values()), POLICIES[policy].title
     if slots < sizing.budget.task_slots:
         reason = (
-            f"{title} asks for {slots} task slots, but it assumes linear scaling, so BIDS2 gives out the model's budget"
+            f"{title} asks for {slots} task slots, but it assumes linear scaling, so BIDS2 divides the model's budget"
         )
         return _Decided(_bids2(operators, sizing.budget), BIDS2, (reason,))
     reason = f"{title} asks for {slots} task slots, no fewer than the model, so {title} decides"
@@ -116,15 +116,15 @@ def _bids2(operators: MeasuredOperators, budget: Budget) -> dict[str, int]:
 
 
 def _evenness(operators: MeasuredOperators, tasks: Mapping[str, int], predicted: Interval) -> str:
-    """How far skew and bursts keep the tasks from what they could do together."""
+    """By how much skew and bursts reduce the throughput of the tasks."""
     even = min(
         tasks[o.name] * o.true_rate_per_task / o.records_in_per_source_record
         for o in operators.operator_rates
         if o.records_in_per_source_record > 0
     )
     return (
-        f"if load were even, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
-        f"({predicted.value / even:.0%}): the rest is what skew, bursts and contention cost"
+        f"under even load, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
+        f"({predicted.value / even:.0%}): the rest is lost to skew, bursts and contention"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a budget means on a cluster: memory of TaskManagers and tasks, and whether its slots suffice."""
+"""A budget on a cluster: memory of TaskManagers and tasks, and whether the slots suffice."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from models.memory import managed_memory_per_slot_mb
 
 
 def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster) -> list[float]:
-    """The memory sizes whose share for each slot the cluster's workers have.
+    """The memory sizes whose share per slot the cluster's workers can provide.
 
     Raises:
         Infeasible: none fits.
@@ -20,7 +20,7 @@ def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: C
     if not fitting:
         raise Infeasible(
             f"a slot needs at least {min(levels_mb) / slots_per_worker:,.0f} MiB, the least that was measured, but the "
-            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB for each; use a cluster with more memory per slot"
+            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
         )
     return fitting
 
@@ -41,7 +41,7 @@ def check_slots(tasks: int, rate: float, cluster: Cluster) -> None:
 
 
 def memory_reason(measured_slots: int, cluster: Cluster) -> tuple[str, ...]:
-    """What the plan's memory means where the cluster's workers have other numbers of slots than those measured."""
+    """A note on the plan's memory if the cluster's workers have another number of slots than the measured ones."""
     slots = {w.slots for w in cluster.workers}
     if slots == {measured_slots}:
         return ()

@@ -1,1 +1,1 @@
-"""Scaling: how many tasks each operator should have."""
+"""Scaling: the number of tasks of each operator."""

@@ -1,4 +1,4 @@
-"""What every scaling policy must do, as tests: a new policy proves itself by subclassing one class.
+"""The conformance suite of scaling policies: subclass it to test a new policy.
 
     class TestMine(PolicyConformance):
         settle_s = 60.0
@@ -6,7 +6,7 @@
         def make(self) -> Policy:
             return Mine(MySettings())
 
-The policy is driven by a job without surprises: each task takes a fixed rate, whatever the number of tasks.
+The policy is driven by an ideal job: each task takes a fixed rate, whatever the number of tasks.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ MOST_TASKS: Final = 40
 """Maximum parallelism of every operator."""
 DOWNTIME_S: Final = 20.0
 CHECKED_BY_RATES: Final = {"parallelism", "true_processing_rate", "true_output_rate", "max_parallelism"}
-"""Fields whose absence `Rates` itself judges, or which may be absent."""
+"""Fields that `Rates` itself validates, or that are optional."""
 
 _some_rate = st.just(0.0) | st.floats(0.01, 20_000)
 _arrivals = st.lists(_some_rate, min_size=1, max_size=8).map(lambda rates: [r for r in rates for _ in range(4)])
@@ -38,7 +38,7 @@ _arrivals = st.lists(_some_rate, min_size=1, max_size=8).map(lambda rates: [r fo
 class LinearJob:
     """source -> map -> window -> sink, each of whose tasks takes `rate` records/s.
 
-    What exceeds a task's rate waits upstream: the source lags, and all operators before the first that is overloaded are
+    Records beyond a task's rate wait upstream: the source lags, and all operators before the first overloaded one are
     backpressured.
     """
 
@@ -62,7 +62,7 @@ class LinearJob:
         )
 
     def rates(self, arriving: float, seconds: float) -> Rates:
-        """Of an interval with `arriving` records/s; what is not read adds to the lag."""
+        """The rates of an interval with `arriving` records/s; unread records add to the lag."""
         load = dict(zip(self.ORDER, self._load(), strict=True))
         capacity = min(self.tasks[name] * self.rate[name] / load[name] for name in self.ORDER if load[name])
         read = min(arriving + self.lag / seconds, capacity)
@@ -108,11 +108,11 @@ class LinearJob:
         )
 
     def most_tasks(self, name: str) -> int:
-        """Limit of an operator."""
+        """The most tasks that an operator may have."""
         return min(self.key_groups, MOST_TASKS) if name == "window" else MOST_TASKS
 
     def deploy(self, decision: Decision) -> None:
-        """Run what was decided."""
+        """Deploy a decision."""
         self.tasks |= decision.parallelism
         self.memory_mb |= decision.memory_mb
 
@@ -136,7 +136,7 @@ def linear_jobs(draw: st.DrawFn) -> LinearJob:
 
 
 def drive(policy: Policy, job: LinearJob, arriving: list[float]) -> Iterator[tuple[Facts, Recommendation]]:
-    """Each interval with a rate; every recommendation is deployed."""
+    """Run one interval per rate, and deploy every recommendation."""
     time_s, last = 0.0, None
     for rate in arriving:
         seconds = policy.interval_s
@@ -218,7 +218,7 @@ class PolicyConformance(ABC):
 
     @given(job=linear_jobs(), arriving=st.floats(1, 20_000))
     @_examples(5)
-    def test_it_rests_where_its_decision_already_runs(self, job: LinearJob, arriving: float) -> None:
+    def test_it_recommends_nothing_when_its_decision_already_runs(self, job: LinearJob, arriving: float) -> None:
         policy = self.make()
         for _ in range(30):
             job.deploy(policy.decide(job.rates(arriving, 60.0)))
@@ -256,7 +256,7 @@ class PolicyConformance(ABC):
         self._answers(rates.model_copy(update={"operators": operators}), field)
 
     def _answers(self, lacking: Rates, what: str) -> None:
-        """Both calls answer without what is lacking, or name it."""
+        """Both calls either answer without the missing metric, or name it."""
         facts = Facts(10_000.0, self.make().interval_s, lacking, None, 100)
         calls: tuple[Callable[[], Decision | Recommendation], ...] = (
             lambda: self.make().decide(lacking),

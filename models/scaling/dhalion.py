@@ -14,14 +14,14 @@ Rulings, where the paper is silent:
 
 - Times are those of the job that the bottleneck slows down, hence of the most backpressured operator right upstream of
   it: with b its backpressured share, f = b / (1 - b). An operator counts as backpressured above a threshold.
-- f is at most `max_scale_up_factor`, also where a source consumes nothing. The paper's artifact caps it alike.
+- f is at most `max_scale_up_factor`, also where a source consumes nothing. The paper's artifact caps it in the same way.
 - Several bottlenecks: the root is the one with the fullest input queue, then the one with the largest f, then the
-  first in topological order. An operator that is fed by a backpressured one but has room in its queue is not the cause.
-- Where an operator without downstream is held up, and by that all before it, no operator is the root: nothing is done.
+  first in topological order. An operator downstream of a backpressured one with room in its queue is not the cause.
+- If a sink is backpressured, and thereby all operators upstream, no operator is the root, and nothing is done.
 - Scaling down rounds down: rounding up would never leave 4 tasks (ceil(4 x 0.8) = 4). One task stays.
 - The input queue of a source is its log. A source without a lag, or whose lag is not measured, is left as it is.
 - No blacklist and no undoing: section 4.1 has none.
-- After a rescale nothing is done for the cooldown (section 6.1), counted from when the job runs again.
+- After a rescale nothing is done during the cooldown (section 6.1), which begins when the job runs again.
 """
 
 import math
@@ -38,17 +38,19 @@ from models.schema import Format, NonNegative, Positive, Ratio
 from models.wording import amount
 
 _ROUNDING: Final = 1e-9
-"""Tasks by which a product may miss a whole number: 10 x (1 - 0.2) is 8."""
+"""Rounding tolerance in tasks: 10 x (1 - 0.2) is 8."""
 
 
 class DhalionSettings(Format):
     """Names and defaults are those of the evaluation paper (section 6.1) and its public artifact."""
 
     monitoring_window_s: float = Field(
-        60.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="w_i: time that one decision looks at, seconds."
+        60.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="w_i: monitoring window of a decision, seconds."
     )
-    scale_down_factor: float = Field(0.2, gt=0, lt=1, description="Share of tasks taken from an operator at once.")
-    max_scale_up_factor: Positive = Field(9.0, description="Most tasks added at once, as a multiple of those there.")
+    scale_down_factor: float = Field(0.2, gt=0, lt=1, description="Share of an operator's tasks removed at once.")
+    max_scale_up_factor: Positive = Field(
+        9.0, description="Most tasks added at once, as a multiple of the current tasks."
+    )
     backpressure_threshold: Ratio = Field(
         THRESHOLD, description="Share of time above which an operator counts as backpressured."
     )
@@ -99,7 +101,7 @@ class Dhalion:
             for name in bottlenecks(rates, backpressured, growing)
         }
         if not factors:
-            return {n: Wanted.unchanged(m, "the outside world holds the job up") for n, m in rates.operators.items()}
+            return {n: Wanted.unchanged(m, "the job is held up from outside") for n, m in rates.operators.items()}
         root = max(factors, key=lambda n: (_fullness(rates.operators[n], n in growing), factors[n]))
         return self._scale_up(rates, root, factors[root], root in growing)
 

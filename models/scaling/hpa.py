@@ -21,9 +21,9 @@ Rulings, where the papers are silent:
 - A task has one core (section 6.1: each TaskManager has one CPU and one task).
 - "Input throughput" (Eq. 6) is what the sources read, so that the relative lag change is arrivals / consumption. Where
   they read nothing while lag grows, it asks for as many tasks as the limits allow.
-- The relative lag change is measured for the job, and is given to one operator, the one responsible: a bottleneck, not
+- The relative lag change is measured for the job and assigned to the one operator responsible: a bottleneck, not
   backpressured itself while one upstream of it is (as Dhalion's; the log of a source with lag counts as upstream of
-  it); of several, the one with the highest utilisation. All others go by their utilisation alone.
+  it); of several, the one with the highest utilisation. All others are scaled by their utilisation alone.
 - Below the lag threshold (in records, of all sources) the relative lag change is ignored.
 - A source whose metric is not measured keeps its tasks; a lag that is not measured counts as none.
 - During the cooldown after a rescale (section 6.1) recommendations are recorded, as Kubernetes does each period, but not
@@ -51,24 +51,24 @@ _SCALE_UP_FACTOR: Final = 2
 """Kubernetes' default scale-up policy `Percent`: 100 % more in 15 s."""
 
 _SCALE_UP_TASKS: Final = 4
-"""Kubernetes' default scale-up policy `Pods`: 4 more in 15 s; the larger of the two holds."""
+"""Kubernetes' default scale-up policy `Pods`: 4 more in 15 s; the larger of the two applies."""
 
 _MOST_TASKS: Final = 1e9
-"""Stands for as many as the limits allow."""
+"""A ratio that asks for as many tasks as the limits allow."""
 
 _ROUNDING: Final = 1e-9
 """Keeps a ratio at the edge of the tolerance within it."""
 
 
 class HpaSettings(Format):
-    """What both have in common; the names of Kubernetes' controller manager, and its defaults."""
+    """Settings of both policies, with the names and defaults of Kubernetes' controller manager."""
 
     sync_period_s: float = Field(
         15.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Time between two recommendations, seconds."
     )
-    tolerance: NonNegative = Field(0.1, description="Distance of metric / target from 1 that changes nothing.")
+    tolerance: NonNegative = Field(0.1, description="Deviation of metric / target from 1 that changes nothing.")
     downscale_stabilization_s: NonNegative = Field(
-        300.0, description="Scaling down follows the largest recommendation of this long, seconds."
+        300.0, description="Scaling down follows the largest recommendation of this period, seconds."
     )
     cooldown_s: NonNegative = Field(300.0, description="Time after a rescale without a new action, seconds.")
 
@@ -76,14 +76,20 @@ class HpaSettings(Format):
 class HpaCpuSettings(HpaSettings):
     """Defaults of the evaluation paper (section 6.1)."""
 
-    target_cpu_utilization: float = Field(0.7, gt=0, le=1, description="CPU in use over the CPU of the tasks.")
+    target_cpu_utilization: float = Field(
+        0.7, gt=0, le=1, description="Target of CPU in use over the CPU of the tasks."
+    )
 
 
 class HpaVargaSettings(HpaSettings):
     """Defaults of the evaluation paper (section 6.1), the lag threshold that of its public artifact's query."""
 
-    target_utilization: float = Field(0.7, gt=0, le=1, description="Share of time that tasks are not idle (Eq. 5).")
-    target_relative_lag_change: Positive = Field(1.0, description="Records that come in over records read (Eq. 6).")
+    target_utilization: float = Field(
+        0.7, gt=0, le=1, description="Target share of time that tasks are not idle (Eq. 5)."
+    )
+    target_relative_lag_change: Positive = Field(
+        1.0, description="Target of records arriving over records read (Eq. 6)."
+    )
     lag_threshold_records: NonNegative = Field(
         50_000.0, description="Lag of all sources below which the relative lag change is ignored, records."
     )
@@ -106,7 +112,7 @@ class _Usage(NamedTuple):
 
 
 class _Recommendations:
-    """The recommendations of one operator that a later, larger one has not overtaken."""
+    """The recommendations of one operator that no later one exceeds."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[float, int]] = deque()
@@ -166,7 +172,7 @@ class _Hpa(ABC):
         return Wanted(round_up(min(exact, _MOST_TASKS)), why, min(exact, _MOST_TASKS))
 
     def _stabilised(self, facts: Facts, name: str, want: Wanted) -> Wanted:
-        """Scaling down waits until nothing more was recommended for the stabilisation window."""
+        """Scaling down waits until no larger number was recommended during the stabilisation window."""
         current = facts.rates.operators[name].parallelism
         if name not in self._recommended:
             self._recommended[name] = _Recommendations()
@@ -179,7 +185,7 @@ class _Hpa(ABC):
     def _rests(self, desired: Mapping[str, Wanted], rates: Rates) -> str:
         spared = [name for name, want in desired.items() if want.tasks < rates.operators[name].parallelism]
         if not spared:
-            return f"{self._title} asks for what runs."
+            return f"{self._title} keeps the current tasks."
         could = f"{spared[0]} could do with {task_count(desired[spared[0]].tasks)}"
         window_s = self._common.downscale_stabilization_s
         return f"{self._title} scales down to the largest number of the last {window_s:,.0f} s: {could}."
@@ -241,7 +247,7 @@ class HpaVarga(_Hpa):
         return _Usage(what, max(0.0, change), self._settings.target_relative_lag_change)
 
     def _responsible(self, rates: Rates, utilization: Mapping[str, float]) -> str | None:
-        """The operator that the lag is put down to; None if the outside world holds the job up."""
+        """The operator responsible for the lag; None if the job is held up from outside."""
         lagging = {name for name in rates.sources if name in rates.operators and rates.operators[name].lag_records}
         pressure = measured(rates, "backpressure", rates.order, self.name)
         backpressured = {n for n, share in pressure.items() if share > self._settings.backpressure_threshold}

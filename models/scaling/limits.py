@@ -1,9 +1,9 @@
-"""What a cluster makes of a decision that asks for more than it has.
+"""Limiting a decision that asks for more tasks than the cluster can hold.
 
-Ruling: nothing beyond an operator's maximum is granted. What an operator keeps or gives up is granted. If all that is
-asked for exceeds the slots, the operators that grow share what the others leave: the next slot always goes to the one
-whose granted part of its growth is the smallest (ties: the given order). So what a policy asks of one operator is never
-paid for by another one, and a policy that asks for all of them is scaled back evenly.
+Ruling: no operator gets more than its maximum. Operators that keep or give up tasks get what they ask for. If the rest
+exceeds the free slots, the growing operators share them: the next slot always goes to the one with the smallest granted
+share of its growth (ties: the given order). So growth of one operator never costs another one tasks, and a decision that
+grows all of them is reduced evenly.
 """
 
 import heapq
@@ -17,16 +17,16 @@ from models.job import Job
 
 @dataclass(frozen=True)
 class Granted:
-    """What can be deployed."""
+    """The part of a decision that can be deployed."""
 
     parallelism: dict[str, int]
-    """Tasks of every operator that runs."""
+    """Tasks of every operator."""
     note: str | None
     """What was refused, in words; None if nothing."""
 
 
 def most_tasks(job: Job) -> dict[str, int]:
-    """The most tasks that operators may have, where there is a limit: their own, and the key groups of keyed input."""
+    """The most tasks of each operator that has a limit: its own, or the key groups of its input."""
     hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
     limits = {}
     for o in job.operators:
@@ -37,10 +37,10 @@ def most_tasks(job: Job) -> dict[str, int]:
 
 
 def within(wanted: Mapping[str, int], running: Mapping[str, int], slots: int, most: Mapping[str, int]) -> Granted:
-    """The tasks that operators get of those that are wanted.
+    """The tasks that operators get of those wanted.
 
     Args:
-        wanted: tasks by operator; one that is left out keeps what runs.
+        wanted: tasks by operator; an operator that is left out keeps its tasks.
         running: tasks of every operator now.
         slots: of the cluster, for all operators.
         most: the most tasks of an operator, where there is a limit.
@@ -53,7 +53,7 @@ def within(wanted: Mapping[str, int], running: Mapping[str, int], slots: int, mo
     left = slots - sum(granted.values())
     if left < 0:
         raise Infeasible(
-            f"the operators must fit the cluster's {slots} slots, but without growing they take "
+            f"the operators must fit the cluster's {slots} slots, but without growing they need "
             f"{sum(granted.values())}; use a larger cluster"
         )
     growing = [(0.0, i, name) for i, name in enumerate(running) if asked[name] > granted[name]]

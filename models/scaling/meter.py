@@ -1,4 +1,4 @@
-"""From what tasks did to the rates that a policy reads (DS2 section 3.1).
+"""From the activity of tasks to the rates that a policy reads (DS2 section 3.1).
 
 Notation (DS2 Table 2), for one task over an interval: R_prc records in, R_psd records out, W_u useful seconds.
 
@@ -6,9 +6,9 @@ Notation (DS2 Table 2), for one task over an interval: R_prc records in, R_psd r
     lambda_o = R_psd / W_u        true output rate        (Eq. 2)
     o_i[lp]  = sum of lambda_p    over the operator's tasks (Eq. 5); the same for o_i[lo] (Eq. 6)
 
-Rulings: a task that took no record in an interval has no rates in it, so its last known ones stay; a task of which none
-are known counts as the mean of its operator's others. After a rescale the operator's mean is all that is known. The
-input and output rates of a task are always of the same interval.
+Rulings: a task without records in an interval has no rates there, so its last known ones stay; a task without known rates
+counts as the mean of its operator's others. After a rescale only the operator's mean is known. The input and output rates
+of a task are always of the same interval.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from models.scaling.rates import OperatorMetrics, Rates
 
 _BYTES_PER_MB: Final = 2.0**20
 _AT_THE_END: Final = frozenset({"input_queue_share", "lag_records", "state_bytes"})
-"""Fields of Activity that hold at its end; the others add up, but for `keeps_state`."""
+"""Fields of Activity that hold at its end; the others add up, except for `keeps_state`."""
 
 
 class Meter:
@@ -48,7 +48,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """How long the job ran in the interval so far."""
+        """How long the job has run in the current interval."""
         return self._seconds
 
     def restart(self) -> None:
@@ -58,7 +58,7 @@ class Meter:
         self._arrived = 0.0
 
     def deployed(self, parallelism: Mapping[str, int], memory_mb: Mapping[str, float]) -> None:
-        """The job runs, from now on, with these tasks and this managed memory of a task, MiB; an interval begins."""
+        """The job now runs with these tasks and this managed memory per task, MiB; an interval begins."""
         self._memory_mb = dict(memory_mb)
         self._true = {
             name: self._true[name].spread(tasks) if name in self._true else _TrueRates.unknown(tasks)
@@ -125,12 +125,12 @@ class Meter:
 
 
 def _share(values: np.ndarray, whole: float) -> float:
-    """Mean over the tasks of a share, which rounding may carry past 0 or 1."""
+    """Mean over the tasks of a share, clipped since rounding may carry it past 0 or 1."""
     return min(max(float(values.sum()) / (len(values) * whole), 0.0), 1.0)
 
 
 def _merged(before: Activity, after: Activity) -> Activity:
-    """What the same tasks did in two stretches of time, one after the other."""
+    """The joint activity of the same tasks in two consecutive periods."""
     values = {f.name: getattr(after, f.name) for f in fields(Activity)}
     added = values.keys() - _AT_THE_END - {"keeps_state"}
     return Activity(**values | {name: getattr(before, name) + values[name] for name in added})
@@ -150,7 +150,7 @@ class _TrueRates:
 
     @property
     def is_known(self) -> bool:
-        """Of one task at least."""
+        """Whether the rates of at least one task are known."""
         return bool(np.any(self.known))
 
     def update(self, done: Activity) -> None:
@@ -160,7 +160,7 @@ class _TrueRates:
         self.known |= worked
 
     def sums(self) -> tuple[float | None, float | None]:
-        """Over all tasks (Eq. 5, 6); None where none is known."""
+        """Sums over all tasks (Eq. 5, 6); None if no rates are known."""
         if not self.is_known:
             return None, None
         count = len(self.known)
@@ -170,7 +170,7 @@ class _TrueRates:
         )
 
     def spread(self, tasks: int) -> "_TrueRates":
-        """As known of other tasks of the same operator."""
+        """Rates carried over to new tasks of the same operator."""
         processing, output = self.sums()
         if processing is None or output is None:
             return self.unknown(tasks)

@@ -29,16 +29,16 @@ class PolicyKind(Generic[Settings]):
     """A policy that can be made from settings."""
 
     name: str
-    """As on the command line, and as `Policy.name`."""
+    """The name on the command line, and `Policy.name`."""
     title: str
-    """What it is, for tables and legends."""
+    """Its title in tables and legends."""
     settings: type[Settings]
-    """Every setting has a default, so `settings()` is what the paper or product starts with."""
+    """Every setting has a default, so `settings()` holds the defaults of the paper or product."""
     make: Callable[[Settings], Policy]
 
     @property
     def setting_names(self) -> list[str]:
-        """As they are given; a product's own names where it has some."""
+        """The names of the settings; a product's own names where it has some."""
         return [field.alias or name for name, field in self.settings.model_fields.items()]
 
     def policy(self, settings: Mapping[str, object]) -> Policy:

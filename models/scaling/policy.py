@@ -1,7 +1,7 @@
-"""What all scaling policies have in common: facts in, a recommendation and its reason out.
+"""The interface of scaling policies: facts in, a recommendation and its reason out.
 
-A policy is a state machine without a clock. Whoever drives it calls `observe` at the end of each of its intervals,
-deploys what it recommends, and reports the rescale in the facts of the next call.
+A policy is a state machine without a clock. Its driver calls `observe` at the end of each interval, deploys the
+recommendation, and reports the rescale in the facts of the next call.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from models.schema import Format, NonNegative, PositiveInt
 
 
 class Decision(Format):
-    """What a policy wants deployed."""
+    """The deployment that a policy wants."""
 
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator; sources where theirs is known.")
     exact: dict[str, NonNegative] = Field(description="Tasks before rounding up, where the policy computed them.")
@@ -24,12 +24,12 @@ class Decision(Format):
 
 @dataclass(frozen=True)
 class Rescaled:
-    """A rescale that was done."""
+    """A completed rescale."""
 
     ended_s: float
     """When the job ran again, seconds since it was first deployed."""
     downtime_s: float
-    """How long it read nothing."""
+    """How long the job read nothing."""
     state_mb: float
     """State that was saved and restored, MiB."""
 
@@ -50,7 +50,7 @@ class Facts:
     """Of the interval; true rates of operators that did no work in it are the last known ones."""
     last_rescale: Rescaled | None = None
     max_task_slots: int | None = None
-    """Most tasks that the cluster takes, over all operators; None without a limit."""
+    """Most tasks of all operators together that fit the cluster; None without a limit."""
 
     def began_within(self, seconds: float) -> bool:
         """Whether the interval began earlier than `seconds` after the job started, or started again."""
@@ -65,11 +65,11 @@ class Recommendation:
     deploy: Decision | None
     """None: leave the job as it is."""
     reason: str
-    """One sentence for the person who asks why."""
+    """Why, in one sentence."""
 
 
 class Policy(Protocol):
-    """A scaling policy. While the job restarts it is not called."""
+    """A scaling policy. It is not called while the job restarts."""
 
     @property
     def name(self) -> str: ...
@@ -80,7 +80,7 @@ class Policy(Protocol):
         ...
 
     def decide(self, rates: Rates) -> Decision:
-        """What it wants at these rates alone: without history, waiting and limits on changes.
+        """The decision for these rates alone: without history, waiting and limits on changes.
 
         Raises:
             InvalidInput: the rates lack a metric that this policy decides by.
@@ -88,7 +88,7 @@ class Policy(Protocol):
         ...
 
     def observe(self, facts: Facts) -> Recommendation:
-        """The next step. A decision that equals what runs is never recommended.
+        """The next step. A decision that equals the current configuration is never recommended.
 
         Raises:
             InvalidInput: the rates lack a metric that this policy decides by.

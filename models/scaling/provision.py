@@ -1,4 +1,4 @@
-"""Tasks from a job's nominal costs alone: where a job starts before anything was measured.
+"""Tasks from a job's nominal costs alone, for a start before any measurement.
 
 Notation: c_i CPU seconds per record into operator i, r_i records into it per record of the sources (StreamBed Table 1).
 One task does 1 / c_i records/s. Contention, cache misses, skew and bursts are not in these figures.

@@ -5,15 +5,15 @@
                 `minimum_change` is inside, too
     streak      samples in a row that lie outside, all on the same side
 
-A rate below the band counts only where the sources emit all that is offered to them (`overload`): under load it is what
-the job achieves, and such a sample ends a streak. One above the band is offered in any case.
+A rate below the band counts only if the sources keep up with the arriving records (`overload`): under overload the rate is
+what the job achieves, and such a sample ends a streak. A rate above the band counts in any case.
 
 A change is reported when a streak is `polls` long and none was reported in the last `cool_down_s`. Its rate is the median
-of the streak's last `polls` samples, so that one odd sample decides nothing, and becomes the reference: the same change
+of the streak's last `polls` samples, so that a single outlier decides nothing, and becomes the reference: the same change
 is never reported twice. A sample inside ends a streak, as does one on the other side, or a gap of more than
 `HOLE_POLLS` polls; an invalid reading does not.
 
-Time is that of a clock of the caller's that does not run backwards; samples that seem to are refused.
+Time is that of the caller's monotonic clock; samples with a time that runs backwards are refused.
 """
 
 import math
@@ -30,24 +30,28 @@ from models.schema import Format, NonNegative, Positive, PositiveInt
 HOLE_POLLS: Final = 4
 """Longest time between two samples of a streak, in poll intervals with their time limit."""
 MOST_RATE: Final = 1e15
-"""Records/s that no source emits."""
+"""Upper bound of valid rates, records/s."""
 
 
 class BandRules(Format):
-    """The band around the rate of a plan, and when leaving it is a rate change."""
+    """The band around the rate of a plan, and when leaving it counts as a rate change."""
 
     upwards: Positive = Field(0.1, le=100, description="Share of the plan's rate by which it may be exceeded.")
     downwards: Positive = Field(0.3, lt=1, description="Share of the plan's rate by which it may be undercut.")
-    minimum_change: NonNegative = Field(0.0, description="A change smaller than this is none, records/s.")
-    polls: PositiveInt = Field(3, le=1000, description="So many polls in a row must lie outside on the same side.")
+    minimum_change: NonNegative = Field(0.0, description="Smallest change that counts, records/s.")
+    polls: PositiveInt = Field(
+        3, le=1000, description="Polls in a row that must lie outside the band on the same side."
+    )
     poll_interval_s: Positive = Field(15.0, le=86400, description="Seconds between two polls.")
-    cool_down_s: NonNegative = Field(300.0, description="Seconds after a change in which no other is reported.")
+    cool_down_s: NonNegative = Field(
+        300.0, description="Seconds after a change in which no further change is reported."
+    )
 
 
 class RateSample(Format):
     """One reading of the source rate."""
 
-    time_s: float = Field(description="Seconds, on the clock of who read it.", allow_inf_nan=False)
+    time_s: float = Field(description="Seconds, on the reader's clock.", allow_inf_nan=False)
     rate: Positive = Field(description="Records/s at the sources together.")
 
 
@@ -63,12 +67,12 @@ class RateChange(Format):
 
 @dataclass(frozen=True)
 class BandVerdict:
-    """What a sample says."""
+    """The verdict on a sample."""
 
     kind: Literal["refused", "inside", "outside", "held", "cooling", "changed"]
     reason: str
     change: RateChange | None = None
-    """Where the kind is 'changed', and only there."""
+    """Given if and only if the kind is 'changed'."""
 
 
 class RateBand:
@@ -80,8 +84,8 @@ class RateBand:
         """
         Args:
             reference: records/s that the job is planned for.
-            timeout_s: for one reading, so that a slow one is not taken for a gap.
-            quiet_until_s: no change is reported before this time, as after one that another process reported.
+            timeout_s: of one reading, so that a slow one is not taken for a gap.
+            quiet_until_s: no change is reported before this time, for example after one that another process reported.
         """
         self._rules, self._timeout_s, self._quiet_until_s = rules, timeout_s, quiet_until_s
         self._last_s = -math.inf
@@ -92,7 +96,7 @@ class RateBand:
         self.refer_to(reference)
 
     def refer_to(self, reference: float) -> None:
-        """The job is planned for another rate now; what was seen outside of the old band counts no more."""
+        """The job is now planned for another rate; readings outside of the old band no longer count."""
         if not 0 < reference <= MOST_RATE:
             raise ValueError(f"a reference must be a rate above 0 and up to {MOST_RATE:g}, but got {reference!r}")
         self.reference, self._streak = reference, []
@@ -101,10 +105,10 @@ class RateBand:
         self._high = max((1 + self._rules.upwards) * reference, reference + least)
 
     def see(self, time_s: float, rate: object, sources: Sequence[SourceLoad] = ()) -> BandVerdict:
-        """Take a reading, whatever was read.
+        """Process a reading, which may be invalid.
 
         Args:
-            sources: how loaded the sources are; empty where the rate is that of the records which arrive.
+            sources: the load of the sources; empty if the rate is that of arriving records.
         """
         if (fault := self._fault(time_s, rate)) is not None:
             return BandVerdict("refused", fault)
@@ -115,7 +119,7 @@ class RateBand:
         if side < 0 and (why := overload(SourceReading(sample.rate, tuple(sources)), growth_per_s)) is not None:
             self._streak = []
             return BandVerdict(
-                "held", f"{sample.rate:,.1f} records/s is below {self._band}, but {why}: more may be offered"
+                "held", f"{sample.rate:,.1f} records/s is below {self._band}, but {why}: more records may be arriving"
             )
         if side == 0:
             self._streak = []
@@ -126,7 +130,7 @@ class RateBand:
         return self._judge(sample)
 
     def _growth(self, sources: Sequence[SourceLoad], gap_s: float) -> float | None:
-        """Records/s by which those that wait grew since the last reading."""
+        """Growth of the pending records since the last reading, records/s."""
         before, self._pending = self._pending, pending_records(sources)
         return None if before is None or self._pending is None else (self._pending - before) / gap_s
 
@@ -162,7 +166,7 @@ class RateBand:
         if rate < 0:
             return f"a rate must not be negative, but got {rate:g} records/s"
         if rate == 0:
-            return "the sources emit nothing, and there is no plan for that"
+            return "the sources emit nothing, and no plan is made for a rate of 0"
         if not math.isfinite(time_s) or time_s <= self._last_s:
             return f"its time {time_s:g} s is not after that of the reading before, {self._last_s:g} s"
         return None

@@ -1,4 +1,4 @@
-"""What a scaling policy is given: edges, the rates that the sources must reach, and what each operator does."""
+"""The input of a scaling policy: edges, the target rates of the sources, and the metrics of each operator."""
 
 from functools import cached_property, lru_cache
 from typing import Literal, Self
@@ -14,10 +14,11 @@ class OperatorMetrics(Format):
 
     parallelism: PositiveInt = Field(description="p_i: its tasks now.")
     true_processing_rate: Positive | None = Field(
-        None, description="o_i[lambda_p]: records in per second of useful time. Needed of all but sources."
+        None, description="o_i[lambda_p]: records in per second of useful time. Required for all but sources."
     )
     true_output_rate: NonNegative | None = Field(
-        None, description="o_i[lambda_o]: records out per second of useful time. Needed where an edge leaves."
+        None,
+        description="o_i[lambda_o]: records out per second of useful time. Required if an edge leaves the operator.",
     )
     observed_input_rate: NonNegative | None = Field(
         None, description="o_i^[lambda_p]: records in per second of elapsed time; at sources, records read."
@@ -48,7 +49,7 @@ class OperatorMetrics(Format):
     partitions: PositiveInt | None = Field(None, description="Sources: partitions that they read.")
 
     def at_most(self, tasks: int) -> int:
-        """As many of `tasks` as may run: within its maximum parallelism, its key groups and its partitions."""
+        """`tasks`, limited by its maximum parallelism, its key groups and its partitions."""
         return min(
             limit for limit in (tasks, self.max_parallelism, self.key_groups, self.partitions) if limit is not None
         )
@@ -62,7 +63,7 @@ class TaskManagerUse(Format):
 
 
 class Rates(Format):
-    """Input of one decision."""
+    """The input of one decision."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     edges: tuple[tuple[Name, Name], ...] = Field(min_length=1, description="[upstream, downstream] pairs.")
@@ -70,7 +71,7 @@ class Rates(Format):
     operators: dict[Name, OperatorMetrics] = Field(
         description="All operators but the sources; sources may be given too."
     )
-    task_manager_use: TaskManagerUse | None = Field(None, description="Needed where a policy tunes memory.")
+    task_manager_use: TaskManagerUse | None = Field(None, description="Required if a policy tunes memory.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -78,20 +79,20 @@ class Rates(Format):
         for name in sources - self.source_rates.keys():
             raise ValueError(f"source {name!r} has no rate; add it to source_rates")
         for name in self.source_rates.keys() - sources:
-            why = "has an incoming edge" if name in order else "stands on no edge"
+            why = "has an incoming edge" if name in order else "is on no edge"
             raise ValueError(f"source_rates names {name!r}, which is no source: it {why}; remove it or fix the edges")
         for name in self.operators.keys() - set(order):
-            raise ValueError(f"operator {name!r} stands on no edge; add its edges or remove it")
+            raise ValueError(f"operator {name!r} is on no edge; add its edges or remove it")
         for name in order:
             if name not in sources:
                 self._check_rates(name)
         return self
 
     def _check_rates(self, name: str) -> None:
-        """An operator that is not a source must say what it can process, and what it passes on."""
+        """An operator that is not a source must have its true rates."""
         metrics = self.operators.get(name)
         if metrics is None:
-            raise ValueError(f"operator {name!r} stands on an edge but not in 'operators'; add it")
+            raise ValueError(f"operator {name!r} is on an edge but not in 'operators'; add it")
         if metrics.true_processing_rate is None:
             raise ValueError(
                 f"operator {name!r} has no true_processing_rate; measure it in a window where it does some work"
@@ -124,7 +125,7 @@ class Rates(Format):
 
 @lru_cache(maxsize=256)
 def _order(edges: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Kept from one interval to the next: the edges of a job stay the same."""
+    """Cached between intervals, since the edges of a job stay the same."""
     names = list(dict.fromkeys(name for edge in edges for name in edge))
     # How records are partitioned does not matter to the order of operators.
     joined = [Edge(upstream=a, downstream=b, partitioning=Partitioning.REBALANCE) for a, b in edges]

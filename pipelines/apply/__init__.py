@@ -1,1 +1,1 @@
-"""Applying a plan to a job that runs on Flink: prepare, rehearse, change, verify, and roll back on failure."""
+"""Applying a plan to a running Flink job: prepare, rehearse, change, verify, and roll back on failure."""

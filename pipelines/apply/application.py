@@ -20,11 +20,11 @@ from pipelines.apply.preparation import Preparation
 from pipelines.store.digests import digest
 
 _BEFORE_S: Final = 15.0
-"""How long the job is watched before the change, at most."""
+"""Longest observation of the job before the change, seconds."""
 _SETTLE_S: Final = 15.0
-"""At most, until it is watched after the change: its tasks have to warm up and catch up first."""
+"""Longest pause before the observation after the change, in which tasks warm up and catch up, seconds."""
 _BACK_S: Final = 60.0
-"""At least, for the former tasks to run again: giving up earlier does not help."""
+"""Shortest time limit for the former tasks to run again: giving up earlier does not help."""
 _LOOK_EVERY_S: Final = 0.3
 _logger = logging.getLogger(__name__)
 
@@ -46,16 +46,16 @@ def apply(
     observe_s: float,
     say: Callable[[str], None] = lambda what: None,
 ) -> Applied:
-    """Make Flink run what the plan says, or what ran before if that fails.
+    """Make Flink run the plan, or restore the previous state if that fails.
 
     Args:
-        timeout_s: for the plan to run; what ran before has as long if it does not, and a minute at least.
-        observe_s: how long the job is watched afterwards, and up to 15 s before; 0: not at all. Without, a plan
-            that makes the job worse is not noticed.
+        timeout_s: for the plan to run; restoring the previous state gets as much time, and at least a minute.
+        observe_s: how long the job is observed afterwards, and up to 15 s before; 0: not at all. A plan that makes the
+            job worse is then not noticed.
         say: called with each step.
 
     Returns:
-        What became of it; failures are in it, not raised.
+        The outcome; failures are recorded in it, not raised.
 
     Raises:
         KeyboardInterrupt: it was stopped; the former state was requested again.
@@ -102,7 +102,7 @@ class _Application:
 
     def end(self) -> _End:
         if self._preparation.method == "none":
-            return self._ended("unchanged", "Flink runs already what the plan says", self._observed(self._observe_s))
+            return self._ended("unchanged", "Flink runs the plan already", self._observed(self._observe_s))
         with flinks_answers(self._rest.url):
             change = change_for(self._rest, self._preparation)
         before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
@@ -120,12 +120,12 @@ class _Application:
         except KeyboardInterrupt:
             change.undo()
             raise
-        return _End("applied", f"Flink runs what the plan says, {took_s:.1f} s later", self._job_id, took_s, effect)
+        return _End("applied", f"Flink runs the plan, {took_s:.1f} s later", self._job_id, took_s, effect)
 
     def _check(self, before: Effect | None, effect: Effect | None) -> None:
-        """Raise if the plan did not last, or the job is worse off."""
+        """Raise if the job stopped running as planned, or is worse off."""
         if (missing := self._missing(self._preparation.wanted)) is not None:
-            raise SluiceError(f"the plan ran, but did not last: {missing}")
+            raise SluiceError(f"the plan ran, but the job left it again: {missing}")
         worse = None if not (before and effect) else harm(before, effect, self._preparation.plan.source_rates)
         if worse is not None:
             raise SluiceError(worse)
@@ -149,13 +149,13 @@ class _Application:
         except (SluiceError, OSError) as error:
             return self._ended(
                 "failed",
-                f"{why}; going back failed, too: {error}; start the job from its last checkpoint or savepoint",
+                f"{why}; restoring the previous state failed, too: {error}; restart it from its last checkpoint or savepoint",
                 effect,
             )
         return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before", effect)
 
     def _observed(self, seconds: float) -> Effect | None:
-        """What the job does; not to know it is no reason to roll back."""
+        """Observe the job; a failed observation is no reason to roll back."""
         if seconds <= 0:
             return None
         self._say(f"observing for {seconds:g} s")
@@ -163,11 +163,11 @@ class _Application:
             with flinks_answers(self._rest.url):
                 return observe(self._rest, self._preparation, self._job_id, seconds)
         except SluiceError as error:
-            _logger.warning("what the job does was not observed: %s", error)
+            _logger.warning("the job was not observed: %s", error)
             return None
 
     def _reached(self, job_id: str, wanted: Mapping[str, int]) -> None:
-        """Wait for the plan, or for a step on the way to it."""
+        """Wait until the plan, or an intermediate step, runs."""
         placed = self._preparation.move is not None and wanted == self._preparation.wanted
         self._wait(job_id, wanted, self._timeout_s, placed)
 
@@ -180,7 +180,7 @@ class _Application:
             time.sleep(_LOOK_EVERY_S)
 
     def _missing(self, wanted: Mapping[str, int], placed: bool = False) -> str | None:
-        """What is not (yet) as wanted; a cluster that does not answer may do so later.
+        """What is not (yet) as planned; a cluster that does not answer may do so later.
 
         Raises:
             NotRunning: the job has ended, so waiting is pointless.
@@ -199,5 +199,5 @@ class _Application:
                 return f"{vertex.name!r} still has {vertex.parallelism} tasks and not {wanted[vertex.id]}"
         preparation = self._preparation
         if placed and not placed_as_planned(preparation.plan, preparation.vertices, job):
-            return "not all tasks run where the plan says"
+            return "not all tasks run where the plan places them"
         return None

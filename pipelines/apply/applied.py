@@ -8,49 +8,51 @@ from pydantic import Field
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
 LEAST_RATE: Final = 0.9
-"""Of the rate before, that a job must reach for it not to be worse off."""
+"""Share of the previous rate below which a job counts as worse off."""
 MOST_BACKPRESSURE: Final = 0.1
-"""Of the sources, up to which a lower rate means that less was offered."""
+"""Backpressure of the sources up to which a lower rate means that fewer records arrived."""
 
 Method = Literal["none", "rescale", "restart"]
 Outcome = Literal["applied", "unchanged", "rolled-back", "failed"]
 
 
 class VertexChange(Format):
-    """A vertex of the job, and how many tasks it gets."""
+    """A vertex of the job, and its tasks before and in the plan."""
 
-    vertex: str = Field(description="Flink's id of it.")
-    name: str = Field(description="Flink's name of it.")
+    vertex: str = Field(description="Flink's id of the vertex.")
+    name: str = Field(description="Flink's name of the vertex.")
     operators: tuple[Name, ...] = Field(description="The plan's operators in it: several where Flink chained them.")
     before: PositiveInt = Field(description="Its tasks before.")
     after: PositiveInt = Field(description="Its tasks in the plan.")
 
 
 class VertexEffect(Format):
-    """What a vertex did in the observation window, beside what the plan predicts."""
+    """A vertex in the observation window, and the plan's predictions."""
 
     operators: tuple[Name, ...] = Field(description="The plan's operators in it.")
-    records_in_per_s: NonNegative | None = Field(description="Input of all its tasks; of a source what it emitted.")
-    expected_records_in_per_s: NonNegative | None = Field(description="Predicted, at the rate that was reached.")
+    records_in_per_s: NonNegative | None = Field(description="Input of all its tasks; output of a source.")
+    expected_records_in_per_s: NonNegative | None = Field(description="Prediction at the rate reached.")
     busyness: Ratio | None = Field(description="Mean of its tasks; null where Flink reports none.")
-    expected_busyness: Ratio | None = Field(description="Predicted, at the rate that was reached.")
-    backpressure: Ratio | None = Field(description="Share of time in which its tasks could not emit, mean.")
+    expected_busyness: Ratio | None = Field(description="Prediction at the rate reached.")
+    backpressure: Ratio | None = Field(description="Mean share of time in which its tasks could not emit.")
 
 
 class Effect(Format):
-    """What the job did after a plan was applied."""
+    """The job after a plan was applied."""
 
     window_s: Positive = Field(description="How long it was observed.")
     rate: NonNegative | None = Field(description="Records/s at the sources together; null where Flink reports none.")
-    rate_before: NonNegative | None = Field(None, description="The same before the plan was applied, if that was seen.")
-    target_rate: Positive = Field(description="What the plan is for, records/s at the sources together.")
+    rate_before: NonNegative | None = Field(
+        None, description="The same before the plan was applied, if it was observed."
+    )
+    target_rate: Positive = Field(description="Target rate of the plan, records/s at the sources together.")
     vertices: tuple[VertexEffect, ...] = Field(description="In topological order.")
 
 
 def harm(before: Effect, after: Effect, sources: Collection[str]) -> str | None:
     """Why a job is worse off than before; None if it is not, or if that is unknown.
 
-    It is if its sources emit less although they would emit more: they are backpressured.
+    It is worse off if its sources emit less and are backpressured, so that they could emit more.
     """
     was, is_ = (_backpressure(effect, sources) for effect in (before, after))
     if before.rate is None or after.rate is None or was is None or is_ is None:
@@ -64,7 +66,7 @@ def harm(before: Effect, after: Effect, sources: Collection[str]) -> str | None:
 
 
 def _backpressure(effect: Effect, sources: Collection[str]) -> float | None:
-    """That of the source which suffers most."""
+    """The highest backpressure of a source."""
     shares = [v.backpressure for v in effect.vertices if not set(v.operators).isdisjoint(sources)]
     known = [share for share in shares if share is not None]
     return max(known) if known and len(known) == len(shares) else None
@@ -80,17 +82,19 @@ class Applied(Format):
     flink_url: str = Field(description="REST address of the cluster, without any password.")
     flink_job: str = Field(description="Flink's id of the job, after the application.")
     started_at: str = Field(description="ISO 8601, UTC.")
-    seconds: NonNegative = Field(description="Until the plan ran and that was verified, or the state before did again.")
+    seconds: NonNegative = Field(
+        description="Time until the plan ran and was verified, or the previous state ran again."
+    )
     method: Method = Field(description="How tasks were changed: in the running job, by a restart, or not at all.")
     placement: Literal["as-planned", "advice"] = Field(
-        description="Whether tasks run where the plan says; 'advice' where that could only be advised."
+        description="Whether tasks run where the plan places them; 'advice' if they could not be placed."
     )
-    outcome: Outcome = Field(description="'failed': neither the plan nor what ran before runs now.")
+    outcome: Outcome = Field(description="'failed': neither the plan nor the previous state runs.")
     reason: str = Field(description="How it ended, in words.")
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
-    advice: tuple[str, ...] = Field((), description="What the plan asks for and was not done.")
-    effect: Effect | None = Field(None, description="Null where nothing was observed.")
+    advice: tuple[str, ...] = Field((), description="Parts of the plan that were not done.")
+    effect: Effect | None = Field(None, description="Null without an observation.")
     approved_by: str | None = Field(
         None,
-        description="Who approved the steps; null where the job's file allows it alone, or a person gave the command.",
+        description="Who approved the steps; null if the job's file needs no approval, or a person gave the command.",
     )

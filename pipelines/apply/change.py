@@ -8,14 +8,15 @@ from flink_client.rest import FlinkRest, resource_requirements, wait_for
 from flink_client.restart import Restart
 from flink_client.running import has_ended
 from models.errors import SluiceError
-from pipelines.apply.preparation import Move, Preparation
+from pipelines.apply.preparation import Preparation
+from testbeds.flink.placement_hook import write_placement
 
 Reached = Callable[[str, Mapping[str, int]], None]
-"""Waits until a job runs with so many tasks by vertex id; raises SluiceError if it does not."""
+"""Waits until a job runs with these tasks by vertex id; raises SluiceError if it does not."""
 
 
 class Change(Protocol):
-    """Both methods return Flink's id of the job afterwards; that it runs is still to be waited for."""
+    """Both methods return Flink's id of the job afterwards, which may not run yet."""
 
     def make(self, reached: Reached) -> str: ...
 
@@ -40,7 +41,7 @@ class _Rescaled:
 
     def make(self, reached: Reached) -> str:
         if self._move is not None:
-            _write_placement(self._move, self._move.lines)
+            write_placement(self._move.file, self._move.lines)
             if self._move.detour is not None:
                 self._require(self._move.detour)
                 reached(self._id, self._move.detour)
@@ -49,7 +50,7 @@ class _Rescaled:
 
     def undo(self) -> str:
         if self._move is not None:
-            _write_placement(self._move, self._placement_before)
+            write_placement(self._move.file, self._placement_before)
         self._rest.put(self._path, self._before)
         return self._id
 
@@ -73,7 +74,7 @@ class _Restarted:
         return self._id
 
     def undo(self) -> str:
-        """A job whose savepoint failed keeps running as it did."""
+        """A job whose savepoint failed keeps running unchanged."""
         if self._savepoint is not None:
             with suppress(SluiceError):  # the job that was started may have ended by itself
                 self._rest.cancel(self._id)
@@ -86,10 +87,3 @@ class _Restarted:
 
     def _wait_until_ended(self) -> None:
         wait_for(lambda: has_ended(self._rest, self._id) or None, 60.0, f"the end of job {self._id}")
-
-
-def _write_placement(move: Move, lines: str) -> None:
-    """At once, since the hook reads it whenever tasks are scheduled."""
-    fresh = move.file.with_suffix(".new")
-    fresh.write_text(lines, encoding="utf-8")
-    fresh.rename(move.file)

@@ -1,7 +1,7 @@
-"""What a job does by Flink's counters, beside the predictions of its plan.
+"""A job's observed rates and busyness, from Flink's counters, beside the predictions of its plan.
 
-Each task counts its own time: it is always busy, backpressured or idle. Rates and shares are over the time so counted,
-and do not depend on how late Flink reports them.
+Each task counts its own time: it is always busy, backpressured or idle. Rates and shares are relative to that time, and
+do not depend on how late Flink reports the counters.
 """
 
 import re
@@ -21,12 +21,12 @@ from pipelines.apply.preparation import Preparation
 _BACKPRESSURED: Final = TIMES[1]
 _IN: Final = "numRecordsIn"
 _SOURCE_OUT: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
-"""What a source emits also where others are chained to it."""
+"""Records emitted by a source, even if other operators are chained to it."""
 _FIRST_NEWS_S: Final = 30.0
 _COMPLETE_S: Final = 10.0
-"""How long all counters are waited for; old sources never report their busy time."""
+"""How long to wait for all counters; old sources never report their busy time."""
 _READ_EVERY_S: Final = 1.0
-"""Flink fetches metrics for who asks, so it is asked all the time."""
+"""Polling interval: Flink only refreshes metrics that are requested."""
 
 Tasks = Sequence[Mapping[str, float]]
 """Counters of each task of a vertex."""
@@ -35,7 +35,7 @@ VertexCounters = Mapping[str, Tasks]
 
 
 def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: float) -> Effect:
-    """Watch a job for so long.
+    """Observe a job for `seconds`.
 
     Raises:
         SluiceError: it stopped running, or Flink does not report its counters.
@@ -56,12 +56,12 @@ def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: flo
 def _watched(
     read: Callable[[], VertexCounters], names: Mapping[str, Sequence[str]], seconds: float
 ) -> tuple[VertexCounters, VertexCounters]:
-    """Readings from the begin and the end of a window in which no counter went back.
+    """Readings at the begin and the end of a window in which no counter went backwards.
 
-    For a moment after a change Flink still reports the counters of the tasks before; the window then starts again.
+    For a moment after a change Flink still reports the counters of the former tasks; the window then starts again.
 
     Raises:
-        SluiceError: counters go back again and again.
+        SluiceError: counters repeatedly go backwards.
     """
     first = last = _first_reading(read, names)
     begin = time.monotonic()
@@ -73,18 +73,18 @@ def _watched(
             first = last = _first_reading(read, names)
             begin = time.monotonic()
             if begin > latest_begin:
-                raise SluiceError("tasks of the job were restarted again and again while it was observed")
+                raise SluiceError("tasks of the job were restarted repeatedly while it was observed")
     return first, last
 
 
 def _went_back(before: VertexCounters, after: VertexCounters) -> bool:
-    """Busy time may go back by itself: it is what Flink has left when it brings the other times up to date."""
+    """Busy time may go backwards by itself: it is the rest after Flink updates the other times."""
     pairs = ((old, new) for id_ in before for old, new in zip(before[id_], after[id_], strict=True))
     return any(new[name] < old[name] for old, new in pairs for name in old.keys() & new.keys() - {BUSY_TIME})
 
 
 def _first_reading(read: Callable[[], VertexCounters], names: Mapping[str, Sequence[str]]) -> VertexCounters:
-    """A reading in which nothing is missing, or an incomplete one where Flink keeps leaving something out.
+    """A complete reading, or an incomplete one if Flink keeps leaving something out.
 
     Raises:
         SluiceError: no time is counted.
@@ -108,7 +108,7 @@ def _operators(preparation: Preparation, vertex: RunningVertex) -> tuple[str, ..
 def _records(
     rest: FlinkRest, job: RunningJob, vertex: RunningVertex, plan: Plan, operators: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Counters whose sum is the input of a vertex; of a source, what it emits."""
+    """Counters whose sum is the input of a vertex, or the output of a source."""
     if operators[0] not in plan.source_rates:
         return (_IN,)
     found = map(_SOURCE_OUT.fullmatch, rest.metric_names(job.id, vertex.id))
@@ -116,7 +116,7 @@ def _records(
 
 
 def effect_of(plan: Plan, seconds: float, vertices: Sequence[tuple[tuple[str, ...], Tasks, Tasks]]) -> Effect:
-    """What happened between two readings.
+    """The effect between two readings.
 
     Args:
         vertices: the operators of each, and the counters of its tasks at the begin and at the end of the window.
@@ -163,7 +163,7 @@ def _vertex_effect(
     busy: float | None,
     backpressured: float | None,
 ) -> VertexEffect:
-    """Predictions hold at the target rate, and are taken in proportion at another."""
+    """Predictions apply to the target rate, and are scaled in proportion to another one."""
     share = None if rate is None else rate / target_rate
     return VertexEffect(
         operators=tuple(o.name for o in planned),

@@ -14,27 +14,28 @@ from typing import Any
 import yaml
 
 from flink_client.custom_resource import overrides_patch, resources_patch
+from flink_client.deployment import workers_of
 from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
+from models.wording import natural_order
 from pipelines.inputs.files import read_document
 
 Vertices = Mapping[str, str]
 """Operator name -> Flink job vertex id (32 hexadecimal digits)."""
 
 _VERTEX_ID = re.compile(r"[0-9a-f]{32}")
-_DIGITS = re.compile(r"(\d+)")
 
 
 class ExportFormat(StrEnum):
-    """What a plan can be exported to."""
+    """The export formats."""
 
     OVERRIDES = "overrides"
     REQUIREMENTS = "requirements"
     FLINKDEPLOYMENT = "flinkdeployment"
-    """Overrides alone, by which the operator scales a job in place."""
+    """Only overrides, with which the operator scales a job in place."""
     FLINKDEPLOYMENT_RESOURCES = "flinkdeployment-resources"
-    """TaskManagers, which redeploys the job where they change."""
+    """TaskManagers; a change of them redeploys the job."""
     PLACEMENT = "placement"
 
 
@@ -42,7 +43,7 @@ def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> 
     """The text of a plan in one of the formats, with one line feed at the end.
 
     Args:
-        vertices: as `read_vertices` returns it; operator names stand for ids where it is None.
+        vertices: as returned by `read_vertices`; None: operator names in place of ids.
 
     Raises:
         InvalidInput: the vertices do not fit the plan.
@@ -64,23 +65,25 @@ def _yaml(document: dict[str, Any]) -> str:
 
 
 def remarks(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> list[str]:
-    """Notes on an export that its reader must know or act on."""
+    """Notes on an export for its reader."""
     said = []
     if vertices is None and form is not ExportFormat.FLINKDEPLOYMENT_RESOURCES:
         said.append(
-            "operator names stand where Flink wants job vertex ids; replace them, or give --vertices FILE with "
+            "operator names stand in place of Flink's job vertex ids; replace them, or give --vertices FILE with "
             "{operator: vertexId} (GET /jobs/:jobid lists the ids)"
         )
     if form is not ExportFormat.PLACEMENT:
         said.append("the placement is not in this format; export it with --format placement")
     if form is ExportFormat.FLINKDEPLOYMENT:
-        said.append("TaskManagers are not in it; where they change, apply --format flinkdeployment-resources first")
+        said.append("TaskManagers are not included; if they change, apply --format flinkdeployment-resources first")
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.cores_per_worker is None:
         said.append(
-            "the plan's cluster states no cores, or its workers differ in them: CPU stays what the deployment has"
+            "the plan's cluster states no cores, or its workers differ in them: the deployment's CPU stays unchanged"
         )
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.slots_per_worker is None:
-        said.append(f"the plan's workers differ in slots; each TaskManager gets {_slots(plan)}, as the fullest needs")
+        said.append(
+            f"the plan's workers differ in slots; each TaskManager gets {_slots(plan)}, the most that one needs"
+        )
     return said
 
 
@@ -111,7 +114,7 @@ def _check_chains(plan: Plan, vertices: Vertices, path: Path) -> None:
     for name, other in _chained(plan, vertices):
         for what, one, two in (
             ("parallelism", plan.parallelism[name], plan.parallelism[other]),
-            ("placement", _tasks_by_worker(plan, name), _tasks_by_worker(plan, other)),
+            ("placement", workers_of(plan, name), workers_of(plan, other)),
         ):
             if one != two:
                 raise InvalidInput(
@@ -125,10 +128,6 @@ def _chained(plan: Plan, vertices: Vertices) -> list[tuple[str, str]]:
     first: dict[str, str] = {}
     pairs = [(first.setdefault(vertices[name], name), name) for name in plan.parallelism]
     return [(head, name) for head, name in pairs if head != name]
-
-
-def _tasks_by_worker(plan: Plan, operator: str) -> dict[str, int]:
-    return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
 
 
 def parallelism_of(plan: Plan, vertices: Vertices) -> dict[str, int]:
@@ -180,11 +179,6 @@ def _workers(plan: Plan) -> list[str]:
     return sorted((worker for worker, tasks in plan.placement.items() if tasks), key=natural_order)
 
 
-def natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort key under which numbers within names count as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
-
-
 def _slots(plan: Plan) -> int:
-    """Slots of each TaskManager: those of the plan's workers, or as many as the fullest of them needs."""
+    """Slots of each TaskManager: those of the plan's workers or, if they differ, those of the fullest."""
     return plan.slots_per_worker or max(sum(tasks.values()) for tasks in plan.placement.values())

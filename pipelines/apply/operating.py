@@ -1,4 +1,4 @@
-"""Applying a rehearsed plan that is approved, or whose job's file needs no approval."""
+"""Applying a rehearsed plan after an approval, or if the job's file needs none."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,7 +24,7 @@ _SUFFIX: Final = {"overrides": "txt", "requirements": "txt", "flinkdeployment": 
 def apply_rehearsed(
     workspace: Workspace, key: str, approved_by: str | None, say: Callable[[str], None] = lambda what: None
 ) -> str:
-    """Do what was rehearsed, and record what became of it; or write the settings that were.
+    """Execute the rehearsed steps and record the outcome, or write the rehearsed settings.
 
     Args:
         key: of the rehearsal.
@@ -34,8 +34,8 @@ def apply_rehearsed(
         The URI of the record, or of the settings.
 
     Raises:
-        InvalidInput: it may not be applied any more, it was not approved, or what runs has changed since.
-        SluiceError: it was tried, and taken back or failed; the record says so, too.
+        InvalidInput: it may no longer be applied, it was not approved, or the running job has changed since.
+        SluiceError: applying failed, or was rolled back; the record says so, too.
     """
     rehearsal = workspace.read(key, Rehearsal)
     obstacle = may_be_applied(workspace, rehearsal.job, rehearsal.version)
@@ -71,13 +71,13 @@ def _check_approval(rehearsal: Rehearsal, applying: Applying, approved_by: str |
 
 
 def _check_unchanged(rehearsal: Rehearsal, preparation: Preparation) -> None:
-    """What was approved is what is done; that it is done already, as after a try that was killed, is fine."""
+    """Check that the steps are still the approved ones, or done already, as after a killed attempt."""
     if preparation.method == "none":
         return
     if (preparation.job.id, preparation.changes) != (rehearsal.flink_job, rehearsal.changes):
         raise InvalidInput(
-            f"what runs has changed since the steps for {rehearsal.job}@{rehearsal.version} were approved; run the DAG "
-            f"apply_plan again to see the steps as they are now"
+            f"the running job has changed since the steps for {rehearsal.job}@{rehearsal.version} were approved; run the DAG "
+            f"apply_plan again to see the new steps"
         )
 
 

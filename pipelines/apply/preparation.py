@@ -1,4 +1,4 @@
-"""Works out what applying a plan takes, from the running job; nothing is changed."""
+"""Determines the steps of applying a plan, from the running job; nothing is changed."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from flink_client.deployment import (
 )
 from flink_client.rest import FlinkRest, overrides
 from flink_client.restart import Restart, RestartProgram, prepare_restart
-from flink_client.running import Scheduler, find_job, other_jobs, placement_file, room_for, running_job, sql_vertices
+from flink_client.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
 from flink_client.running import scheduler as scheduler_of
 from flink_client.running import settings as settings_of
 from models.errors import InvalidInput
@@ -27,31 +27,32 @@ from models.job import Job
 from models.plan import Plan
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import parallelism_of, subtasks
+from testbeds.flink.placement_hook import placement_file, placement_lines
 
 _MEMORY_TOLERANCE: Final = 0.02
-"""Relative; process sizes are rounded on their way through Flink."""
+"""Relative tolerance of memory sizes, which Flink rounds."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """What makes the placement hook put the tasks where the plan says."""
+    """The input of the placement hook."""
 
     file: Path
-    """Read by the hook in the JobManager."""
+    """The file that the hook in the JobManager reads."""
     lines: str
-    """What it is to hold."""
+    """Its new content."""
     detour: Mapping[str, int] | None
-    """Tasks by vertex id that are asked for in between, since Flink places tasks only when their number changes; None
-    where it does anyway."""
+    """Intermediate tasks by vertex id, since Flink places tasks only when their number changes; None if it changes
+    anyway."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is to be done so that Flink runs what a plan says."""
+    """The steps that make Flink run a plan."""
 
     plan: Plan
     job: RunningJob
-    """As it runs now."""
+    """The job as it runs now."""
     vertices: Mapping[str, str]
     """Vertex id by operator of the plan."""
     wanted: Mapping[str, int]
@@ -62,7 +63,7 @@ class Preparation:
     restart: Restart | None
     move: Move | None
     as_planned: bool
-    """Whether the tasks will run where the plan says, or do."""
+    """Whether the tasks run, or will run, where the plan places them."""
     advice: tuple[str, ...]
 
 
@@ -75,13 +76,13 @@ def prepare(
     job_file: Job | None,
     program: RestartProgram | None,
 ) -> Preparation:
-    """Work out what applying a plan takes; nothing is changed.
+    """Determine the steps of applying a plan; nothing is changed.
 
     Args:
         job_id: Flink's id of the job; without one, the job that is named as the plan's.
         vertices: vertex id by operator; without it, operators are found by their names.
         job_file: the job as the catalogue has it, to find the operators of a SQL job.
-        program: what jar runs the job, for clusters where another parallelism takes a restart.
+        program: the jar that runs the job, for clusters where a change of parallelism takes a restart.
 
     Raises:
         InvalidInput: the plan does not fit the job, or the cluster needs `program` and there is none.
@@ -103,7 +104,9 @@ def prepare(
     kept = tuple(
         f"{v.name!r} is in no operator of the plan and keeps its tasks" for v in job.vertices if v.id not in wanted
     )
-    placing = () if obstacle is None else (f"placement: {obstacle}; `sluice plans export --format placement` has it",)
+    placing = (
+        () if obstacle is None else (f"placement: {obstacle}; `sluice plans export --format placement` prints it",)
+    )
     return Preparation(
         plan=plan,
         job=job,
@@ -137,7 +140,7 @@ def found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job |
 def changes_of(
     plan: Plan, vertices: Mapping[str, str], wanted: Mapping[str, int], job: RunningJob
 ) -> tuple[VertexChange, ...]:
-    """How many tasks each vertex has and gets."""
+    """The tasks of each vertex, now and in the plan."""
     return tuple(
         VertexChange(
             vertex=v.id,
@@ -157,7 +160,7 @@ def _refuse_without(
     """The program to restart with.
 
     Raises:
-        InvalidInput: there is none, or the cluster chooses parallelism by itself; the message says what to set instead.
+        InvalidInput: it is missing, or the cluster chooses the parallelism itself; the message says what to set instead.
     """
     if scheduler is Scheduler.REACTIVE:
         raise InvalidInput(
@@ -166,7 +169,7 @@ def _refuse_without(
         )
     if program is None:
         raise InvalidInput(
-            f"the cluster's scheduler cannot change a running job, and what jar to restart is not known; give --program "
+            f"the cluster's scheduler cannot change a running job, and the jar to restart is unknown; give --program "
             f"FILE, or restart the job yourself from a savepoint with pipeline.jobvertex-parallelism-overrides: "
             f"{overrides(parallelism_of(plan, vertices))} (`sluice plans export {plan.job}@{plan.version} --format "
             f"overrides`), or run the cluster with 'jobmanager.scheduler: adaptive'"
@@ -184,7 +187,7 @@ def _move(
     rescale: bool,
     scheduler: Scheduler,
 ) -> tuple[Move | None, str | None]:
-    """How tasks get where the plan has them, or why they cannot."""
+    """How tasks are placed as planned, or why they cannot be."""
     file = placement_file(rest)
     if file is None or scheduler is not Scheduler.ADAPTIVE:
         return None, "the cluster has no placement hook (Sluice's kit in lib/, -Dsluice.placement, adaptive scheduler)"
@@ -197,9 +200,9 @@ def _move(
     slots = sum(one.slots for one in room)
     detour = None if rescale else _detour(job, wanted, slots)
     if not rescale and detour is None:
-        return None, "no task can be added or taken away for a moment, so Flink places none again; restart the job"
-    placed = "".join(f"{vertex} {task} {worker}\n" for vertex, task, worker in subtasks(plan, vertices))
-    return Move(file, f"slots {slots}\n{placed}", detour), None
+        return None, "no task can be added or removed for a moment to make Flink place tasks again; restart the job"
+    workers = {(vertex, task): worker for vertex, task, worker in subtasks(plan, vertices)}
+    return Move(file, placement_lines(slots, workers), detour), None
 
 
 def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str, int] | None:
@@ -212,7 +215,7 @@ def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str,
 
 
 def _memory_advice(plan: Plan, room: tuple[AvailableTaskManager, ...]) -> tuple[str, ...]:
-    """Memory belongs to a TaskManager's process, and takes a restart of it."""
+    """Advice on memory, which a TaskManager's process gets at its start."""
     advice = []
     other = [one for one in room if one.memory_mb and abs(one.memory_mb / plan.memory_mb - 1) > _MEMORY_TOLERANCE]
     if other:
@@ -225,7 +228,7 @@ def _memory_advice(plan: Plan, room: tuple[AvailableTaskManager, ...]) -> tuple[
     for operator in plan.operators:
         if operator.managed_memory_mb > least * (1 + _MEMORY_TOLERANCE):
             advice.append(
-                f"memory: a task of {operator.name!r} is to have {operator.managed_memory_mb:,.0f} MiB of managed memory, "
+                f"memory: a task of {operator.name!r} should have {operator.managed_memory_mb:,.0f} MiB of managed memory, "
                 f"but a slot has {least:,.0f}; raise taskmanager.memory.managed.fraction, or take fewer slots"
             )
     return tuple(advice)

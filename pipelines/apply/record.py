@@ -14,7 +14,7 @@ _FILE: Final = re.compile(r"v(?P<version>\d{6,})-(?P<kind>[a-z]+)-(?P<number>\d{
 
 
 def record(workspace: Workspace, applied: Applied) -> str:
-    """Keep an application of a plan for good; of several writers none replaces another's. Returns its URI."""
+    """Store an application of a plan permanently; concurrent writers do not replace each other's. Returns its URI."""
     return workspace.uri(keep_numbered(workspace, applied.job, applied.version, _APPLIED, applied))
 
 
@@ -28,7 +28,7 @@ def recorded(workspace: Workspace, job: str, version: int) -> list[Applied]:
 
 
 def keep_numbered(workspace: Workspace, job: str, version: int, kind: str, document: BaseModel) -> str:
-    """Keep a document beside a version of a plan, under the next number of its kind. Returns its key."""
+    """Store a document beside a version of a plan, under the next number of its kind. Returns its key."""
     while True:
         number = 1 + max((n for n, _ in _numbered(workspace, job, version, kind)), default=0)
         key = f"{FOLDER}/{job}/v{version:06d}-{kind}-{number:06d}.json"

@@ -1,6 +1,6 @@
 """The steps that applying a plan would take, stored for approval: plans/<job>/v000002-rehearsed-000001.json.
 
-Only plans of jobs whose file allows it are rehearsed, and only what was rehearsed is applied.
+Only plans of jobs whose file allows it are rehearsed, and only rehearsed steps are applied.
 """
 
 from typing import Any, Literal
@@ -30,22 +30,22 @@ from pipelines.store.workspace import Workspace
 
 
 class Rehearsal(Format):
-    """The steps that would make Flink run what a plan says."""
+    """The steps that would make Flink run a plan."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Job of the plan.")
     version: PositiveInt = Field(description="Version of the plan.")
-    target_rate: Positive = Field(description="What the plan is for, records/s at the sources together.")
-    mode: Literal["approved", "alone"] = Field(description="What the job's file said: operations.apply.mode.")
+    target_rate: Positive = Field(description="Target rate of the plan, records/s at the sources together.")
+    mode: Literal["approved", "alone"] = Field(description="The mode in the job's file: operations.apply.mode.")
     flink_url: str = Field(description="REST address of the cluster.")
     flink_job: str = Field(description="Flink's id of the job.")
     method: Literal["none", "rescale", "restart", "settings"] = Field(
-        description="How tasks would be changed: in the running job, by a restart, by whoever deploys it, or not at all."
+        description="How tasks would be changed: in the running job, by a restart, by exported settings, or not at all."
     )
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
-    steps: tuple[str, ...] = Field(description="In their order, in words.")
-    advice: tuple[str, ...] = Field(description="What the plan asks for and would not be done.")
-    settings: str | None = Field(None, description="What is to be exported, where the job's file says so.")
+    steps: tuple[str, ...] = Field(description="The steps in words, in order.")
+    advice: tuple[str, ...] = Field(description="Parts of the plan that would not be done.")
+    settings: str | None = Field(None, description="The settings to export, if the job's file asks for that.")
 
     @property
     def changes_nothing(self) -> bool:
@@ -53,10 +53,10 @@ class Rehearsal(Format):
 
 
 def may_be_applied(workspace: Workspace, job: str, version: int) -> str | None:
-    """Why a version is not applied; None where it may be.
+    """Why a version may not be applied; None if it may.
 
     Raises:
-        InvalidInput: there is no such version, or the job's file is wrong.
+        InvalidInput: the version does not exist, or the job's file is wrong.
     """
     store = PlanStore(workspace)
     plan, newest = store.get(job, version), store.current(job).version
@@ -68,10 +68,10 @@ def may_be_applied(workspace: Workspace, job: str, version: int) -> str | None:
 
 
 def rehearse(workspace: Workspace, job: str, version: int) -> tuple[str, Rehearsal]:
-    """Work out and keep what applying a plan takes; nothing is changed. Returns the key, and what lies there.
+    """Determine and store the steps of applying a plan; nothing is changed. Returns their key, and them.
 
     Raises:
-        InvalidInput: it may not be applied, or does not fit what runs.
+        InvalidInput: it may not be applied, or does not fit the running job.
         Infeasible: Flink could not run the plan.
         SluiceError: the job does not run, or Flink does not answer.
     """
@@ -88,7 +88,7 @@ def rehearse(workspace: Workspace, job: str, version: int) -> tuple[str, Rehears
 
 
 def prepared(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, applying: Applying) -> Preparation:
-    """What applying a plan takes, to the job that the file names."""
+    """The steps of applying a plan to the job that the file names."""
     named = applying.program
     return prepare(
         rest,
@@ -101,7 +101,7 @@ def prepared(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, apply
 
 
 def flink_job(rest: FlinkRest, plan: Plan, applying: Applying) -> str:
-    """Flink's id of the job, whether the file says its name, its id, or nothing."""
+    """Flink's id of the job, whether the file has its name, its id, or neither."""
     named = applying.job or plan.job
     is_id = len(named) == 32 and set(named) <= set("0123456789abcdef")
     return find_job(rest, named, named if is_id else None)
@@ -120,7 +120,7 @@ def _steps(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, applyin
 
 
 def _exported(rest: FlinkRest, plan: Plan, file: Job, applying: Applying) -> Rehearsal:
-    """For clusters whose jobs are changed by whoever deploys them: the settings, with the ids of the running job."""
+    """For jobs that are changed by their own deployment: the settings, with the ids of the running job."""
     job = running_job(rest, flink_job(rest, plan, applying))
     vertices = found_vertices(rest, plan, job, file)
     changes = changes_of(plan, vertices, wanted_parallelism(plan, vertices), job)
@@ -130,7 +130,7 @@ def _exported(rest: FlinkRest, plan: Plan, file: Job, applying: Applying) -> Reh
         flink_job=job.id,
         method="settings" if any(c.before != c.after for c in changes) else "none",
         changes=changes,
-        steps=(f"write the settings ({form}) to the workspace, for whoever deploys the job",),
+        steps=(f"write the settings ({form}) to the workspace, for the deployment of the job",),
         advice=(),
         settings=export(plan, form, vertices),
     )

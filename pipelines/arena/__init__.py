@@ -1,1 +1,1 @@
-"""The arena: policies replayed under workloads, ranked, and one chosen for each job."""
+"""The arena: policies are replayed under workloads and ranked, and one is chosen for each job."""

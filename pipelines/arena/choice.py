@@ -1,8 +1,8 @@
-"""The policy that a job should have, by an evaluation: kept for good as policies/<job>/v000001.json, ...
+"""The policy that an evaluation chooses for a job, stored permanently as policies/<job>/v000001.json, ...
 
 The rule, over all workloads of the job: the policies whose p95 latency is within the bound in the most workloads; of
-them, the one with the fewest task-minutes in all workloads together. If none is within it in any, the one whose worst
-p95 is the lowest.
+them, the one with the fewest task-minutes in all workloads together. If none is within the bound in any workload, the one
+whose worst p95 is the lowest.
 """
 
 import math
@@ -14,9 +14,10 @@ from pydantic import Field, JsonValue
 
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.log import evaluation_digest
 from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace, to_json
 
 FOLDER: Final = "policies"
@@ -42,23 +43,23 @@ class PolicyTotal(Format):
 
 
 class PolicyChoice(Format):
-    """The file of one version: what was chosen for a job, and on what grounds."""
+    """The file of one version: the policy chosen for a job, and why."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Name of the job.")
     version: PositiveInt = Field(description="Counts the choices made for the job, from 1 on.")
     created_at: str = Field(description="When it was chosen, ISO 8601, UTC.")
-    policy: Name = Field(description="The policy that the job should have.")
+    policy: Name = Field(description="The policy chosen for the job.")
     settings: dict[str, JsonValue] = Field(
-        description="Settings that it was replayed with and acts with, as far as they differ from its defaults."
+        description="Its settings in the replays and in use, as far as they differ from its defaults."
     )
     reason: str = Field(description="Why it was chosen, in words.")
-    latency_bound_s: Positive = Field(description="p95 latency that was good enough, seconds.")
+    latency_bound_s: Positive = Field(description="Bound on the p95 latency, seconds.")
     winners: tuple[WorkloadWinner, ...] = Field(description="The policy that served each workload best.")
     totals: tuple[PolicyTotal, ...] = Field(description="All policies over all workloads, the best first.")
     cluster: str = Field(description="Cluster that the replays ran on.")
     seed: int = Field(ge=0, description="First seed.")
-    seeds: PositiveInt = Field(description="How many seeds; figures are medians over them.")
+    seeds: PositiveInt = Field(description="Number of seeds; figures are medians over them.")
     evaluation: str = Field(description="Digest of the evaluation: its replays, the code and the bound.")
     results: str = Field(description="Key of the table of all replays in the workspace.")
 
@@ -66,7 +67,7 @@ class PolicyChoice(Format):
 def choose(
     request: EvaluationRequest, evaluation: Evaluation, job: str, workspace: Workspace, created_at: str
 ) -> PolicyChoice:
-    """Keep the choice for a job as its newest version; if that was made by the same evaluation, it stays.
+    """Store the choice for a job as its newest version; the same evaluation makes no second version.
 
     Args:
         job: name of a job of the evaluation.
@@ -109,7 +110,7 @@ def latest_choice(workspace: Workspace, job: str) -> PolicyChoice:
 
     Raises:
         InvalidInput: no policy was chosen for it yet.
-        Damaged: the file is.
+        Damaged: its file is damaged.
     """
     versions = _versions(workspace, job)
     if not versions:

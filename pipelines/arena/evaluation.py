@@ -1,97 +1,40 @@
-"""An evaluation: which jobs, workloads, policies and seeds, and what came of them all."""
+"""An evaluation: its jobs, workloads, policies and seeds, and the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Self
-
-from pydantic import Field, JsonValue, model_validator
+from typing import Final
 
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
 from models.scaling.policies import make_policy
 from models.scaling.provision import sustainable_rate
-from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 from pipelines.arena.grid import FOLDER, Compute, Finished, cell_key, run_cells
-from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, rank, results_table
+from pipelines.arena.ranking import Ranking, rank, results_table
 from pipelines.arena.replays.cell import Cell
-from pipelines.arena.replays.workloads import SEED, Pattern, Workload, pattern, read_workload
+from pipelines.arena.replays.workloads import Pattern, Workload, pattern, read_workload
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 
 PEAK_SHARE: Final = 0.5
-"""Nominal peak rate of the patterns, of what the job's nominal costs let the cluster sustain: leaves room to catch up, and
-for what contention and cache misses cost."""
+"""Nominal peak rate of the patterns, as a share of the rate that the cluster sustains by the job's nominal costs. The rest
+is room to catch up, and for contention and cache misses."""
 PLACED_BY_CAPS: Final = "sluice"
 """The policy that includes a placement."""
-AS_EVALUATED: Final[dict[str, dict[str, JsonValue]]] = {
-    "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": 10},
-    "justin": {"over_provisioning_factor": 0.2},
-}
-"""Settings that differ from a policy's own defaults, so that it is compared as in section 6.1 of the evaluation of
-autoscalers: DS2, and what builds on it, adds 20 % of tasks for spikes and for the lag of rescales; DS2 waits 5 minutes (10
-intervals of 30 s) after each, as Dhalion and both HPA policies do by default."""
-
-
-class EvaluationRequest(Format):
-    """What is to be replayed: every job under every workload and policy, with every seed."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    jobs: tuple[str, ...] = Field(min_length=1, description="Names in the catalogue, or paths of job files.")
-    workloads: tuple[str, ...] = Field(
-        min_length=1, description="Patterns, or paths of CSV files of rates, each with :COLUMN where that is ambiguous."
-    )
-    policies: tuple[str, ...] = Field(min_length=1, description="Names of scaling policies.")
-    settings: dict[str, dict[str, JsonValue]] = Field(
-        default_factory=dict, description="Settings by policy that differ from those it is evaluated with."
-    )
-    cluster: str = Field("arena", description="Name of a cluster of the catalogue, or path of a cluster file.")
-    seed: int = Field(SEED, ge=0, description="The first; the published workloads are those of the default.")
-    seeds: PositiveInt = Field(1, description="How many, one after the other from the first on.")
-    minutes: PositiveInt | None = Field(None, description="Length of the workloads; all of a file, 140 of a pattern.")
-    peak_rate: Positive | None = Field(
-        None,
-        description="Peak rate, records/s: nominal for patterns, the highest of a file. If absent, patterns reach a share "
-        "of what the cluster sustains, and files keep their rates.",
-    )
-    placement: Literal["evenly", "caps"] | None = Field(
-        None, description="What places tasks; if absent, evenly, but CAPS for 'sluice' on workers of several slots."
-    )
-    managed_memory_mb: Positive | None = Field(
-        None, description="Managed memory of one task at the start, MiB; the even share of its TaskManager's if absent."
-    )
-    latency_bound_s: Positive = Field(LATENCY_BOUND_S, description="p95 latency that is good enough, seconds.")
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        for what in ("jobs", "workloads", "policies"):
-            names = getattr(self, what)
-            twice = [name for name in names if names.count(name) > 1]
-            if twice:
-                raise ValueError(
-                    f"each of {what} must be named once, but {twice[0]!r} stands {names.count(twice[0])} times"
-                )
-        strangers = sorted(self.settings.keys() - set(self.policies))
-        if strangers:
-            raise ValueError(f"there are settings for {strangers[0]!r}, which is not among the policies evaluated")
-        return self
-
-    def settings_of(self, policy: str) -> dict[str, JsonValue]:
-        """Settings that a policy is replayed with, and acts with if it is chosen: what differs from its defaults."""
-        return AS_EVALUATED.get(policy, {}) | self.settings.get(policy, {})
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of a request."""
+    """The results of a request."""
 
     finished: tuple[Finished, ...]
     rankings: tuple[Ranking, ...]
     results_key: str
-    """Of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
+    """Key of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
 
 
 def evaluate(
@@ -101,10 +44,10 @@ def evaluate(
     processes: int | None = None,
     compute: Compute | None = None,
 ) -> Evaluation:
-    """Replay all cells of the request; those that are kept in the workspace are not computed again.
+    """Replay all cells of the request, except those stored in the workspace.
 
     Args:
-        processes, compute: where they are replayed; see `pipelines.arena.grid.run_cells`.
+        processes, compute: see `pipelines.arena.grid.run_cells`.
 
     Raises:
         InvalidInput: a job, workload, policy or setting is unknown or unusable.
@@ -114,7 +57,7 @@ def evaluate(
 
 
 def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace: Workspace) -> Evaluation:
-    """The table and the rankings of the request's cells, wherever they were computed."""
+    """The table and the rankings of the request's cells."""
     name = digest([cell_key(one.cell) for one in finished])[:32]
     key = f"{FOLDER}/evaluations/{name}/results.parquet"
     workspace.write(f"{FOLDER}/evaluations/{name}/request.json", request)
@@ -123,7 +66,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 
 
 def cells(request: EvaluationRequest) -> list[Cell]:
-    """All cells of a request, checked as far as that needs no replay; raises as `evaluate`."""
+    """All cells of a request, validated as far as possible without a replay; raises as `evaluate`."""
     for policy in request.policies:
         make_policy(policy, request.settings_of(policy))
     cluster = load_cluster(request.cluster)

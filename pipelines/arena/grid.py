@@ -1,7 +1,7 @@
-"""Many cells: in parallel over the cores, each kept in the workspace as soon as it is done.
+"""Many cells: computed in parallel, each stored in the workspace as soon as it is done.
 
-A cell is kept under a digest of its inputs and of the code that computes it, so that a run that was killed goes on, another
-run shares what it has in common with it, and changed code computes again.
+A cell is stored under a digest of its inputs and of the code that computes it, so that a killed run resumes, runs share
+cells, and changed code computes them again.
 """
 
 import functools
@@ -37,11 +37,11 @@ FOLDER: Final = "arena"
 _logger = logging.getLogger(__name__)
 
 Compute = Callable[[Mapping[str, Cell]], Iterator[tuple[str, CellResult]]]
-"""Computes cells by key somewhere; results in any order, each as soon as it is there."""
+"""Computes cells by key; yields results in any order, as soon as they are complete."""
 
 
 class KeptResult(Format):
-    """A cell's result beside its trace, which is a table of its own."""
+    """A cell's result without its trace, which is a separate table."""
 
     outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]
@@ -49,11 +49,11 @@ class KeptResult(Format):
 
 @dataclass(frozen=True)
 class Finished:
-    """A cell that is done."""
+    """A completed cell."""
 
     cell: Cell
     key: str
-    """Of its results in the workspace; `trace.parquet` lies beside them."""
+    """Key of its results in the workspace; `trace.parquet` is beside them."""
     outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]
 
@@ -69,14 +69,14 @@ def run_cells(
     processes: int | None = None,
     compute: Compute | None = None,
 ) -> list[Finished]:
-    """The results of all cells, in their order; those that are kept are not computed again.
+    """The results of all cells, in order; stored cells are not computed again.
 
     Args:
-        processes: most that work at the same time; as many as there are cores by default.
-        compute: where, if not in processes on this machine.
+        processes: most processes at a time; one per core by default.
+        compute: another way to compute than processes on this machine.
 
     Raises:
-        InvalidInput, Infeasible: as `run_cell`; what was done before is kept.
+        InvalidInput, Infeasible: as `run_cell`; earlier results stay stored.
     """
     found = {key: kept for key, cell in _keys(cells).items() if (kept := _kept(key, cell, workspace)) is not None}
     missing = {key: cell for key, cell in _keys(cells).items() if key not in found}
@@ -88,12 +88,12 @@ def run_cells(
 
 
 def cell_key(cell: Cell) -> str:
-    """Key under which a cell's results are kept: they depend on its inputs and on the code."""
+    """Key of a cell's results, which depend on its inputs and on the code."""
     return f"{FOLDER}/cells/{digest([cell, code_digest()])[:32]}"
 
 
 def keep(key: str, cell: Cell, result: CellResult, workspace: Workspace) -> Finished:
-    """Store a cell's results under its key; the trace first, so that what is found is whole."""
+    """Store a cell's results under its key; the trace first, so that results that are found are complete."""
     workspace.write_table(_trace_key(key), result.trace)
     workspace.write(_result_key(key), KeptResult(outcome=result.outcome, rescales=result.rescales))
     return Finished(cell, key, result.outcome, result.rescales)
@@ -101,7 +101,7 @@ def keep(key: str, cell: Cell, result: CellResult, workspace: Workspace) -> Fini
 
 @functools.cache
 def code_digest() -> str:
-    """Of all modules that a replay runs through."""
+    """Digest of all modules that a replay executes."""
     folders = [Path(package.__path__[0]) for package in (models, testbeds, replays)]
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return digest([f"{path.name} {digest_bytes(path.read_bytes())}" for path in files])
@@ -125,7 +125,7 @@ def _kept(key: str, cell: Cell, workspace: Workspace) -> Finished | None:
     except Missing:
         return None
     except Damaged as error:
-        _logger.warning("%s; it is replayed again", error)
+        _logger.warning("%s; replaying it again", error)
         return None
     if not workspace.exists(_trace_key(key)):
         return None
@@ -133,7 +133,7 @@ def _kept(key: str, cell: Cell, workspace: Workspace) -> Finished | None:
 
 
 def _computed(cells: Mapping[str, Cell], processes: int | None) -> Iterator[tuple[str, CellResult]]:
-    """Results as they come; in this process where others would not pay."""
+    """Results as they complete; computed in this process if others would not be worth their start."""
     workers = min(processes or os.cpu_count() or 1, len(cells))
     if workers <= 1:
         yield from ((key, run_cell(cell)) for key, cell in cells.items())
@@ -149,9 +149,9 @@ def _computed(cells: Mapping[str, Cell], processes: int | None) -> Iterator[tupl
 
 @contextmanager
 def _hidden_main() -> Iterator[None]:
-    """Processes that are started meanwhile do not load the program that runs here, of which they need nothing.
+    """Keep processes started meanwhile from loading this process's main program, which they do not need.
 
-    An Airflow task's program is Airflow itself, which cannot be loaded where tasks may not reach its database.
+    In an Airflow task that program is Airflow itself, which cannot be loaded where tasks may not reach its database.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -162,7 +162,7 @@ def _hidden_main() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """A worker leaves Ctrl-C to the process that started it, and ends when that one does, even if it was killed."""
+    """Let a worker ignore Ctrl-C, which its parent handles, and end with its parent, even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -179,5 +179,5 @@ def _result(future: "Future[CellResult]") -> CellResult:
         return future.result()
     except BrokenProcessPool as error:
         raise SluiceError(
-            f"a process that replayed a cell ended on its own: {error}; is there enough memory?"
+            f"a process that replayed a cell ended unexpectedly: {error}; is there enough memory?"
         ) from None

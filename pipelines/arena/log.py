@@ -1,7 +1,6 @@
 """Logs an evaluation to MLflow: for each job a run in the job's experiment, with a run nested in it for each policy.
 
-The outer run is finished last. One that is found finished is not made again; one that is found unfinished was killed,
-and is superseded.
+The outer run is finished last. A finished run is not made again; an unfinished one was killed, and is superseded.
 """
 
 import json
@@ -12,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.ranking import Ranking, Standing
 from pipelines.arena.report.page import report_key
+from pipelines.arena.request import EvaluationRequest
 from pipelines.registry.selection_log import ROLE_TAG
 from pipelines.registry.selection_runs import SUPERSEDED_TAG
 from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking
@@ -36,7 +36,7 @@ FIGURES: Final = (
 
 
 def evaluation_digest(request: EvaluationRequest, evaluation: Evaluation) -> str:
-    """Of all that was replayed, by which code, and of the rule that it was ranked by."""
+    """Digest of the replays, their code, and the ranking rule."""
     return digest({"results": evaluation.results_key, "latency_bound_s": request.latency_bound_s})
 
 
@@ -54,7 +54,7 @@ def log_evaluation(request: EvaluationRequest, evaluation: Evaluation, workspace
 
 
 class _EvaluationLogger:
-    """Of what an evaluation says of one job."""
+    """Parameters of the run of one job."""
 
     def __init__(
         self, tracking: Tracking, job: str, request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace
@@ -117,7 +117,7 @@ class _EvaluationLogger:
         return "\n\n".join(f"{r.winner.workload}: {r.reason}" for r in self._rankings)
 
     def _logged(self) -> "list[Run]":
-        """Runs of this evaluation, nested ones too."""
+        """Runs of this evaluation, including nested ones."""
         wanted, found, token = f"tags.`{EVALUATION_TAG}` = '{self._digest}'", [], None
         while True:
             page = self._client.search_runs([self._experiment], wanted, page_token=token)
@@ -133,12 +133,12 @@ class _EvaluationLogger:
 
 
 def _figures(standings: Sequence[Standing]) -> dict[str, float]:
-    """What is known of them."""
+    """The known values."""
     values = {f"{field}.{_name(s)}": getattr(s, field) for s in standings for field in FIGURES}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _name(of: Standing | Ranking) -> str:
-    """Its workload, in the characters that MLflow allows."""
+    """Its workload's name, with only characters that MLflow allows."""
     workload = of.winner.workload if isinstance(of, Ranking) else of.workload
     return re.sub(r"[^A-Za-z0-9_./ -]", "_", workload)

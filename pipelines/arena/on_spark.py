@@ -1,4 +1,4 @@
-"""Replays as a Spark job: for more cells than one machine should compute."""
+"""Replays as a Spark job, for more cells than one machine can handle."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,11 +9,11 @@ from pipelines.arena.replays.compute import run_cell
 def replay_on_spark(cells: Mapping[str, Cell]) -> Iterator[tuple[str, CellResult]]:
     """A `pipelines.arena.grid.Compute`: `run_cell` over the cells, on the master of `spark.session`.
 
-    Executors run Python with numpy, numba and what else the simulator imports; Sluice's own code is sent to them.
+    Executors run Python with numpy, numba and the other imports of the simulator; Sluice's own code is sent to them.
     """
     if not cells:
         return
-    # Spark takes long to import; evaluations that need none of it should not wait.
+    # Spark takes long to import, which other evaluations do not need.
     import models
     import pipelines
     import spark

@@ -1,4 +1,4 @@
-"""Which policy served best, by a stated rule; and the results of many cells as a table.
+"""The ranking of policies by a stated rule, and the results of many cells as a table.
 
 The rule, for each job and workload: among the policies whose p95 latency is within a bound, the one with the fewest
 task-minutes; if none is, the one with the lowest p95. Over several seeds the medians count.
@@ -13,14 +13,12 @@ from typing import Final
 import pyarrow as pa
 
 from pipelines.arena.grid import Finished
-
-LATENCY_BOUND_S: Final = 60.0
-"""By default; a record that comes while the job restarts waits for about half of that."""
+from pipelines.arena.request import LATENCY_BOUND_S
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a policy did on one job and workload: medians over the seeds."""
+    """The result of a policy on one job and workload: medians over the seeds."""
 
     job: str
     workload: str
@@ -33,7 +31,7 @@ class Standing:
     rescales: float
     downtime_s: float
     convergence_s: float | None
-    """None where it did not converge with all seeds, or the workload has no lasting changes."""
+    """None if it did not converge with all seeds, or the workload has no lasting changes."""
     convergence_steps: float
     seeds: int
     within_bound: bool
@@ -41,7 +39,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The policies of one job and workload, the one that served best first, and why it is."""
+    """The policies of one job and workload, best first, and why."""
 
     standings: tuple[Standing, ...]
     reason: str
@@ -52,7 +50,7 @@ class Ranking:
 
 
 def rank(finished: Sequence[Finished], bound_s: float = LATENCY_BOUND_S) -> list[Ranking]:
-    """One ranking for each job and workload, in the order in which they come."""
+    """One ranking for each job and workload, in order of appearance."""
     groups: dict[tuple[str, str], dict[str, list[Finished]]] = defaultdict(lambda: defaultdict(list))
     for one in finished:
         groups[one.cell.job.name, one.cell.workload.name][one.cell.policy].append(one)
@@ -102,17 +100,17 @@ def _ranked(standings: Sequence[Standing], bound_s: float) -> Ranking:
     elif within:
         why = f"only its p95 latency is within {bound_s:g} s"
     else:
-        why = f"no policy keeps the p95 latency within {bound_s:g} s, and its is the lowest"
+        why = f"no policy keeps the p95 latency within {bound_s:g} s, and this one has the lowest"
     reason = f"{best.policy}: {why} ({figures})"
     return Ranking(tuple(ordered), reason)
 
 
 def _latency(standing: Standing) -> str:
-    return "no record came in" if standing.latency_p95_s is None else f"p95 {standing.latency_p95_s:,.1f} s"
+    return "no records arrived" if standing.latency_p95_s is None else f"p95 {standing.latency_p95_s:,.1f} s"
 
 
 def results_table(finished: Sequence[Finished]) -> pa.Table:
-    """One row a cell: what it was, its metrics, and the key of its trace."""
+    """One row per cell: its inputs, its metrics, and the key of its trace."""
     rows = [
         {
             "job": one.cell.job.name,

@@ -1,7 +1,7 @@
-"""The steps of an evaluation that a scheduler runs: each finds in the workspace what the one before left.
+"""The steps of an evaluation that a scheduler runs; each reads the results of the one before from the workspace.
 
-A request is kept under its digest. Replays are kept one by one, so a step that needs them reads them, and a step that was
-killed goes on with those that are missing.
+A request is stored under its digest. Replays are stored one by one, so later steps read them, and a killed step resumes
+with the missing ones.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pipelines.arena.choice import PolicyChoice, choose
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, cells, evaluate
+from pipelines.arena.evaluation import Evaluation, cells, evaluate
 from pipelines.arena.grid import FOLDER
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.files import validate_as
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
@@ -20,11 +21,11 @@ LISTS: Final = ("jobs", "workloads", "policies")
 
 
 def keep_request(workspace: Workspace, asked: Mapping[str, Any], origin: str) -> str:
-    """Validate what is asked as an EvaluationRequest, as far as that needs no replay, and keep it; returns its key.
+    """Validate the fields of an EvaluationRequest as far as possible without a replay, and store it; returns its key.
 
     Args:
         asked: the fields of a request; lists may be texts of names with commas between them.
-        origin: where it comes from, for messages.
+        origin: of the fields, for messages.
 
     Raises:
         InvalidInput, Infeasible: as `pipelines.arena.evaluation.cells`.
@@ -38,12 +39,12 @@ def keep_request(workspace: Workspace, asked: Mapping[str, Any], origin: str) ->
 
 
 def read_request(workspace: Workspace, key: str) -> EvaluationRequest:
-    """A request that was kept; raises Missing or Damaged."""
+    """A stored request; raises Missing or Damaged."""
     return workspace.read(key, EvaluationRequest)
 
 
 def replay(workspace: Workspace, key: str, progress: Progress, on_spark: bool = False) -> Evaluation:
-    """What came of the request kept under the key; cells that are kept are not replayed again."""
+    """The results of the request stored under the key; stored cells are not replayed again."""
     request = read_request(workspace, key)
     if not on_spark:
         return evaluate(request, workspace, progress)
@@ -70,7 +71,7 @@ def jobs_of(workspace: Workspace, key: str) -> list[str]:
 
 
 def choose_policy(workspace: Workspace, key: str, job: str, progress: Progress) -> PolicyChoice:
-    """Keep the policy that the job should have; the same evaluation makes no second version."""
+    """Store the policy chosen for the job; the same evaluation makes no second version."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     request, evaluation = read_request(workspace, key), replay(workspace, key, progress)
     choice = choose(request, evaluation, job, workspace, now)

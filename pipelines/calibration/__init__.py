@@ -1,1 +1,1 @@
-"""Calibrating the simulator: a job's operators are measured on a real cluster, and the simulator is held to it."""
+"""Calibrating the simulator: a job's operators are measured on a real cluster, and the simulator is fitted to them."""

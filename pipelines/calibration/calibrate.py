@@ -1,4 +1,4 @@
-"""Measure a job's operators on a testbed, fit the simulator to them, and say how well it predicts what it has not seen."""
+"""Measure a job's operators on a testbed, fit the simulator to them, and evaluate it on held-out configurations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,11 +38,11 @@ class MeasuredConfigurations:
 def calibrate(
     job: Job, testbed: Testbed, request: CalibrationRequest, workspace: Workspace, progress: Progress
 ) -> Calibration:
-    """Measure, fit and compare. Each measurement is kept as it is made; the same call resumes after a stop.
+    """Measure, fit and compare. Each measurement is stored as it is made; the same call resumes after a stop.
 
     Raises:
         InvalidInput: fewer than two configurations are left for the calibration itself.
-        Infeasible: the testbed has too few slots, or not the memory.
+        Infeasible: the testbed has too few slots or too little memory.
         SluiceError: a measurement failed.
     """
     if request.configurations - request.held_out < 1:
@@ -78,12 +78,12 @@ def calibrate(
 
 
 def calibration_id(job: Job, testbed: Testbed, request: CalibrationRequest) -> str:
-    """Name of a calibration: a digest of all that its measurements depend on."""
+    """Name of a calibration: a digest of all inputs of its measurements."""
     return f"calibration-{digest([job, testbed.name, testbed.cluster, request])[:12]}"
 
 
 def measure(measurer: Measurer) -> MeasuredConfigurations:
-    """All configurations that the request asks for: the first tells which the others are."""
+    """All configurations of the request; the first measurement determines the others."""
     job, request = measurer.job, measurer.request
     tasks = one_task_each(job, measurer.testbed.limits, request)
     first = measurer.measure(0, tasks, None)

@@ -1,4 +1,4 @@
-"""Which configurations a calibration measures: one task of each operator first, then larger ones, the largest last."""
+"""The configurations of a calibration: one task of each operator first, then larger ones, the largest last."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from pipelines.calibration.request import CalibrationRequest
 from testbeds.protocol import Limits
 
 SOURCE_MARGIN = 1.5
-"""Sources can emit this many times the rate expected of the job, so that they are never what limits it."""
+"""Sources can emit this multiple of the expected rate, so that they never limit the job."""
 MOST_SOURCE_TASKS = 16
-"""Of all sources together, where the testbed names no limit: more are never asked for, however slow sources seemed."""
+"""Most tasks of all sources together if the testbed has no limit, however slow sources seemed."""
 
 
 def one_task_each(job: Job, limits: Limits, request: CalibrationRequest) -> dict[str, int]:
@@ -40,7 +40,7 @@ def larger_ones(
         limits: of the testbed.
 
     Raises:
-        Infeasible: there are too few slots for as many configurations as are asked for.
+        Infeasible: there are too few slots for the requested number of configurations.
     """
     records_in = records_in_per_source_record(job)
     rates = tuple(
@@ -79,6 +79,6 @@ def _source_tasks(
 
 
 def _most_of(source: Operator, job: Job, most: int) -> int:
-    """Most tasks of a source, where all sources together may have `most`."""
+    """Most tasks of a source, if all sources together may have `most`."""
     share = max(1, most // len(job.sources))
     return min(share, source.max_parallelism or share)

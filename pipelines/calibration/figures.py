@@ -1,4 +1,4 @@
-"""What the samples of a run show of a job's operators: records out per record in, bytes, state accesses, use of workers."""
+"""Figures of a job's operators from the samples of a run: selectivity, bytes, state accesses, use of workers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from models.capacity.calibration import WorkerWindow
 from models.job import Job, Kind
 
 OBSERVED: Final = "observe"
-"""Phase in which the job has settled at a rate that it sustains, or nearly so."""
+"""Phase in which the job has settled at a rate that it (nearly) sustains."""
 _SUMMED: Final = (
     *("records_in", "records_out", "bytes_out", "cpu_s"),
     *("state_read_bytes", "state_written_bytes", "cache_hits", "cache_misses"),
 )
 _LEAST_CPU_S: Final = 1e-9
-"""Of a record whose operator was too seldom busy for any CPU time to be counted."""
+"""CPU seconds of a record if its operator was too rarely busy for any CPU time to be counted."""
 
 
 @dataclass(frozen=True)
 class OperatorFigures:
-    """Per record in; each by operator, where it could be seen."""
+    """Figures per record in, by operator, where they could be measured."""
 
     selectivity: Mapping[str, float]
     bytes_out: Mapping[str, float]
-    """Per record out, of which every edge takes its own copy."""
+    """Bytes per record out; every edge gets its own copy."""
     state_read_bytes: Mapping[str, float]
     state_write_bytes: Mapping[str, float]
     cpu_s: Mapping[str, float]
-    """As the samples have it: on a real cluster a guess, since tasks share their worker's by the time they were busy."""
+    """As in the samples: on a real cluster a guess, since the CPU time of a worker is divided among its tasks by busy time."""
     cache_hit_rate: Mapping[str, float]
 
 
@@ -67,9 +67,9 @@ def _selectivity(job: Job, taken: Mapping[str, float], emitted: Mapping[str, flo
 
 
 def _times_counted(job: Job, name: str, taken: Mapping[str, float], emitted: Mapping[str, float]) -> int:
-    """How often a record out is counted: Flink counts it for each edge, the simulator once.
+    """How often a record out is counted: Flink counts it once per edge, the simulator once.
 
-    What one of several operators downstream takes tells, if it reads from this one alone.
+    Derived from the input of a downstream operator that reads from this one alone.
     """
     edges = job.downstream_edges(name)
     for edge in edges if len(edges) > 1 else ():
@@ -79,12 +79,12 @@ def _times_counted(job: Job, name: str, taken: Mapping[str, float], emitted: Map
 
 
 def settled_windows(samples: pa.Table) -> list[WorkerWindow]:
-    """What each worker did in each settled window."""
+    """The use of each worker in each settled window."""
     return _windows(_settled(samples))
 
 
 def saturated_windows(samples: pa.Table, workers: Collection[str] | None = None) -> list[WorkerWindow]:
-    """What workers (all, or these) did in the second half of the warm-up, when more was offered than the job takes."""
+    """The use of workers (all, or these) in the second half of the warm-up, under overload."""
     frame = samples.filter(pa.compute.field("phase") == "warmup").to_pandas()
     late = frame[frame["time_s"] > frame["time_s"].max() / 2]
     return _windows(late if workers is None else late[late["worker"].isin(list(workers))])
@@ -104,7 +104,7 @@ def _settled(samples: pa.Table) -> pd.DataFrame:
 
 
 def _windows(frame: pd.DataFrame) -> list[WorkerWindow]:
-    """By worker, for each stretch of one phase without a gap."""
+    """By worker, for each uninterrupted period of one phase."""
     found = []
     for times in _stretches(frame):
         inside = frame[frame["time_s"].isin(times)]
@@ -122,7 +122,7 @@ def _windows(frame: pd.DataFrame) -> list[WorkerWindow]:
 
 
 def _stretches(frame: pd.DataFrame) -> list[Sequence[float]]:
-    """Ends of intervals, grouped where run and phase are the same and one follows the other."""
+    """Ends of intervals, grouped into consecutive ones of the same run and phase."""
     stretches: list[list[float]] = []
     last: tuple[str, float] | None = None
     ends = frame[["time_s", "phase", "interval_s"]].drop_duplicates().sort_values("time_s")

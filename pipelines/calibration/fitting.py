@@ -1,4 +1,4 @@
-"""From measured configurations to what the simulator needs: the job's figures, the cluster's cores, the machine."""
+"""From measured configurations to the simulator's inputs: the job's figures, the cluster's cores, the machine."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,25 +22,25 @@ from pipelines.calibration.request import CalibrationRequest, MeasuredConfigurat
 from testbeds.simulator.settings import Physics
 
 ALL_HITS = 0.99
-"""Of state reads answered from memory, from which on none is taken to wait for the device."""
+"""Hit rate of state reads from which on none is assumed to wait for the device."""
 MANY_KEYS = 1_000_000
 FOR_GOOD = 1e15
-"""Records after which another key is hot, where one is hot all the time."""
+"""Records after which another key is hot, if one is hot all the time."""
 LEAST_SKEW = 0.05
-"""Share of a hot key below which an uneven spread is taken for chance."""
+"""Share of a hot key below which an uneven distribution is attributed to chance."""
 
 
 def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
     """CPU seconds per record of each operator.
 
     Raises:
-        SluiceError: an operator took no records, so that its cost cannot be known.
+        SluiceError: an operator took no records, so its cost is unknown.
     """
     guess = figures(job, pa.concat_tables(measured)).cpu_s
     silent = [o.name for o in job.operators if o.name not in guess]
     if silent:
         raise SluiceError(
-            f"operator {silent[0]!r} of job {job.name!r} took no records while it was measured, so its cost is not known; "
+            f"operator {silent[0]!r} of job {job.name!r} took no records during the measurement, so its cost is unknown; "
             "measure for longer"
         )
     windows = [window for samples in measured for window in [*settled_windows(samples), *saturated_windows(samples)]]
@@ -54,15 +54,15 @@ def fit(
     request: CalibrationRequest,
     where: str,
 ) -> tuple[Simulation, float]:
-    """The job, cluster and machine with which the simulator gives the MSTs of these configurations, in the mean.
+    """The job, cluster and machine with which the simulator reproduces the MSTs of these configurations on average.
 
     Args:
-        believed: the job by its file, the cluster as the testbed was asked to be, and what is known of the machine.
+        believed: the job by its file, the cluster as requested, and the known constants of the machine.
         measured: samples of each configuration.
-        where: what was measured, for `figures_from`.
+        where: the place of the measurements, for `figures_from`.
 
     Returns:
-        These, and the common factor that is in the unit costs.
+        The fitted simulation, and the common factor included in the unit costs.
     """
     job, cluster = believed.job, believed.cluster
     seen, costs = figures(job, pa.concat_tables(measured)), unit_costs(job, measured)
@@ -83,13 +83,13 @@ def fit(
         ]
         if not all(found):
             raise SluiceError(
-                f"the simulator sustains no rate of job {job.name!r} with the figures that were measured; measure for longer, "
+                f"the simulator sustains no rate of job {job.name!r} with the measured figures; measure for longer, "
                 "on a machine that is less busy"
             )
         return found
 
     fits = [(machine, *fit_factor(partial(predicted, machine), msts)) for machine in _machines(believed.machine, seen)]
-    # Unit costs were measured: what a common factor changes about them counts as an error, too.
+    # Unit costs were measured, so a common factor on them counts as an error, too.
     machine, factor, _ = min(fits, key=lambda fit: math.hypot(math.log(fit[1]), fit[2]))
     return simulated(machine, factor), factor
 
@@ -106,9 +106,9 @@ def _with_cores(cluster: Cluster, cores: float) -> Cluster:
 
 
 def _machines(machine: Physics, seen: OperatorFigures) -> list[Physics]:
-    """What the machine may be. Flushes and compilation are in the costs that were measured. State that is not in the cache of
-    its task is on a device, or in the page cache of a machine with memory to spare; where next to all of it was in the cache,
-    nothing waited.
+    """Candidates for the machine's constants. Flushes and compilation are included in the measured costs. State outside of a
+    task's cache is on a device, or in the page cache of a machine with spare memory; if almost all of it was in the cache,
+    no read waited.
     """
     state = machine.state.model_copy(update={"flush_s": 0.0})
     waiting = machine.model_copy(update={"cold_slowdown": 0.0, "state": state})
@@ -119,7 +119,7 @@ def _machines(machine: Physics, seen: OperatorFigures) -> list[Physics]:
 
 
 def _hot_shares(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
-    """Of operators whose keys are not known: the share of a hot key, from the configuration with most tasks of them."""
+    """The share of a hot key of operators with unknown keys, from the configuration with most of their tasks."""
     found = {}
     for operator in job.operators:
         if operator.keys == Keys(distinct=1):

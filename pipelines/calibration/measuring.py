@@ -1,4 +1,4 @@
-"""Measuring one configuration for a calibration; what was measured is kept at once."""
+"""Measuring one configuration for a calibration; each result is stored at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from testbeds.steady import is_steady
 
 REHEARSAL_WINDOW_S = 10.0
 PROBE_RATE = 1e9
-"""Far above what the first configuration takes; sources emit what backpressure lets through."""
+"""Far beyond the capacity of the first configuration; sources emit as much as backpressure allows."""
 WARMUP_MARGIN = 2.0
-"""Of the rate that is expected, what the warm-up offers."""
+"""The rate of the warm-up, as a multiple of the expected rate."""
 
 
 @dataclass
@@ -34,17 +34,17 @@ class Measurer:
     workspace: Workspace
     progress: Progress
     name: str
-    """Of the calibration: runs are called by it and a number."""
-    rehearsed: bool = False
+    """Name of the calibration; its runs have this name and a number."""
+    warmed_up: bool = False
 
     def measure(self, number: int, parallelism: Mapping[str, int], expected: float | None) -> MeasuredConfiguration:
         """The MST of a configuration, measured now or before.
 
         Args:
-            expected: MST that is expected, records/s; None where nothing is known.
+            expected: expected MST, records/s; None if unknown.
 
         Raises:
-            SluiceError: no rate was sustained, or the testbed broke down each time.
+            SluiceError: no rate was sustained, or the testbed failed each time.
         """
         inputs = {
             "job": digest(self.job),
@@ -57,15 +57,15 @@ class Measurer:
             key, inputs, MeasuredConfiguration, lambda: self._measure(number, parallelism, expected)
         )
 
-    def _rehearse(self) -> None:
-        """Run until the job takes no more than before: by then the processes have compiled what runs.
+    def _warm_up(self) -> None:
+        """Run until the throughput grows no more: by then the processes have compiled the program.
 
-        Each operator has a task on as many workers as there is room on.
+        Each operator has a task on as many workers as have room.
         """
-        self.rehearsed = True
+        self.warmed_up = True
         if self.request.rehearsal_s == 0:
             return
-        self.progress.say(f"calibrate: rehearsing, at most {self.request.rehearsal_s:g} s, until code is compiled")
+        self.progress.say(f"calibrate: warming up, at most {self.request.rehearsal_s:g} s, until code is compiled")
         limits, operators = self.testbed.limits, self.job.scaled_operators
         most = min(len(self.testbed.cluster.workers), limits.max_task_slots // len(operators), self.request.most_tasks)
         spread = {o.name: min(max(most, 1), o.max_parallelism or max(most, 1)) for o in operators}
@@ -76,12 +76,12 @@ class Measurer:
             while not is_steady(rates) and len(rates) * REHEARSAL_WINDOW_S < self.request.rehearsal_s:
                 rates.append(run.inject(PROBE_RATE, REHEARSAL_WINDOW_S, "warmup").achieved_rate)
         self.progress.say(
-            f"calibrate: rehearsed for {run.elapsed_s:g} s, up to {max(rates, default=0.0):,.0f} records/s"
+            f"calibrate: warmed up for {run.elapsed_s:g} s, up to {max(rates, default=0.0):,.0f} records/s"
         )
 
     def _measure(self, number: int, parallelism: Mapping[str, int], expected: float | None) -> MeasuredConfiguration:
-        if not self.rehearsed:
-            self._rehearse()
+        if not self.warmed_up:
+            self._warm_up()
         rate = PROBE_RATE if expected is None else WARMUP_MARGIN * expected
         settings = self.request.mst.model_copy(update={"warmup_rate": rate})
         run = f"{self.name}-{number:02}"

@@ -12,7 +12,7 @@ from pipelines.store.workspace import Workspace, to_json
 
 
 def checked_output(path: Path) -> Path:
-    """The path itself, if a calibration can be written there.
+    """Check that a calibration can be written to the path; return it.
 
     Raises:
         InvalidInput: it does not end like a job file, or its folder does not exist.
@@ -27,10 +27,10 @@ def checked_output(path: Path) -> Path:
 def write_files(calibration: Calibration, path: Path) -> list[Path]:
     """Write the job to `path`, and beside it the cluster (`NAME.cluster.yaml`) and the machine (`NAME.machine.yaml`).
 
-    Each is written atomically, in the format that its ending says. The job has no SQL: its figures are for the simulator.
+    Each is written atomically, in the format of its ending. The job has no SQL: its figures are for the simulator.
 
     Returns:
-        What was written.
+        The paths written.
     """
     checked_output(path)
     documents: dict[Path, BaseModel] = {

@@ -1,4 +1,4 @@
-"""What the simulator says of a configuration's MST."""
+"""The simulator's prediction of a configuration's MST."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from testbeds.simulator.settings import Noise, Physics
 
 WARMUP_RATE = 1e9
 EXACT = {"iterations": 20, "sensitivity": 0.005, "warmup_rate": WARMUP_RATE}
-"""Seconds cost nothing on the simulator, so that the search may go on. Otherwise it goes the way of the real one: what
-buffers take in during short windows depends on the rates before."""
+"""Most iterations of the search, which are cheap on the simulator. Otherwise it takes the same steps as the real one, since
+the records that buffers absorb in short windows depend on the rates before."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What is simulated."""
+    """The inputs of a simulation."""
 
     job: Job
     cluster: Cluster
@@ -29,7 +29,7 @@ class Simulation:
 def predicted_mst(
     simulation: Simulation, parallelism: Mapping[str, int], memory_mb: float, settings: MstSettings
 ) -> float:
-    """MST on the simulator without noise, found in the way that the real one is; 0 if no rate is sustained."""
+    """MST on the simulator without noise, found as the real one; 0 if no rate is sustained."""
     quiet = simulation.machine.model_copy(update={"noise": Noise(run=0.0, task=0.0)})
     testbed = Simulator(simulation.cluster, (memory_mb,), quiet)
     configuration = Configuration(dict(parallelism), memory_mb)

@@ -1,4 +1,4 @@
-"""What a calibration is asked for, and what it answers with."""
+"""The request and the result of a calibration."""
 
 from enum import StrEnum
 from typing import Literal
@@ -14,31 +14,33 @@ from testbeds.simulator.settings import Physics
 
 
 class CalibrationRequest(Format):
-    """The same request is the same calibration, and resumes it after a stop."""
+    """The request of a calibration; repeating it resumes the calibration after a stop."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     memory_mb: Positive = Field(1024.0, description="Memory of one TaskManager, MiB.")
     most_tasks: PositiveInt = Field(4, ge=2, description="Most tasks of an operator other than a source.")
     configurations: int = Field(4, ge=2, le=8, description="Configurations to measure.")
-    held_out: PositiveInt = Field(2, description="The largest of them, used only to judge the calibration.")
-    source_tasks: PositiveInt = Field(2, description="Tasks of each source to begin with.")
-    mst: MstSettings = Field(SHORT, description="How each MST is searched for.")
+    held_out: PositiveInt = Field(
+        2, description="Number of the largest configurations that are used only to judge the calibration."
+    )
+    source_tasks: PositiveInt = Field(2, description="Tasks of each source in the first configuration.")
+    mst: MstSettings = Field(SHORT, description="Settings of the MST search.")
     rehearsal_s: NonNegative = Field(
         240.0,
-        description="Most time at more than the job takes before anything is measured, until it takes no more than before, "
-        "seconds; 0: none.",
+        description="Longest warm-up under overload before the first measurement, seconds; it ends when the throughput "
+        "grows no more. 0: none.",
     )
-    seed: int = Field(0, ge=0, description="Of the testbed.")
+    seed: int = Field(0, ge=0, description="Seed of the testbed.")
 
 
 class MeasuredConfiguration(Format):
-    """One configuration and its MST; its samples lie in the workspace."""
+    """One configuration and its MST; its samples are in the workspace."""
 
     run: str = Field(description="Run whose samples show it.")
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
     mst: Positive = Field(description="Maximal sustainable throughput, records/s at the sources.")
-    trials: tuple[Trial, ...] = Field(description="Rates that were tried for it.")
+    trials: tuple[Trial, ...] = Field(description="Rates tried in its search.")
     source_rate_per_task: dict[str, Positive] = Field(description="True rate of one task of each source, records/s.")
     measured_s: NonNegative = Field(description="Time on the testbed, seconds.")
 
@@ -49,9 +51,9 @@ class Role(StrEnum):
 
 
 class CalibratedMst(Format):
-    """A configuration that was measured, and what the simulator says of it before and after the calibration."""
+    """A measured configuration, and the simulator's predictions before and after the calibration."""
 
-    role: Role = Field(description="`calibration` where it was fitted to, `held out` where it was not.")
+    role: Role = Field(description="`calibration` if it was used in the fit, else `held out`.")
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
     measured: Positive = Field(description="MST on the testbed, records/s.")
@@ -62,15 +64,17 @@ class CalibratedMst(Format):
 
 
 class Calibration(Format):
-    """What the simulator needs to predict a job on the cluster that was measured, and how well it does."""
+    """The simulator's inputs to predict a job on the measured cluster, and its accuracy."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     testbed: str = Field(description="Where it was measured.")
-    job: Job = Field(description="With the figures that were measured; each operator says where they come from.")
-    cluster: Cluster = Field(description="With the cores that tasks get of each worker.")
+    job: Job = Field(
+        description="The job with measured figures; `figures_from` of each operator says where they come from."
+    )
+    cluster: Cluster = Field(description="The cluster with the cores that tasks get from each worker.")
     machine: Physics = Field(description="Constants of the simulator that differ on this machine.")
     common_factor: Positive = Field(
-        description="By which unit costs were raised so that the MSTs of the calibration come out."
+        description="Factor on all unit costs that makes the simulator reproduce the MSTs of the calibration."
     )
     comparisons: tuple[CalibratedMst, ...] = Field(description="All configurations, smallest first.")
     uncalibrated_error: NonNegative = Field(

@@ -1,4 +1,4 @@
-"""What a calibration measures, and where."""
+"""The job and the testbed of a calibration."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,19 +16,19 @@ from testbeds.simulator import Simulator
 
 Kind = Literal["flink", "simulator"]
 CLUSTERS: Final[dict[Kind, str]] = {"flink": CLUSTER, "simulator": TEST_CLUSTER}
-"""Cluster that is measured on where none is named."""
+"""Default cluster."""
 _ANY_RATE: Final = 1.0
 
 
 def subject(
     job: str, kind: Kind, cluster: str | None, flink: str | None, workspace: Workspace, progress: Progress
 ) -> PipelineRun:
-    """The job, what it runs as, and the cluster, found as `sluice plan` finds them.
+    """The job, its program, and the cluster, found as in `sluice plan`.
 
     Args:
         job: of the catalogue, or the path of a job file, a program file or a SQL file.
         cluster: of the catalogue, or a file.
-        flink: URL of the REST interface of a Flink that runs, or a cluster that has one.
+        flink: URL of the REST interface of a running Flink, or a cluster that has one.
     """
     request = PlanRequest(job=job, rate=_ANY_RATE, testbed=kind, cluster=cluster or CLUSTERS[kind], flink=flink)
     return PipelineRun(request, workspace, progress)
@@ -36,7 +36,7 @@ def subject(
 
 @contextmanager
 def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
-    """The cluster itself as a testbed, with TaskManagers of one size where they are ours; what it started is stopped.
+    """The cluster itself as a testbed, with TaskManagers of one size if Sluice starts them; they are stopped at the end.
 
     Args:
         memory_mb: of one TaskManager, MiB; that of the testbed if absent.

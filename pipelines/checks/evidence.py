@@ -1,4 +1,4 @@
-"""Evidence: what is derived from a table so that rules about several columns or rows become rules about one column."""
+"""Evidence: columns derived from a table, which turn rules about several columns or rows into rules about one column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -43,7 +43,7 @@ def feature_evidence(table: pa.Table) -> pd.DataFrame:
 
 
 def not_finite(table: pa.Table) -> pd.Series:
-    """How many values of each row are NaN or infinite. A null is neither; in pandas it would look like NaN."""
+    """Number of NaN or infinite values in each row. A null is neither, although it looks like NaN in pandas."""
     total = pd.Series(0, index=range(table.num_rows), dtype="int64")
     for field in table.schema:
         if pa.types.is_floating(field.type):
@@ -53,11 +53,11 @@ def not_finite(table: pa.Table) -> pd.Series:
 
 
 def task_coverage(samples: pa.Table, job: Job, expected: Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
-    """How many tasks of each operator reported, beside how many there should be.
+    """Number of reporting tasks of each operator, and the expected number.
 
     Args:
-        expected: measurement run -> operator -> tasks. Of a run that is not there, tasks up to the highest index that
-            was reported are expected, and at least one.
+        expected: measurement run -> operator -> tasks. For a run that is missing here, tasks up to the highest reported
+            index are expected, and at least one.
 
     Returns:
         Columns run, operator, expected_tasks, reported_tasks; a row for each run and operator, of the job or reported.

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
 EXAMPLES: Final = 5
-"""Most rows that a message shows of those that break a rule."""
+"""Most rows that a message shows per broken rule."""
 
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A table, under its name in reports, and the rules it must keep."""
+    """A table, with its name in reports and the rules that it must satisfy."""
 
     name: str
     frame: pd.DataFrame
@@ -34,9 +34,9 @@ class Violation:
     columns: tuple[str, ...]
     """Columns that the rule is about."""
     found: str
-    """The actual state, where the rule is about the table as a whole; otherwise empty."""
+    """The actual state, if the rule is about the table as a whole; otherwise empty."""
     count: int
-    """Rows that break the rule; 0 where it is about the table as a whole."""
+    """Rows that break the rule; 0 if it is about the table as a whole."""
     rows: tuple[int, ...]
     """Their positions, ascending."""
 

@@ -1,8 +1,8 @@
 """Data Docs without a network.
 
 Great Expectations' pages load styles, scripts and pictures from seven servers, and its index is drawn by one of those
-scripts. Here every reference to a server is taken out, a small style sheet is put in, what scripts would unfold is
-shown unfolded, and the index is replaced by a plain list.
+scripts. Here every reference to a server is removed, a small style sheet is added, collapsed parts are expanded, and the
+index is replaced by a plain list.
 """
 
 import html
@@ -48,7 +48,7 @@ def offline_site(folder: Path) -> dict[str, bytes]:
 
 
 def offline_page(page: str) -> str:
-    """The page with nothing in it that a browser would fetch."""
+    """The page without anything that a browser would fetch."""
     for unwanted in (_SCRIPTS, _ADVERTISING, _EXTERNAL, _EVENTS):
         page = unwanted.sub("", page)
     page = _EXTERNAL_IMAGE.sub("none", page)

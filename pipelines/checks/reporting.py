@@ -15,15 +15,15 @@ from pipelines.run import PipelineRun
 
 
 class BrokenRule(Format):
-    """A rule that the data breaks."""
+    """A rule that the data violates."""
 
     table: str = Field(
-        description="samples, observations, features, or coverage: the tasks of each operator that reported."
+        description="samples, observations, features, or coverage (the reporting tasks of each operator)."
     )
     expectation: str = Field(description="Great Expectations' name of the rule.")
     rule: str = Field(description="What must hold, in words.")
-    found: str = Field(description="The actual state, where the rule is about the table as a whole.")
-    rows: int = Field(ge=0, description="Rows that break it; 0 where it is about the table as a whole.")
+    found: str = Field(description="The actual state, if the rule is about the table as a whole.")
+    rows: int = Field(ge=0, description="Rows that break it; 0 if it is about the table as a whole.")
     examples: tuple[dict[str, str | int | float | None], ...] = Field(
         max_length=EXAMPLES, description="The first of these rows; numbers without a JSON form as text."
     )
@@ -52,8 +52,8 @@ def report_on(
     """Write Data Docs and quarantined rows to the workspace; returns the report.
 
     Args:
-        table: the rows that were checked, as they were written.
-        frames: what was checked, by name: `table` with its evidence, and its coverage.
+        table: the checked rows, as written.
+        frames: the checked tables by name: `table` with its evidence, and its coverage.
     """
     quarantine = []
     for name, frame in frames.items():
@@ -73,7 +73,7 @@ def report_on(
 
 
 def explain(run_id: str, report: CheckReport) -> str:
-    """The error message: rules with their rows, at most five of each, and where to read on."""
+    """The error message: broken rules with at most five rows of each, and where the details are."""
     lines = [f"the {report.table} of run {run_id!r} break {len(report.broken)} of {report.evaluated} rules"]
     for broken in report.broken[:EXAMPLES]:
         amount = _amount(broken)
@@ -81,7 +81,7 @@ def explain(run_id: str, report: CheckReport) -> str:
         lines += ["    " + ", ".join(f"{name}={value}" for name, value in row.items()) for row in broken.examples]
     if len(report.broken) > EXAMPLES:
         lines.append(f"  ... and {len(report.broken) - EXAMPLES} more rules")
-    lines.append(f"  the rows are kept in {', '.join(report.quarantine)}; the Data Docs are {report.docs}")
+    lines.append(f"  the rows are copied to {', '.join(report.quarantine)}; the Data Docs are {report.docs}")
     lines.append("  fix the testbed, metrics or file that they come from, delete them, and run the stages again")
     return "\n".join(lines)
 
@@ -93,7 +93,7 @@ def _amount(broken: BrokenRule) -> str:
 
 
 def _quarantine(run: PipelineRun, name: str, table: pa.Table, violations: Sequence[Violation]) -> str:
-    """Copy the rows that break a rule, with the rules they break; all rows where a rule is about the whole table."""
+    """Copy the rows that break a rule, with the rules they break; all rows if a rule is about the whole table."""
     of_row: dict[int, list[str]] = {}
     for violation in violations:
         for row in violation.rows or range(table.num_rows):

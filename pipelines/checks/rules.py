@@ -55,7 +55,7 @@ def coverage() -> list[Expectation]:
         ExpectColumnPairValuesToBeEqual(
             column_A="reported_tasks",
             column_B="expected_tasks",
-            description="every operator of the job must be there in every measurement run, with all of its tasks",
+            description="every operator of the job must be present in every measurement run, with all of its tasks",
         )
     ]
 

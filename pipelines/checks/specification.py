@@ -1,4 +1,4 @@
-"""What tables must be: built from the column specification of `models.metrics`."""
+"""Specifications of tables, built from the columns in `models.metrics`."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -26,7 +26,7 @@ _ARROW_TYPES: Final = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64
 
 @dataclass(frozen=True)
 class Specification:
-    """What a table must be: its own columns, and the evidence derived from them."""
+    """The specification of a table: its columns, and the evidence derived from them."""
 
     name: str
     columns: tuple[Column, ...]
@@ -35,7 +35,7 @@ class Specification:
 
     @property
     def schema(self) -> pa.Schema:
-        """Arrow schema of the columns; types only, since Arrow does not hold on to what may not be null."""
+        """Arrow schema of the columns; types only, since Arrow does not preserve nullability."""
         return pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in self.columns])
 
 
@@ -44,7 +44,7 @@ FEATURES: Final = Specification("features", FEATURE_COLUMNS, FEATURE_EVIDENCE, F
 
 
 def observations_of(run: PipelineRun) -> Specification:
-    """Of a run's observations: a task slot for each scaled operator, and no more slots than may be measured with."""
+    """Bounds of a run's observations: a task slot for each scaled operator, and at most the slots allowed for measuring."""
     most = MOST_TASKS if run.request.testbed == "recorded" else run.request.max_task_slots
     fewest = len(run.job.scaled_operators)
     columns = tuple(

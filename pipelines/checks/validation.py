@@ -94,7 +94,7 @@ def _violation(table: CheckedTable, result: ExpectationValidationResult, context
 
 
 def _rows(table: CheckedTable, rule_id: str, context: EphemeralDataContext) -> tuple[int, ...]:
-    """Positions of all rows that break a rule; asked for only once it is known to be broken, since listing is slow."""
+    """Positions of all rows that break a rule; only computed for a broken rule, since listing is slow."""
     definition = context.validation_definitions.get(table.name)
     batch = definition.batch_definition.get_batch(batch_parameters={"dataframe": table.frame})
     (rule,) = [e for e in definition.suite.expectations if e.id == rule_id]

@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
         app(args=arguments, prog_name="sluice")
     except SystemExit as exit_:  # typer has printed what is wrong with the arguments
         if exit_.code == EXIT_STOPPED:
-            _say("stopped; measurements are kept, and the same command resumes from them")
+            _say("stopped; measurements are stored, and the same command resumes from them")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Infeasible as error:
         _say(f"no feasible answer: {error}")

@@ -1,4 +1,4 @@
-"""`sluice calibrate`: hold the simulator to what a real cluster does."""
+"""`sluice calibrate`: fit the simulator to a real cluster."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,7 +57,7 @@ def calibrate_command(
 
     Each measurement is stored as it is made; the same command resumes where it was stopped.
     """
-    # The testbeds take seconds to import; other commands should not wait for them.
+    # The testbeds take seconds to import, which other commands do not need.
     from pipelines.calibration.calibrate import calibrate
     from pipelines.calibration.output import checked_output, write_files
     from pipelines.calibration.request import CalibrationRequest
@@ -108,8 +108,8 @@ def _show(calibration: "Calibration") -> None:
     cores = calibration.cluster.workers[0].cores
     console.print(costs, runs, sep="\n")
     console.print(
-        f"cores that tasks get of a worker: {'not limited' if cores is None else f'{cores:.3g}'}; unit costs raised by "
-        f"{calibration.common_factor:.3g} for the MSTs of the calibration",
+        f"cores that tasks get from a worker: {'not limited' if cores is None else f'{cores:.3g}'}; unit costs multiplied by "
+        f"{calibration.common_factor:.3g} to match the MSTs of the calibration",
         f"held out, median absolute relative error: {calibration.calibrated_error:.0%} "
         f"(uncalibrated {calibration.uncalibrated_error:.0%})",
         sep="\n",

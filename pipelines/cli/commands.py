@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """Where a command is defined, and what `sluice --help` says of it."""
+    """Where a command is defined, and its line in `sluice --help`."""
 
     module: str
     summary: str
@@ -18,7 +18,7 @@ class CommandEntry:
 
 COMMANDS: Final = {
     "plan": CommandEntry("plans.plan", "Plan a job for a target rate: measure it small, plan it large."),
-    "replan": CommandEntry("plans.plan", "Plan again for another rate, without new measurements."),
+    "replan": CommandEntry("plans.plan", "Replan a job for another rate, without new measurements."),
     "plans": CommandEntry("plans.plans", "List, show, compare, roll back, unpin, export and apply plans."),
     "jobs": CommandEntry("jobs", "List the jobs of the catalogue, or show one."),
     "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),
@@ -26,12 +26,13 @@ COMMANDS: Final = {
     "configure": CommandEntry("standalone.capacity", "Divide task slots among operators (BIDS2)."),
     "fit": CommandEntry("standalone.capacity", "Fit capacity models to measurements."),
     "size": CommandEntry("standalone.capacity", "Predict the task slots that a rate needs."),
+    "skew": CommandEntry("standalone.skew", "Show the key distribution of a recorded stream."),
     "scale": CommandEntry("standalone.scale", "Decide the parallelism of each operator by a policy."),
     "place": CommandEntry("standalone.placement", "Choose a worker for each task."),
-    "tune": CommandEntry("standalone.placement", "Find the least thresholds a placement can meet."),
+    "tune": CommandEntry("standalone.placement", "Find the least thresholds that a placement can meet."),
     "thresholds": CommandEntry("plans.thresholds", "Tune placement thresholds ahead of rate changes."),
-    "evaluate": CommandEntry("evaluate", "Compare scaling policies on workloads of hours."),
-    "drift": CommandEntry("plans.drift", "Compare production samples with the measurements."),
+    "evaluate": CommandEntry("evaluate", "Compare scaling policies on hours of simulated workload."),
+    "drift": CommandEntry("plans.drift", "Compare production samples with the measurements of the plan."),
     "calibrate": CommandEntry("calibrate", "Fit the simulator to a real cluster."),
 }
 """In the order of the help. A test holds that each summary is the first sentence of the command's own help."""
@@ -40,7 +41,7 @@ COMMANDS: Final = {
 class CommandGroup(TyperGroup):
     """Lists all commands from `COMMANDS`, and imports a command's module only when the command is called.
 
-    The models behind some commands take seconds to import; help and completion need none of them.
+    The models behind some commands take seconds to import, which help and completion do not need.
     """
 
     def __init__(self, **attributes: Any) -> None:

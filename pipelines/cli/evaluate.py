@@ -1,4 +1,4 @@
-"""`sluice evaluate`: a workload of hours replayed under scaling policies, in seconds."""
+"""`sluice evaluate`: hours of workload replayed under scaling policies, in seconds."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,12 +7,13 @@ import typer
 from rich.markup import escape
 
 from models.errors import InvalidInput
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.evaluation import Evaluation, evaluate
 from pipelines.arena.on_spark import replay_on_spark
-from pipelines.arena.ranking import LATENCY_BOUND_S, Ranking, Standing
-from pipelines.arena.replays.workloads import SEED
+from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.request import EvaluationRequest
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.request_options import request_options
 from pipelines.cli.settings import settings_by_policy
 from pipelines.inputs.files import validate_as
 from pipelines.progress import TerminalProgress
@@ -22,8 +23,15 @@ from pipelines.terminal.tables import table
 MIB_PER_GIB = 1024
 
 
+FIELDS = (
+    "cluster", "seed", "seeds", "minutes", "peak_rate", "placement", "managed_memory_mb", "latency_bound_s"
+)  # fmt: skip
+
+
 @app.command(name="evaluate")
+@request_options(EvaluationRequest, *FIELDS)
 def evaluate_policies(
+    fields: dict[str, Any],
     job: Annotated[str, typer.Option(metavar="JOB,...", help="Jobs of the catalogue, or job files.")],
     workload: Annotated[
         str,
@@ -38,37 +46,9 @@ def evaluate_policies(
             metavar="P,...", help="Scaling policies to compare; ds2 and justin with 20 % more tasks, as published."
         ),
     ],
-    cluster: Annotated[str, typer.Option(help="Cluster of the catalogue, or a file.")] = "arena",
-    seed: Annotated[
-        int, typer.Option(help="Seed of workload and testbed; the default gives the published workloads.")
-    ] = SEED,
-    seeds: Annotated[int, typer.Option(help="Number of seeds, from --seed on.")] = 1,
-    minutes: Annotated[
-        int | None, typer.Option(help="Length in minutes; default: 140 for patterns, the whole of a file.")
-    ] = None,
-    peak_rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="R",
-            help="Peak rate, records/s; default: that of the file, or half of what the cluster sustains by the job's costs.",
-        ),
-    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy; repeatable.")
     ] = None,
-    placement: Annotated[
-        str | None,
-        typer.Option(
-            help="Placement: evenly or caps; default: caps for 'sluice' on workers of several slots, else evenly."
-        ),
-    ] = None,
-    managed_memory: Annotated[
-        float | None,
-        typer.Option(metavar="MIB", help="Managed memory of a task at the start, MiB; default: that of a slot."),
-    ] = None,
-    latency_bound: Annotated[
-        float, typer.Option(metavar="S", help="Largest p95 latency that counts as good enough, seconds.")
-    ] = LATENCY_BOUND_S,
     processes: Annotated[
         int | None, typer.Option(help="Number of replays at a time; default: one for each core.")
     ] = None,
@@ -80,20 +60,12 @@ def evaluate_policies(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare scaling policies on workloads of hours. Workloads are replayed against a simulated cluster in seconds."""
-    given = {
+    """Compare scaling policies on hours of simulated workload. A replay on the simulated cluster takes seconds."""
+    given = fields | {
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
         "policies": _names(policy, "--policy"),
         "settings": settings_by_policy(settings or []),
-        "cluster": cluster,
-        "seed": seed,
-        "seeds": seeds,
-        "minutes": minutes,
-        "peak_rate": peak_rate,
-        "placement": placement,
-        "managed_memory_mb": managed_memory,
-        "latency_bound_s": latency_bound,
     }
     request = validate_as(given, EvaluationRequest, origin="the options")
     if report is not None and not report.absolute().parent.is_dir():
@@ -108,14 +80,14 @@ def evaluate_policies(
         print_json(_document(evaluation, uri) | {"report": report_uri, "mlflow_runs": runs})
     else:
         for ranking in evaluation.rankings:
-            _print_ranking(ranking, latency_bound)
+            _print_ranking(ranking, request.latency_bound_s)
         console.print(f"report: {escape(report_uri)}", soft_wrap=True)
         console.print(f"results of all replays: {escape(uri)}", soft_wrap=True)
 
 
 def _report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace, copy: Path | None) -> str:
-    """Where the page lies: in the workspace, and in the file that was asked for."""
-    # Plotly takes a second to import; a request that is refused should not wait.
+    """Where the page is: in the workspace, and in the requested file."""
+    # Plotly takes a second to import, which a refused request does not need.
     from pipelines.arena.report.page import write_report
 
     key = write_report(request, evaluation, workspace)

@@ -16,7 +16,7 @@ from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 from pipelines.terminal.tables import table
 
 GIB, MEGA = 1024.0, 1e6
-"""MiB in a GiB; and a million."""
+"""MiB per GiB; one million."""
 
 
 jobs = typer.Typer(help=COMMANDS["jobs"].summary, no_args_is_help=True, rich_markup_mode=None)
@@ -80,19 +80,19 @@ def _overview(kind: str, counts: tuple[str, str], summaries: list[dict[str, Any]
 
 
 def _as_file(job: JobFile) -> dict[str, Any]:
-    """The job with all that its file says."""
+    """The job with the content of its file."""
     operations = None if job.operations is None else job.operations.model_dump(mode="json")
     return job.model_dump(mode="json", by_alias=True) | {"operations": operations}
 
 
 def _cluster_as_file(cluster: ClusterFile) -> dict[str, Any]:
-    """The cluster with all that its file says."""
+    """The cluster with the content of its file."""
     address = {} if cluster.flink is None else {"flink": cluster.flink.model_dump(mode="json")}
     return cluster.model_dump(mode="json", by_alias=True) | address
 
 
 def _job_summary(job: Job | ProgramFile) -> dict[str, Any]:
-    """The operators of a program are not known before Flink has planned it."""
+    """A program, whose operators are unknown until Flink has planned it."""
     of_operators: dict[str, Any] = {"operators": None, "stateful": None, "figures_from": None}
     if isinstance(job, Job):
         of_operators = {
@@ -143,7 +143,7 @@ def _show_job(job: Job) -> None:
 def _show_program(program: ProgramFile) -> None:
     console.print(escape(f"{program.name}: {program.description}" if program.description else program.name))
     what = program.sql or f"{program.entry_class} of {program.jar} {' '.join(program.arguments)}".rstrip()
-    console.print(escape(f"Runs {what} on Flink, which says what its operators are."))
+    console.print(escape(f"Runs {what} on Flink, whose plan defines the operators."))
     for name, recorded in program.tables.items():
         console.print(escape(f"{name}: replayed from {recorded.file}"))
 

@@ -1,4 +1,4 @@
-"""`sluice models`: the registered capacity models of jobs, and which of them plans are made with."""
+"""`sluice models`: the registered capacity models of jobs, and their review."""
 
 import re
 from typing import Annotated
@@ -160,7 +160,7 @@ def _amount(error: float | None) -> str:
 
 
 def _view(info: VersionInfo) -> Group:
-    """All that a person needs to decide whether to plan with it."""
+    """Everything that a person needs to decide about the model."""
     selection = info.selection
     aliases = f" ({', '.join(info.aliases)})" if info.aliases else ""
     errors = table("candidate", "LOOCV RMSE", "extrapolation RMSE")
@@ -177,5 +177,5 @@ def _view(info: VersionInfo) -> Group:
             + (f", {info.review_reason}" if info.review_reason else "")
         ),
         Text(f"made {info.created_at} by run {selection.run}; MLflow run {selection.mlflow_run_id}"),
-        Text("its file is what was registered, and holds these coefficients"),
+        Text("its file matches its registered digest and these coefficients"),
     )

@@ -15,13 +15,14 @@ WorkspaceOption = Annotated[
     str | None,
     typer.Option(
         "--workspace",
-        help="Folder or fsspec URL of the workspace; without it $SLUICE_WORKSPACE, else .sluice/workspace.",
+        help="Folder or fsspec URL of the workspace; default: $SLUICE_WORKSPACE, else .sluice/workspace.",
         show_default=False,
     ),
 ]
 
 NameOption = Annotated[
-    str | None, typer.Option("--by", help="Who decides; the name of the account if absent.", show_default=False)
+    str | None,
+    typer.Option("--by", help="Name of the person who decides; default: the account's name.", show_default=False),
 ]
 
 console = Console(highlight=False)
@@ -31,7 +32,7 @@ progress_console = Console(stderr=True, highlight=False)
 
 
 def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
-    """Write one JSON document to standard output. Not a number and infinity are refused: JSON has neither."""
+    """Write one JSON document to standard output. NaN and infinity are refused, since JSON has neither."""
     data = document.model_dump(mode="json", by_alias=True) if isinstance(document, BaseModel) else document
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
@@ -44,4 +45,4 @@ def account() -> str:
     try:
         return getuser()
     except (KeyError, OSError):
-        raise InvalidInput("the account that runs this has no name; give a name with --by NAME") from None
+        raise InvalidInput("the account that runs this command has no name; give a name with --by NAME") from None

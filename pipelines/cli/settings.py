@@ -22,7 +22,7 @@ def policy_settings(texts: Sequence[str]) -> Settings:
         if not (equals and name):
             raise InvalidInput(f"--set must be SETTING=VALUE, for example policy_interval_s=60, but got {text!r}")
         if name in found:
-            raise InvalidInput(f"--set must name a setting once, but {name!r} stands twice")
+            raise InvalidInput(f"--set must name a setting once, but {name!r} appears twice")
         found[name] = _value(value)
     return found
 

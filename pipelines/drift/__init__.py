@@ -1,4 +1,4 @@
-"""Drift: whether production still costs what was measured, and asking for new measurements where it does not."""
+"""Drift: compares production with the measurements of a plan, and requests new measurements if they differ."""
 
 from pipelines.drift.detect import detect_drift, drift_key, latest_drift
 from pipelines.drift.production import jobs_with_samples, production_key

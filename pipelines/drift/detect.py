@@ -1,4 +1,4 @@
-"""Looking at production: its features beside those of the runs that the current plan was made from."""
+"""Detecting drift: features of production beside those of the runs that the current plan was made from."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,13 +33,13 @@ Rows = Sequence[Mapping[str, Any]]
 def detect_drift(
     workspace: Workspace, job: str, samples: str | None = None, progress: Progress | None = None
 ) -> DriftReport:
-    """Compare a job's production with what its current plan was made from, and keep the report.
+    """Compare a job's production with the measurements of its current plan, and store the report.
 
-    The same samples beside the same plan are not looked at twice.
+    The same samples are compared with the same plan only once.
 
     Args:
         job: name of a job that has a plan.
-        samples: as `find_samples` takes it.
+        samples: as for `find_samples`.
 
     Raises:
         InvalidInput: the job has no plan, or one made from published measurements; the samples cannot be compared.
@@ -61,7 +61,7 @@ def origin_of(workspace: Workspace, plan: Plan, progress: Progress) -> PipelineR
 
 
 def drift_settings(job: Job) -> Drifting:
-    """What the job's file says of drift; the defaults where it says nothing."""
+    """The drift settings of the job's file, or the defaults."""
     return operations_of(job).drift
 
 
@@ -69,7 +69,7 @@ def latest_drift(workspace: Workspace, job: str) -> DriftReport | None:
     """The newest report on a job's production; None before the first check.
 
     Raises:
-        Damaged: its file is.
+        Damaged: its file is damaged.
     """
     versions = _versions(workspace, job)
     return workspace.read(drift_key(job, versions[-1]), DriftReport) if versions else None
@@ -81,7 +81,7 @@ def drift_key(job: str, version: int) -> str:
 
 
 def _versions(workspace: Workspace, job: str) -> list[int]:
-    """Of the reports; requests lie in a folder of their own below."""
+    """Folder of the reports; requests are in a folder below."""
     prefix = f"{FOLDER}/{job}/"
     matches = (_FILE.fullmatch(key.removeprefix(prefix)) for key in workspace.list(f"{FOLDER}/{job}"))
     return sorted(int(match[1]) for match in matches if match)
@@ -100,7 +100,7 @@ def _keep(workspace: Workspace, report: DriftReport) -> DriftReport:
         try:
             workspace.create_bytes(drift_key(report.job, version), to_json(numbered))
         except FileExistsError:
-            continue  # another look took that version
+            continue  # another process took that version
         return numbered
 
 
@@ -140,7 +140,7 @@ def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Dri
 
 
 def _values(rows: Rows) -> dict[str, dict[str, list[float]]]:
-    """Operator -> quantity -> its value in each row that knows it."""
+    """Operator -> quantity -> its value in each row that has it."""
     values: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         own = values.setdefault(row["operator"], {})
@@ -163,7 +163,7 @@ def _ratios(rows: Rows, comparisons: Iterable[DriftTest], of_production: bool) -
 
 
 def _busyness(rows: Rows, comparisons: Iterable[DriftTest]) -> tuple[Busyness, ...]:
-    """The useful time per record, at the rate that a task had in production."""
+    """Busyness at the rate that a task had in production, from the useful time per record."""
     rates: dict[str, list[float]] = {}
     for row in rows:
         rates.setdefault(row["operator"], []).append(row["observed_input_rate"] / row["tasks"])

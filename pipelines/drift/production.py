@@ -1,4 +1,4 @@
-"""Samples from production, in the format of every other sample, and their features."""
+"""Samples from production, in the format of all samples, and their features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def production_key(job: str) -> str:
 
 
 def jobs_with_samples(workspace: Workspace) -> list[str]:
-    """Jobs of which there are production samples in the workspace, by name."""
+    """Jobs with production samples in the workspace, by name."""
     return sorted({key.split("/")[1] for key in workspace.list(FOLDER) if key.endswith(SUFFIX) and key.count("/") > 1})
 
 
@@ -35,8 +35,8 @@ def find_samples(workspace: Workspace, job: str, samples: str | None, windows: i
     """The newest `windows` Parquet files, by name.
 
     Args:
-        samples: a file or folder, by its path, its URL, or its key below `production/`; None: all that the workspace
-            has of the job.
+        samples: a file or folder, by its path, its URL, or its key below `production/`; None: all samples of the job in
+            the workspace.
 
     Raises:
         InvalidInput: there are none.
@@ -53,7 +53,7 @@ def find_samples(workspace: Workspace, job: str, samples: str | None, windows: i
 
 
 def _located(workspace: Workspace, samples: str) -> tuple[Workspace, str]:
-    """The place that holds the samples, and their key in it; an empty key is the whole place."""
+    """The store that holds the samples, and their key in it; an empty key is the whole store."""
     if samples.split("/")[0] == FOLDER:
         return workspace, checked_key(samples.rstrip("/"))
     if samples.endswith(SUFFIX):
@@ -63,17 +63,17 @@ def _located(workspace: Workspace, samples: str) -> tuple[Workspace, str]:
 
 
 def production_features(job: Job, samples: ProductionSamples) -> list[dict[str, Any]]:
-    """Features of each window and operator, from Spark, as every run's.
+    """Features of each window and operator, extracted by Spark as for every run.
 
     Raises:
-        InvalidInput: they are of another job, or nothing in them was observed.
+        InvalidInput: they are of another job, or have no rows of the phase 'observe'.
         SluiceError: Spark did not start, or refused the samples.
     """
     rows: Sequence[dict[str, Any]] = extract(list(samples.files)).to_pylist()
     if not rows:
         raise InvalidInput(
-            "the samples hold no row of the phase 'observe', so there are no features; give samples of production that "
-            "say so in the column 'phase'"
+            "the samples hold no row of the phase 'observe', so there are no features; give samples of production with "
+            "this value in the column 'phase'"
         )
     others = sorted({row["job"] for row in rows} - {job.name})
     if others:

@@ -1,4 +1,4 @@
-"""What a look at production leaves: the comparisons, and what they say in words."""
+"""The report of a comparison with production: the comparisons, and a summary in words."""
 
 from typing import Final, Literal
 
@@ -8,20 +8,20 @@ from models.planning.drift import BUSY, BYTES_OUT, CPU, MST, SELECTIVITY, STATE,
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
 
 MOST_NAMED: Final = 5
-"""Drifts that a reason names; the report holds all."""
+"""Most drifts that a reason names; the report holds all."""
 _NAMES: Final = {
     CPU: "CPU time per record",
     STATE: "state access per record",
     BYTES_OUT: "output per record",
     SELECTIVITY: "records out per record in",
     BUSY: "useful time per record",
-    MST: "the MST that the plan predicts, corrected by what production shows,",
+    MST: "the plan's predicted MST, corrected by production,",
 }
 _PREFIXES: Final = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
 
 class Busyness(Format):
-    """How busy an operator's tasks are, and how busy what was measured says that they are at these rates."""
+    """Busyness of an operator's tasks in production, and the range expected from the measurements at these rates."""
 
     operator: Name
     production: NonNegative
@@ -31,11 +31,11 @@ class Busyness(Format):
 
 
 class DriftReport(Format):
-    """Production beside the measurements that a plan was made from."""
+    """Production compared with the measurements of a plan."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: Name
-    version: PositiveInt = Field(description="Of the report: 1 for the job's first.")
+    version: PositiveInt = Field(description="Version of the report: 1 for the job's first.")
     created_at: str = Field(description="ISO 8601, UTC.")
     plan_version: PositiveInt
     run: str = Field(description="The pipeline run that measured the job for that plan.")
@@ -48,11 +48,11 @@ class DriftReport(Format):
 
 
 def reason_of(comparisons: tuple[DriftTest, ...], busyness: tuple[Busyness, ...]) -> str:
-    """What drifted, the largest change first; or how much was compared to find nothing."""
+    """The drifts, the largest change first; without any, the number of comparisons."""
     drifted = sorted((c for c in comparisons if c.drifted), key=lambda c: -abs(c.change))
     if not drifted:
         operators = {c.operator for c in comparisons if c.operator is not None}
-        return f"all {len(comparisons)} comparisons of {len(operators)} operators lie within what was measured"
+        return f"all {len(comparisons)} comparisons of {len(operators)} operators are within the measured range"
     busy = {b.operator: b for b in busyness}
     named = [_in_words(c, busy.get(c.operator or "")) for c in drifted[:MOST_NAMED]]
     more = len(drifted) - len(named)

@@ -1,4 +1,4 @@
-"""Asking for new measurements: once for each plan's measurements, and not again until a cool-down has passed."""
+"""Requests for new measurements: once per plan's measurements, and not before a cool-down has passed."""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -20,8 +20,8 @@ class ReprofileRequest(Format):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: Name
-    request: str = Field(description="URI of the request whose run is to be repeated with new measurements.")
-    rate: Positive = Field(description="What is planned for at present, records/s.")
+    request: str = Field(description="URI of the request to repeat with new measurements.")
+    rate: Positive = Field(description="The current target rate, records/s.")
     reason: str
     drift: str = Field(description="URI of the report.")
     report: PositiveInt = Field(description="Version of the report.")
@@ -29,9 +29,9 @@ class ReprofileRequest(Format):
 
 
 def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) -> ReprofileRequest | None:
-    """The request that a report gives rise to; None where there is no drift, or new measurements were asked for before.
+    """The request that follows from a report; None without drift, or if new measurements were requested before.
 
-    The same report gives the same request again, so that a process that was killed may repeat it.
+    The same report gives the same request again, so that a killed process may repeat it.
 
     Args:
         now: with a time zone.
@@ -56,7 +56,7 @@ def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) 
     )
     try:
         workspace.create_bytes(key, to_json(asked))
-    except FileExistsError:  # another look was faster
+    except FileExistsError:  # another process was faster
         return _same(workspace, key, report)
     return asked
 
@@ -67,7 +67,7 @@ def _same(workspace: Workspace, key: str, report: DriftReport) -> ReprofileReque
 
 
 def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float) -> bool:
-    """Whether the last request is so recent; one of the future, as a clock that was set back leaves, is not."""
+    """Whether the last request is that recent; one in the future, after a clock was set back, is not."""
     made = [workspace.read(key, ReprofileRequest) for key in workspace.list(f"{FOLDER}/{job}/{REQUESTS}")]
     ages = [(now - datetime.fromisoformat(asked.created_at)).total_seconds() for asked in made]
     return any(0 <= age < cool_down_s for age in ages)

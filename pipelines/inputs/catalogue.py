@@ -1,4 +1,4 @@
-"""The catalogue: one YAML file per job in `jobs/`, one per cluster in `clusters/`, asked for by name or by path."""
+"""The catalogue: one YAML file per job in `jobs/`, one per cluster in `clusters/`, found by name or by path."""
 
 import difflib
 import os
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from models.errors import InvalidInput
-from pipelines.inputs.files import read_as, read_as_one_of, read_text
+from models.wording import natural_order
+from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
@@ -42,14 +43,14 @@ def load_job(name_or_path: str | Path) -> JobFile:
     job = load_job_file(name_or_path)
     if isinstance(job, ProgramFile):
         raise InvalidInput(
-            f"{name_or_path} names a program, whose operators Flink knows once it has planned it; only `sluice plan "
-            f"--testbed flink` and what uses its plans take such a job"
+            f"{name_or_path} names a program, whose operators are unknown until Flink has planned it; only `sluice plan "
+            f"--testbed flink` and commands that use its plans accept such a job"
         )
     return job
 
 
 def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
-    """What a job's file holds: operators, or a program that Flink makes operators of; raises as `load_job`."""
+    """The content of a job's file: operators, or a program for Flink; raises as `load_job`."""
     path = _find(JOBS, name_or_path)
     job = read_as_one_of(path, _kind_of_job)
     _check_name(path, job.name, name_or_path)
@@ -60,28 +61,14 @@ def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
     return job
 
 
-def job_path(name_or_path: str | Path) -> Path:
-    """The file of a job."""
-    return _find(JOBS, name_or_path)
-
-
-def load_sql(name_or_path: str | Path) -> str | None:
-    """The SQL of a job that has some beside its file, or is a SQL file itself."""
-    path = file_of_job(name_or_path)
-    if path.suffix == SQL_SUFFIX:
-        return read_text(path)
-    job = load_job_file(name_or_path)
-    return None if job.sql is None else read_text(path.parent / job.sql)
-
-
 def job_name(name_or_path: str | Path) -> str:
-    """What a job of the catalogue, a job file, a program file or a SQL file is called; raises as `load_job`."""
+    """The name of a job, given by the catalogue or by a job, program or SQL file; raises as `load_job`."""
     path = file_of_job(name_or_path)
     return script_name(path) if path.suffix == SQL_SUFFIX else load_job_file(name_or_path).name
 
 
 def script_name(sql: Path) -> str:
-    """What the job of a SQL file is called."""
+    """The name of the job of a SQL file."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", sql.stem).strip("-._") or "job"
 
 
@@ -115,12 +102,7 @@ def _files(kind: str) -> dict[str, Path]:
             f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
         )
     paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
-    return {path.stem: path for path in sorted(paths, key=_natural)}
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sorts q2 before q11."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.stem) if part]
+    return {path.stem: path for path in sorted(paths, key=lambda path: natural_order(path.stem))}
 
 
 def _is_path(name_or_path: str | Path) -> bool:

@@ -12,22 +12,22 @@ from typing import Any, Final
 import yaml
 
 MOST_VALUES: Final = 1_000_000
-"""Values a YAML document may hold, each alias counted as often as it is used."""
+"""Most values in a YAML document, each alias counted as often as it is used."""
 
 
 class Unparsable(ValueError):
-    """The text is not a document that we read; the message says why, and what to change."""
+    """The text is not a valid document; the message says why, and what to change."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """Parsed data, and where it stood."""
+    """Parsed data, with its line numbers."""
 
     data: Any
     _root: yaml.Node | None = None
 
     def line_of(self, location: Sequence[str | int]) -> int | None:
-        """Line of the value at `location` (or of the nearest field around it), from 1; None where there is none."""
+        """Line of the value at `location` (or of the nearest enclosing field), from 1; None without one."""
         if self._root is None:
             return None
         node, line = self._root, None
@@ -64,14 +64,14 @@ def parse_yaml(text: str) -> Document:
     except RecursionError:
         raise Unparsable("it is nested too deeply; flatten it") from None
     except yaml.constructor.ConstructorError as error:
-        raise Unparsable(f"{_told(error)}; use plain values: text, numbers, lists and mappings") from None
+        raise Unparsable(f"{_message(error)}; use plain values: text, numbers, lists and mappings") from None
     except yaml.MarkedYAMLError as error:
-        raise Unparsable(_told(error)) from None
+        raise Unparsable(_message(error)) from None
     except (yaml.YAMLError, ValueError) as error:
         raise Unparsable(str(error)) from None
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _message(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     return place + ", ".join(text for text in (error.context, error.problem) if text)
@@ -94,7 +94,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Unparsable(f"the field {twice!r} stands {names.count(twice)} times in one mapping; keep one of them")
+        raise Unparsable(f"the field {twice!r} appears {names.count(twice)} times in one mapping; keep one of them")
     return fields
 
 
@@ -133,7 +133,7 @@ def _check_fields(node: yaml.MappingNode) -> None:
         line = key.start_mark.line + 1
         if key.value in first_line:
             raise Unparsable(
-                f"the field {key.value!r} stands on line {first_line[key.value]} and again on line {line}; "
+                f"the field {key.value!r} appears on line {first_line[key.value]} and again on line {line}; "
                 "keep one of them"
             )
         first_line[key.value] = line

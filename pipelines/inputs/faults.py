@@ -1,4 +1,4 @@
-"""What is wrong with what a user wrote, in words: the field, the value, the rule, and the nearest right spelling."""
+"""Validation errors in words: the field, the value, the rule, and the nearest correct spelling."""
 
 import difflib
 import re
@@ -19,10 +19,10 @@ _short.maxstring = _short.maxother = 60
 
 
 def explain(error: ValidationError, model: type[BaseModel], data: Any, line_of: LineOf) -> str:
-    """One line for each fault, at most MOST_FAULTS_SHOWN; faults that differ in the list item alone are reported once.
+    """One line per fault, at most MOST_FAULTS_SHOWN; faults that differ only in the list item are reported once.
 
     Args:
-        data: what was validated; items of a list are named by their field `name`, where they have one.
+        data: the validated data; list items are named by their field `name`, if they have one.
     """
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for fault in _causes(error.errors(include_url=False)):
@@ -35,7 +35,7 @@ def explain(error: ValidationError, model: type[BaseModel], data: Any, line_of: 
 
 
 def _causes(faults: list[Any]) -> list[Any]:
-    """Without the lists that are only too short because their items were wrong."""
+    """The faults without lists that are only too short because their items are wrong."""
     return [
         fault
         for fault in faults
@@ -45,7 +45,7 @@ def _causes(faults: list[Any]) -> list[Any]:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """`did you mean 'cost'? `, or nothing where no known word is near."""
+    """`did you mean 'cost'? `, or empty if no known word is similar."""
     near = difflib.get_close_matches(word, known, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
 
@@ -91,7 +91,7 @@ def _where(location: Location, data: Any) -> str:
 
 
 def known_fields(model: type[BaseModel], location: Location) -> list[str]:
-    """Fields (as a user writes them) of the model that lies at `location` within `model`."""
+    """Fields (as a user writes them) of the model at `location` within `model`."""
     for part in location:
         if not isinstance(part, str):
             continue
@@ -105,7 +105,7 @@ def known_fields(model: type[BaseModel], location: Location) -> list[str]:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Models named in a type such as `tuple[Operator, ...]` or `Window | None`."""
+    """Models in a type such as `tuple[Operator, ...]` or `Window | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

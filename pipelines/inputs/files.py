@@ -1,4 +1,4 @@
-"""Reading what users write: YAML, JSON and CSV, validated once, with errors that name the field, the value and the fix."""
+"""Reading users' files: YAML, JSON and CSV, validated once, with errors that name the field, the value and the fix."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from pipelines.inputs.faults import LineOf, explain
 
 Model = TypeVar("Model", bound=BaseModel)
 MOST_DOCUMENT_BYTES: Final = 16 * 1024 * 1024
-"""A larger YAML or JSON file is refused unread; the largest dataflows we plan for take less than 1 MiB."""
+"""Larger YAML or JSON files are refused unread; the largest dataflows take less than 1 MiB."""
 
 
 def read_text(path: Path) -> str:
@@ -58,13 +58,13 @@ def read_as(path: Path, model: type[Model]) -> Model:
 
 
 def read_as_one_of(path: Path, choose: Callable[[Any], type[Model]]) -> Model:
-    """Read a file and validate it as the model that `choose` names when it sees the parsed data; raises as `read_as`."""
+    """Read a file and validate it as the model that `choose` returns for the parsed data; raises as `read_as`."""
     document = _parse(path)
     return _validate(document.data, choose(document.data), str(path), document.line_of)
 
 
 def validate_as(data: Any, model: type[Model], origin: str) -> Model:
-    """Validate parsed data as `model`; `origin` names where it came from in errors."""
+    """Validate parsed data as `model`; `origin` is its source in errors."""
     return _validate(data, model, origin, lambda _: None)
 
 
@@ -85,7 +85,7 @@ def _parse(path: Path) -> Document:
 
 
 def kind_of(model: type[BaseModel]) -> str:
-    """What a file of the format is called."""
+    """The name of a file format in messages."""
     return (model.model_config.get("title") or model.__name__).lower()
 
 
@@ -109,7 +109,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Rows of a CSV file with a header, as text.
 
     Raises:
-        InvalidInput: it has no header or no rows, a column stands twice, or a row has more or fewer fields than the
+        InvalidInput: it has no header or no rows, a column appears twice, or a row has more or fewer fields than the
             header.
     """
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
@@ -135,4 +135,4 @@ def _check_header(path: Path, columns: list[str]) -> None:
         raise InvalidInput(f"{path} is empty; it must begin with a header line")
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
-        raise InvalidInput(f"{path}: columns must be unique, but {twice[0]!r} stands {columns.count(twice[0])} times")
+        raise InvalidInput(f"{path}: columns must be unique, but {twice[0]!r} appears {columns.count(twice[0])} times")

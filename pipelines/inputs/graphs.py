@@ -22,35 +22,35 @@ from pipelines.inputs.files import read_as_one_of
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """What is to be placed as one problem."""
+    """The input of one placement problem."""
 
     whole: Dataflow
     """The only job, or the union of all."""
     grouped: GroupedDataflow
-    """The same with placement groups in place of skewed operators: what is searched."""
+    """The same with placement groups in place of skewed operators, as the search sees it."""
     slot_sharing_groups: Mapping[str, str] = field(default_factory=dict)
-    """Operator -> group that it names; slots are shared where any does."""
+    """Operator -> its slot sharing group; slots are shared if any operator names one."""
     jobs: tuple[Dataflow, ...] = ()
     """The jobs of a file with several."""
 
     @property
     def dataflow(self) -> Dataflow:
-        """What is searched: placement groups are operators of their own in it."""
+        """The dataflow of the search, in which placement groups are operators."""
         return self.grouped.dataflow
 
     def seen_by_search(self, cluster: Cluster) -> Cluster:
-        """The cluster with as many slots as tasks may lie on a worker."""
+        """The cluster with as many slots as tasks fit on a worker."""
         if not self.slot_sharing_groups:
             return cluster
         return with_shared_slots(cluster, self.whole, self.slot_sharing_groups)
 
     def refuse_shared_slots(self, what: str) -> None:
-        """Raises InvalidInput where slots are shared, for the search may use placements that Flink cannot."""
+        """Raises InvalidInput if slots are shared, since Flink cannot realise every placement that the search considers."""
         if self.slot_sharing_groups:
-            raise InvalidInput(f"{what} only where no operator names a slot_sharing_group; leave the groups out")
+            raise InvalidInput(f"{what} only if no operator names a slot_sharing_group; leave the groups out")
 
     def check_slots(self, placement: Placement, cluster: Cluster) -> None:
-        """The search does not know that Flink puts one task of an operator at most into a slot.
+        """Check the slots: the search ignores that Flink puts at most one task of an operator into a slot.
 
         Raises:
             SluiceError: a worker would need more slots than it has.
@@ -61,14 +61,14 @@ class PlacementProblem:
         for worker in cluster.workers:
             if taken.get(worker.name, 0) > worker.slots:
                 raise SluiceError(
-                    f"the placement that was found needs {taken[worker.name]} slots of worker {worker.name!r}, which has "
-                    f"{worker.slots}, for a slot holds one task of an operator at most; choose "
+                    f"the placement found needs {taken[worker.name]} slots of worker {worker.name!r}, which has "
+                    f"{worker.slots}, since a slot holds at most one task of an operator; choose "
                     "other thresholds or another policy, other slot sharing groups, or more slots"
                 )
 
     def document(self, answer: PlacementResult | Tuning) -> dict[str, Any]:
-        """The answer as JSON, by the operators of the file; that of several jobs also has `jobs`: the placement of
-        each, in its own names."""
+        """The answer as JSON, by the operators of the file; for several jobs also with `jobs`: the placement of each, in its
+        own names."""
         merged = self._merged(answer)
         document: dict[str, Any] = merged.model_dump(mode="json", by_alias=True)
         return {**document, "jobs": by_job(merged.placement, self.jobs)} if self.jobs else document
@@ -109,8 +109,8 @@ def read_graph(path: Path) -> PlacementProblem:
 
 
 def _slot_sharing_groups(graphs: Graphs) -> dict[str, str]:
-    """Operator of the union -> group, if a job has any: jobs share no slot with each other, and in a job without
-    groups each operator is one of its own."""
+    """Operator of the union -> group, if a job has any: jobs do not share slots with each other, and in a job without
+    groups each operator has its own."""
     if not any(graph.slot_sharing_groups for graph in graphs.dataflows):
         return {}
     groups = {}

@@ -1,9 +1,9 @@
-"""What the files of jobs and clusters hold: a dataflow or workers, and how they are operated; or a program.
+"""The files of jobs and clusters: a dataflow or workers, and their operation; or a program.
 
-A program is what Flink runs: a SQL script or a jar. Its operators are read from Flink's plan, not declared.
+A program is a SQL script or a jar for Flink. Its operators are read from Flink's plan, not declared.
 """
 
-from typing import Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -12,13 +12,14 @@ from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name
 from pipelines.inputs.operations import Operations
+from pipelines.keys.stream import RecordedStream
 
 
 class RecordedTable(Format):
-    """A recorded file that a table of a script is replayed from."""
+    """A recorded file that replaces a table of a script."""
 
     file: str = Field(
-        min_length=1, description="Beside this file or an absolute path; .jsonl, .json, .ndjson, .csv or .parquet."
+        min_length=1, description="Path, relative to this file or absolute; .jsonl, .json, .ndjson, .csv or .parquet."
     )
     time_column: str | None = Field(
         None,
@@ -26,33 +27,45 @@ class RecordedTable(Format):
         description="Column of event time, a TIMESTAMP(3) or a BIGINT of epoch milliseconds; it is re-based to the time "
         "of emission. If absent, the column of the table's watermark.",
     )
-    header_lines: int = Field(0, ge=0, description="Lines at the beginning of the file to leave out.")
+    header_lines: int = Field(0, ge=0, description="Lines at the beginning of the file to skip.")
+
+
+_RECORDED: Final[Any] = Field(
+    default_factory=dict,
+    exclude=True,
+    description="Recorded streams by the operator that they are hash-partitioned to, for the exact shares of its tasks; "
+    "one for each of its inputs, recorded over the same time.",
+)
 
 
 class JobFile(Job):
     """A job of the catalogue: its dataflow, and how it is operated."""
 
-    # `operations` are never written, and so are in no digest: what is known of a job does not depend on them.
+    # `operations` and `recorded` are never written, and so are in no digest: measurements and plans do not depend on
+    # them. What is made from a recorded stream names its digest.
 
     model_config = ConfigDict(title="Job")
 
     operations: Operations | None = Field(
         None,
         exclude=True,
-        description="When it is planned or measured again, and who may approve models and apply plans.",
+        description="When the job is planned or measured again, and who may approve models and apply plans.",
     )
+    recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
 
 
 class ClusterFile(Cluster):
-    """A cluster of the catalogue: its workers, and where it runs if it does."""
+    """A cluster of the catalogue: its workers and, if it is running, its address."""
 
     model_config = ConfigDict(title="Cluster")
 
-    flink: FlinkAddress | None = Field(None, exclude=True, description="If it runs already, and is to be measured on.")
+    flink: FlinkAddress | None = Field(
+        None, exclude=True, description="Address of the cluster, if it is running and can be measured on."
+    )
 
 
 def operations_of(job: Job) -> Operations:
-    """What a job's file says; the defaults where it says nothing, or the job is not from a file."""
+    """The operations in a job's file; the defaults if it has none, or the job is not from a file."""
     return (job.operations if isinstance(job, JobFile) else None) or Operations()
 
 
@@ -62,18 +75,21 @@ class ProgramFile(Format):
     model_config = ConfigDict(title="Program")
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
-    name: Name = Field(description="Of the job.")
+    name: Name = Field(description="Name of the job.")
     description: str = Field("", description="What it computes, in a sentence or two.")
-    sql: str | None = Field(None, min_length=1, description="SQL script, beside this file or an absolute path.")
+    sql: str | None = Field(None, min_length=1, description="SQL script; path relative to this file, or absolute.")
     tables: dict[str, RecordedTable] = Field(
-        default_factory=dict, description="Tables of the script that recorded files stand in for, by name."
+        default_factory=dict, description="Tables of the script to replace by recorded files, by name."
     )
     keep_sinks: bool = Field(
-        False, description="Whether the script's INSERTs write to the tables that it names; else rows are discarded."
+        False, description="Whether the script's INSERTs write to its sink tables; otherwise rows are discarded."
     )
-    jar: str | None = Field(None, min_length=1, description="Jar, beside this file or an absolute path.")
-    entry_class: str | None = Field(None, min_length=1, description="Class of the jar whose main method makes the job.")
-    arguments: tuple[str, ...] = Field((), description="Of the main method.")
+    jar: str | None = Field(None, min_length=1, description="Jar; path relative to this file, or absolute.")
+    entry_class: str | None = Field(
+        None, min_length=1, description="Class in the jar whose main method builds the job."
+    )
+    arguments: tuple[str, ...] = Field((), description="Arguments of the main method.")
+    recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
 
     @model_validator(mode="after")
     def _check(self) -> "ProgramFile":
@@ -84,7 +100,7 @@ class ProgramFile(Format):
         if (self.jar is None) != (self.entry_class is None):
             raise ValueError("'entry_class' must be given for a jar, and only there")
         if self.jar is not None and (self.tables or self.keep_sinks):
-            raise ValueError("'tables' and 'keep_sinks' are of a script; a jar's sources are made with sluice.Rated")
+            raise ValueError("'tables' and 'keep_sinks' belong to a script; a jar's sources are made with sluice.Rated")
         if self.sql is not None and self.arguments:
-            raise ValueError("'arguments' are of a jar's main method; leave them out for a script")
+            raise ValueError("'arguments' belong to a jar's main method; leave them out for a script")
         return self

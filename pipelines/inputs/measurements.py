@@ -1,4 +1,4 @@
-"""Reading measurements: a CSV file with one measured budget a row (format "Measurements")."""
+"""Reading measurements: a CSV file with one measured budget per row (format "Measurements")."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST_FAULTS_SHOWN = 5
 MEMORY_COLUMNS = ("memory_mb", "tm_memory_mb")
 SLOTS_COLUMNS = ("task_slots",)
 MST_COLUMNS = ("mst", "mst_events_per_s")
-"""Where the first name is absent the second is taken: that of StreamBed's published files."""
+"""Names of the columns: the format's own, else those of StreamBed's published files."""
 PARALLELISM_COLUMN = "parallelism_per_operator"
 PARALLELISM_SEPARATOR = "|"
 SOURCES_COLUMN = "source_parallelism"
@@ -24,7 +24,7 @@ SOURCES_COLUMN = "source_parallelism"
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns to read; None takes the format's own name, or the published one."""
+    """Names of the columns to read; None: the format's own name, or the published one."""
 
     memory: str | None = None
     """Memory of one TaskManager, MiB."""
@@ -40,13 +40,13 @@ def read_measurements(
     """The observations of a CSV file, in its order.
 
     Args:
-        rows: read only so many of the first rows; all if None.
-        job: what was measured. With it the parallelism is read where the file has it, as StreamBed's files do
-            (`parallelism_per_operator`, such as `3|35|1`, and `source_parallelism`); it is empty otherwise.
+        rows: number of first rows to read; all if None.
+        job: the measured job. With it the parallelism is read if the file has it, as StreamBed's files do
+            (`parallelism_per_operator`, such as `3|35|1`, and `source_parallelism`); otherwise it is empty.
 
     Raises:
         InvalidInput: the file cannot be read, a column is missing, there are fewer rows than asked for, or a cell is no
-            usable number (naming line, column and value, at most five of them).
+            usable number (with line, column and value, at most five of them).
     """
     table = read_csv(path)
     if rows is not None and not 1 <= rows <= len(table):
@@ -97,7 +97,7 @@ def parse_parallelism(job: Job, text: str) -> dict[str, int]:
 
 
 def _column(path: Path, present: Sequence[str], quantity: str, asked: str | None, known: Sequence[str]) -> str:
-    """The name of the column that holds a quantity."""
+    """The name of a quantity's column."""
     for name in [asked] if asked is not None else known:
         if name in present:
             return name
@@ -109,7 +109,7 @@ def _column(path: Path, present: Sequence[str], quantity: str, asked: str | None
 
 
 def _amount_fault(row: dict[str, str], column: str) -> str | None:
-    """What is wrong with a cell that must hold a finite number above 0."""
+    """The fault of a cell that must hold a finite number above 0."""
     value = _number(row[column])
     if value is None:
         return f"column {column!r}: must be a number, but got {row[column]!r}"
@@ -121,7 +121,7 @@ def _amount_fault(row: dict[str, str], column: str) -> str | None:
 
 
 def _slots_fault(row: dict[str, str], column: str) -> str | None:
-    """What is wrong with a cell that must hold a whole number of at least 1."""
+    """The fault of a cell that must hold a whole number of at least 1."""
     value = _number(row[column])
     if value is None:
         return f"column {column!r}: must be a number, but got {row[column]!r}"

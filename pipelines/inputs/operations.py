@@ -1,6 +1,6 @@
-"""How a job is operated: what makes it be planned or measured again, and who may change what runs.
+"""How a job is operated: when it is planned or measured again, and who may change the running job.
 
-None of this is a property of the job itself, so nothing that was measured, fitted or planned depends on it.
+None of this is a property of the job itself, so measurements, models and plans do not depend on it.
 """
 
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=120
 
 
 class PrometheusRates(Format):
-    """The source rate as Prometheus knows it."""
+    """The source rate from Prometheus."""
 
     url: Url = Field(description="Address of Prometheus, for example http://prometheus:9090.")
     query: str = Field(
@@ -24,7 +24,7 @@ class PrometheusRates(Format):
         description="PromQL whose result is the rate of all sources, records/s; several series are summed.",
     )
     token_variable: VariableName | None = Field(
-        None, description="Environment variable that holds a bearer token, where one is asked for."
+        None, description="Environment variable that holds a bearer token, if one is required."
     )
 
 
@@ -33,7 +33,7 @@ class FlinkRates(Format):
 
     url: Url = Field(description="REST address of the cluster, for example http://jobmanager:8081.")
     job: str | None = Field(
-        None, min_length=1, max_length=250, description="Flink's name or id of the job; else the name of this job."
+        None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
 
 
@@ -42,7 +42,7 @@ class RateOrigin(Format):
 
     prometheus: PrometheusRates | None = Field(None, description="From Prometheus.")
     flink: FlinkRates | None = Field(None, description="From Flink's REST interface.")
-    timeout_s: Positive = Field(10.0, le=600, description="For an answer, seconds.")
+    timeout_s: Positive = Field(10.0, le=600, description="Time limit of an answer, seconds.")
 
     @model_validator(mode="after")
     def _check(self) -> "RateOrigin":
@@ -53,43 +53,47 @@ class RateOrigin(Format):
 
 
 class Replanning(BandRules):
-    """When a change of the source rate asks for another plan."""
+    """When a change of the source rate triggers a replan."""
 
     rates: RateOrigin = Field(description="Where the source rate is read.")
 
 
 class Applying(Format):
-    """Who may make a running Flink job what a new plan says."""
+    """Whether and how new plans are applied to a running Flink job."""
 
     mode: Literal["never", "approved", "alone"] = Field(
         "never", description="'approved': after a person has approved the steps; 'alone': without."
     )
     flink: Url | None = Field(None, description="REST address of the cluster; must be given unless mode is 'never'.")
     job: str | None = Field(
-        None, min_length=1, max_length=250, description="Flink's name or id of the job; else the name of this job."
+        None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
     export: Literal["overrides", "requirements", "flinkdeployment"] | None = Field(
         None,
-        description="Write these settings beside the plan, for whoever deploys the job, instead of changing it by REST.",
+        description="Write these settings beside the plan, for the job's own deployment, instead of changing the job by REST.",
     )
     program: Name | None = Field(
         None,
-        description="File beside this one that says what to restart, where the cluster's scheduler cannot change a running "
+        description="File beside this one with the program to restart, if the cluster's scheduler cannot change a running "
         "job.",
     )
-    timeout_s: Positive = Field(120.0, le=3600, description="For the plan to run, before what ran is taken back.")
-    observe_s: NonNegative = Field(60.0, le=3600, description="How long its effect is watched; 0: not at all.")
-    approval_s: Positive = Field(86400.0, description="How long a person is waited for, seconds.")
+    timeout_s: Positive = Field(
+        120.0, le=3600, description="Time for the plan to run, before the previous state is restored, seconds."
+    )
+    observe_s: NonNegative = Field(
+        60.0, le=3600, description="How long its effect is observed, seconds; 0: not at all."
+    )
+    approval_s: Positive = Field(86400.0, description="How long to wait for an approval, seconds.")
 
     @model_validator(mode="after")
     def _check(self) -> "Applying":
         if self.mode != "never" and self.flink is None:
-            raise ValueError(f"where mode is {self.mode!r}, 'flink' must name the cluster's REST address")
+            raise ValueError(f"with mode {self.mode!r}, 'flink' must be the cluster's REST address")
         return self
 
 
 class Reviewing(Format):
-    """Who decides whether plans are made with a new capacity model, the challenger, instead of the champion."""
+    """Who decides whether a new capacity model, the challenger, replaces the champion."""
 
     mode: Literal["rule", "person-beyond-limits", "person"] = Field(
         "rule",
@@ -98,37 +102,35 @@ class Reviewing(Format):
     )
     max_error_increase: NonNegative = Field(
         0.0,
-        description="Limit: share of the champion's error on the held-out points that the challenger's may be above it.",
+        description="Limit: largest excess of the challenger's error on the held-out points, as a share of the champion's.",
     )
     max_slot_change: Positive | None = Field(
         None,
-        description="Limit: share of the champion's task slots, at the rate last planned for, that the challenger's may "
-        "differ by. None: any number.",
+        description="Limit: largest difference of the task slots at the rate last planned for, as a share of the champion's. "
+        "None: no limit.",
     )
     allow_unreviewed: bool = Field(
-        False, description="Plan with a model that waits for a person, instead of waiting with it."
+        False, description="Plan with a model whose review is pending, instead of waiting for the review."
     )
 
 
 class Drifting(Format):
-    """When production differs from what was measured, so that the job has to be measured again."""
+    """When production differs from the measurements, so that the job is measured again."""
 
     tolerance: Positive = Field(
-        0.1, lt=1, description="Share of a measured value by which production may always differ from it."
+        0.1, lt=1, description="Difference from a measured value that is never drift, as a share of it."
     )
     confidence: Positive = Field(
-        0.99, lt=1, description="Probability of reporting none, of all comparisons together, where nothing has changed."
+        0.99, lt=1, description="Probability that no comparison reports drift if nothing has changed."
     )
-    windows: PositiveInt = Field(12, le=1000, description="So many of the newest files of production samples are read.")
-    cool_down_s: NonNegative = Field(
-        86400.0, description="Seconds after a request to measure again in which there is no other."
-    )
+    windows: PositiveInt = Field(12, le=1000, description="Number of the newest files of production samples to read.")
+    cool_down_s: NonNegative = Field(86400.0, description="Least time between two requests to measure again, seconds.")
 
 
 class Operations(Format):
-    """How a job is operated, beside what it is."""
+    """How a job is operated."""
 
-    replan: Replanning | None = Field(None, description="Follow the source rate, and plan again where it changes.")
+    replan: Replanning | None = Field(None, description="Follow the source rate, and replan when it changes.")
     apply: Applying = Field(default_factory=Applying, description="Whether new plans are applied to Flink.")
     review: Reviewing = Field(default_factory=Reviewing, description="Who approves new capacity models.")
-    drift: Drifting = Field(default_factory=Drifting, description="When production asks for new measurements.")
+    drift: Drifting = Field(default_factory=Drifting, description="When drift of production triggers new measurements.")

@@ -1,7 +1,7 @@
 """The parameters of a plan, declared once.
 
 Airflow's parameters and the options of the command line are generated from this schema. A field's `unit` and `option`
-stand in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
+are in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
 """
 
 from typing import Annotated, Literal, Self
@@ -20,11 +20,11 @@ Rate = Annotated[
         json_schema_extra={"unit": "records/s"},
     ),
 ]
-"""A target rate; finite, since JSON has no infinity and would keep it as null."""
+"""A target rate; finite, since JSON has no infinity."""
 
 
 class PlanRequest(Format):
-    """The parameters of a plan. The same request is the same run, and resumes where that was stopped."""
+    """The parameters of a plan. The same request is the same run, and resumes it after a stop."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: str = Field(
@@ -36,7 +36,7 @@ class PlanRequest(Format):
         "production", min_length=1, description="Cluster of the catalogue, or path of a cluster file, to plan for."
     )
     testbed: Literal["simulator", "flink", "recorded"] = Field("simulator", description="Where the job is measured.")
-    # Left out where it is absent, so that runs of other requests keep their names.
+    # Omitted if absent, so that runs of other requests keep their names.
     flink: str | None = Field(
         None,
         exclude_if=lambda named: named is None,
@@ -50,12 +50,12 @@ class PlanRequest(Format):
         json_schema_extra={"metavar": "CSV"},
     )
     measurement_rows: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        None, description="Use only so many first rows of the measurements.", json_schema_extra={"option": "rows"}
+        None, description="Number of first rows of the measurements to use.", json_schema_extra={"option": "rows"}
     )
     model: Literal["auto", "linear", "log", "sqrt"] = Field(
         "auto", description="Growth law of the capacity model; 'auto' selects it by its errors."
     )
-    headroom: float = Field(1.1, ge=1, le=1000, description="Factor on the target rate that is planned for.")
+    headroom: float = Field(1.1, ge=1, le=1000, description="Factor on the target rate to plan for.")
     memory_mb: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
         None,
         description="TaskManager memory to plan with, MiB; the best measured size if absent.",
@@ -70,7 +70,7 @@ class PlanRequest(Format):
     )
     max_measurements: int = Field(20, ge=3, le=20, description="Most measurements after the four corners.")
     seed: int = Field(
-        0, ge=0, le=2**32 - 1, description="Of exploration and testbed; the same seed repeats the same run."
+        0, ge=0, le=2**32 - 1, description="Seed of exploration and testbed; the same seed repeats the same run."
     )
     run: Name | None = Field(
         None,
@@ -85,5 +85,5 @@ class PlanRequest(Format):
         if self.flink is not None and self.testbed != "flink":
             raise ValueError("'flink' must be given for the testbed 'flink' only")
         if self.job.endswith(".sql") and self.testbed != "flink":
-            raise ValueError("a SQL file can be measured on the testbed 'flink' only, which plans its operators")
+            raise ValueError("a SQL file can be measured on the testbed 'flink' only, since Flink plans its operators")
         return self

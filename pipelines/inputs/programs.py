@@ -1,4 +1,4 @@
-"""What a job runs as on Flink: its SQL, or the program that a file names in place of operators."""
+"""The program of a job on Flink: its SQL, or the program that a file names in place of operators."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,16 @@ class JobProgram:
     """A program, and what identifies it."""
 
     name: str
-    """Of the job."""
+    """Name of the job."""
     program: UserProgram
     digest: str
-    """Of the contents of all its files."""
+    """Digest of the contents of all its files."""
     operators_from_flink: bool
-    """Whether its operators are known to Flink alone."""
+    """Whether only Flink knows its operators."""
 
 
 def job_program(job: str) -> JobProgram | None:
-    """What a job runs as; None for one that is nothing but operators with stated costs.
+    """The program of a job; None for a job of operators with stated costs.
 
     Args:
         job: name of the catalogue, or path of a job file, a program file or a SQL file.

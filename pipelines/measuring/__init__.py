@@ -1,1 +1,1 @@
-"""Measuring a job on a testbed: which testbed, the configuration of a budget, and its MST."""
+"""Measuring a job: the testbed, the configuration of a budget, and its MST."""

@@ -16,14 +16,14 @@ from testbeds.protocol import Configuration, Testbed
 from testbeds.repeating import measured
 
 SOURCE_MARGIN = 2.0
-"""Sources can emit this many times the rate expected of the job, so that they are never what limits it."""
+"""Sources can emit this multiple of the expected rate, so that they never limit the job."""
 SOURCES_FULL = 0.9
-"""Share of what the tasks of a source can emit from which it is taken to be what limits the job."""
+"""Share of the rate that a source's tasks can emit, from which the source is assumed to limit the job."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """An observation with the samples it rests on."""
+    """An observation with its samples."""
 
     observation: Observation
     samples: pa.Table
@@ -38,11 +38,11 @@ class Optimizer:
     source_rate_per_task: Mapping[str, float]
     """Records/s of useful time that one task of each source emits, from the profile."""
     profiled: tuple[OperatorRates, ...]
-    """Rates of one task of each operator in the profile: what to expect of a single-task run."""
+    """Rates of one task of each operator in the profile: the expected rates of a single-task run."""
     settings: MstSettings | None = None
-    """Durations and precision of the search; those for the job by default. The expected rate sets the warm-up rate."""
+    """Durations and precision of the search; by default those for the job. The expected rate sets the warm-up rate."""
     say: Callable[[str], None] = lambda what: None
-    """Takes remarks for people, such as that a measurement is repeated."""
+    """Called with remarks for people, for example when a measurement is repeated."""
 
     @property
     def fewest_task_slots(self) -> int:
@@ -51,7 +51,7 @@ class Optimizer:
 
     @property
     def memory_levels_mb(self) -> tuple[float, ...]:
-        """TaskManager memory sizes to measure with, MiB: those of the testbed that the job's file lists, or all.
+        """TaskManager memory sizes to measure with, MiB: the testbed's sizes that the job's file lists, or all.
 
         Raises:
             InvalidInput: the testbed has none of them.
@@ -122,7 +122,7 @@ class Optimizer:
         return Measurement(observation, samples_of(windows))
 
     def _report_full_sources(self, run: str, parallelism: Mapping[str, int], mst: float) -> None:
-        """Remark where the MST may be the rate of the sources, since the testbed has room for few of their tasks."""
+        """Warn if the MST may be the rate of the sources, since the testbed has room for few of their tasks."""
         for source in self.job.sources:
             emits = parallelism[source.name] * self.source_rate_per_task[source.name]
             if mst * source.rate_share > SOURCES_FULL * emits:
@@ -132,7 +132,7 @@ class Optimizer:
                 )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
-        """Tasks that each source needs to emit its share of `rate` records/s, or as many as the testbed has room for."""
+        """Tasks that each source needs to emit its share of `rate` records/s, as far as the testbed has room."""
         wanted = {
             source.name: max(1, math.ceil(rate * source.rate_share / self.source_rate_per_task[source.name]))
             for source in self.job.sources

@@ -1,4 +1,4 @@
-"""Measure one configuration on a testbed: drive the MST search, keep its samples, and read off the rates."""
+"""Measure one configuration on a testbed: drive the MST search, collect its samples, and compute the rates."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ SHORT: Final = MstSettings(
     sensitivity=0.05,
     bracket=0.2,
 )
-"""A search of some 80 s where the end of the warm-up is a good guess, and of 130 s at most: seconds are real here."""
+"""A search in real time: some 80 s if the end of the warm-up is a good guess, and 130 s at most."""
 
 
 def search_mst(run: Run, settings: MstSettings) -> tuple[MstSearch, list[MeasuredWindow]]:
@@ -53,7 +53,7 @@ def operator_rates(job: Job, samples: pa.Table) -> tuple[OperatorRates, ...]:
     sum of records in over the sum of busy seconds.
 
     Raises:
-        SluiceError: an operator was never busy, so that its rate cannot be known.
+        SluiceError: an operator was never busy, so its rate is unknown.
     """
     totals = samples.group_by("operator").aggregate([("records_in", "sum"), ("records_out", "sum"), ("busy_s", "sum")])
     by_operator = {row["operator"]: row for row in totals.to_pylist()}
@@ -64,7 +64,7 @@ def operator_rates(job: Job, samples: pa.Table) -> tuple[OperatorRates, ...]:
         if total is None or total["busy_s_sum"] <= 0 or total["records_in_sum"] <= 0 or emitted <= 0:
             raise SluiceError(
                 f"operator {operator.name!r} of job {job.name!r} received no records while it was observed, so its rate "
-                "is not known; observe for longer, or inject at a higher rate"
+                "is unknown; observe for longer, or inject at a higher rate"
             )
         rates.append(
             OperatorRates(
@@ -89,6 +89,6 @@ def source_rates_per_task(job: Job, samples: pa.Table) -> dict[str, float]:
 
 
 def mst_settings(job: Job) -> MstSettings:
-    """The timings of StreamBed section 8.2: longer ones where several operators keep state, as in q5 and q8."""
+    """The timings of StreamBed section 8.2: longer if several operators keep state, as in q5 and q8."""
     stateful = [o for o in job.operators if o.kind is not Kind.SOURCE and o.state is not None]
     return MstSettings.complex() if len(stateful) > 1 else MstSettings.simple()

@@ -1,4 +1,4 @@
-"""What the stage `explore` leaves: the observations of a run."""
+"""The output of the stage `explore`: the observations of a run."""
 
 from typing import Final, Literal
 
@@ -20,21 +20,23 @@ class ExplorationRecord(Format):
     schema_version: Literal[1] = SCHEMA_VERSION
     job: str
     testbed: str
-    slots_per_worker: PositiveInt = Field(description="Slots that the memory of one TaskManager was shared by.")
-    observations: tuple[Observation, ...] = Field(min_length=1, description="What models are fitted to.")
+    slots_per_worker: PositiveInt = Field(description="Slots that shared the memory of one TaskManager.")
+    observations: tuple[Observation, ...] = Field(min_length=1, description="Observations that models are fitted to.")
     kept_back: tuple[Observation, ...] = Field(
-        (), description="What no model is fitted to: the review judges models by these."
+        (), description="Observations that no model is fitted to, by which the review judges models."
     )
-    steps: tuple[ExplorationStep, ...] = Field(description="What was suggested, by whom, and the error after it.")
+    steps: tuple[ExplorationStep, ...] = Field(
+        description="Suggested budgets, where each comes from, and the error after it."
+    )
     stopped_because: str
 
     @property
     def measured(self) -> tuple[Observation, ...]:
-        """All observations, those that were kept back, too."""
+        """All observations, including those kept back."""
         return (*self.observations, *self.kept_back)
 
 
 def kept_observations(run: PipelineRun) -> list[Observation]:
-    """Every measurement that the run kept, single-task runs too; empty for published measurements."""
+    """Every stored measurement of the run, including single-task runs; empty for published measurements."""
     names = [key.removeprefix(run.key() + "/") for key in run.workspace.list(run.key(OBSERVATIONS))]
     return [run.output(name, Observation) for name in names]

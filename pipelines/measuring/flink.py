@@ -1,4 +1,4 @@
-"""The Flink that is measured on, and the jobs that Flink makes of programs."""
+"""The Flink to measure on, and the jobs that Flink plans for programs."""
 
 from typing import Final
 
@@ -18,15 +18,15 @@ from testbeds.flink.testbed import FlinkTestbed
 
 CLUSTER: Final = "flink-local"
 MEMORY_MB: Final = (1024.0,)
-"""TaskManager memory on offer: one size, since with this little state more of it changes nothing."""
+"""Available TaskManager memory: one size, since with this little state more of it changes nothing."""
 
 
 def flink_address(named: str | None, cluster: Cluster) -> FlinkAddress | None:
-    """The cluster that is measured on; None: one that Sluice starts on this machine.
+    """The cluster to measure on; None: one that Sluice starts on this machine.
 
     Args:
         named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
-        cluster: the one planned for, which is measured on if it has an address.
+        cluster: the cluster to plan for, which is measured on if it has an address.
 
     Raises:
         InvalidInput: the named cluster has no address.
@@ -50,11 +50,11 @@ def open_flink(
     """A Flink to measure on, which the caller closes. A local one starts when it is first used.
 
     Args:
-        program: runs as the job; None: operators with the costs in the job's file.
-        address: of a cluster that runs already.
+        program: the job's program; None: operators with the costs in the job's file.
+        address: of a running cluster.
 
     Raises:
-        InvalidInput: that cluster runs another version of Flink, or is set up so that it cannot be measured on.
+        InvalidInput: that cluster runs another version of Flink, or its settings make measuring impossible.
         SluiceError: it does not answer.
     """
     reported: set[str] = set()
@@ -70,7 +70,7 @@ def open_flink(
 
 
 def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, address: FlinkAddress | None) -> Job:
-    """The job that Flink makes of a program; kept in the workspace, so that Flink plans each program once.
+    """The job that Flink plans for a program; stored in the workspace, so that Flink plans each program once.
 
     Raises:
         InvalidInput: Flink refuses it, or the rate of a source cannot be set.

@@ -1,4 +1,4 @@
-"""Which testbed a run measures on, and how."""
+"""The testbed of a run, and how it is measured on."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,13 +26,13 @@ TEST_CLUSTER: Final = "testbed"
 
 @dataclass(frozen=True)
 class _Kept:
-    """Testbeds that stay open for now."""
+    """Testbeds kept open."""
 
     opened: ExitStack
     by_run: dict[str, Testbed] = field(default_factory=dict)
 
 
-_KEPT: ContextVar[_Kept | None] = ContextVar("testbeds that stay open", default=None)
+_KEPT: ContextVar[_Kept | None] = ContextVar("testbeds kept open", default=None)
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Measuring:
 
     mst: MstSettings
     profile_s: float
-    """Time that a profile settles for, and then is taken for."""
+    """Times for settling and for taking the profile, seconds."""
     isolated: bool
-    """Whether there are workers to profile each operator on one of its own (CAPSys section 5.1)."""
+    """Whether there are enough workers to profile each operator on its own one (CAPSys section 5.1)."""
     as_file_says: bool
     """Whether the memory sizes in the job's file apply to this testbed."""
 
@@ -56,8 +56,8 @@ def measuring(run: PipelineRun) -> Measuring:
 
 
 def measuring_inputs(run: PipelineRun) -> dict[str, str]:
-    """Digests of what every measurement of the run depends on. The rate is not among them: measurements serve a run of
-    the same name at any rate.
+    """Digests of the inputs of every measurement of the run. The rate is not among them: measurements serve runs of the same
+    name at any rate.
     """
     on_flink = run.request.testbed == "flink"
     address = flink_address(run.request.flink, run.cluster) if on_flink else None
@@ -67,7 +67,7 @@ def measuring_inputs(run: PipelineRun) -> dict[str, str]:
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """Within it a testbed stays open for the next stage, so that a cluster is started and warmed up once."""
+    """Keep testbeds open between stages while the block runs, so that a cluster is started and warmed up once."""
     with ExitStack() as opened:
         token = _KEPT.set(_Kept(opened))
         try:
@@ -124,7 +124,7 @@ def opened_profiling_testbed(run: PipelineRun) -> Iterator[Testbed]:
 
 
 def one_worker_each(job: Job, cluster: Cluster) -> Cluster:
-    """As many workers like the cluster's first as the job has operators, sources included."""
+    """A worker like the cluster's first for each operator of the job, sources included."""
     kind = cluster.workers[0]
     workers = [Worker(**{**kind.model_dump(), "name": f"profile-{o.name}"}) for o in job.operators]
     return Cluster(name=f"{cluster.name}-profiling", workers=tuple(workers))

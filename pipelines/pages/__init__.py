@@ -1,1 +1,1 @@
-"""What the pages in Airflow show of plans, read from the workspace. Nothing here writes, measures or asks a server."""
+"""The content of the plan pages in Airflow, read from the workspace. Nothing here writes, measures or queries a server."""

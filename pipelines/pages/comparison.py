@@ -1,4 +1,4 @@
-"""What turns one version of a plan into another."""
+"""The comparison of two versions of a plan."""
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from pipelines.store.workspace import Workspace
 
 
 class VersionComparison(Format):
-    """Two versions of a job's plan, and what differs."""
+    """Two versions of a job's plan, and their difference."""
 
     job: str
     before: Outline
@@ -24,7 +24,7 @@ def compare(workspace: Workspace, job: str, before: int, after: int) -> VersionC
 
     Raises:
         InvalidInput: no job with a plan has that name, or it lacks one of the versions.
-        Damaged: the file of one is.
+        Damaged: the file of one is damaged.
     """
     store = PlanStore(workspace)
     old, new = plan_of(store, job, before), plan_of(store, job, after)

@@ -1,4 +1,4 @@
-"""A version of a plan with what became of it, its pictures, and where its grounds can be seen."""
+"""A version of a plan with its applications, its pictures, and links to its lineage."""
 
 from pydantic import Field
 
@@ -14,14 +14,14 @@ from pipelines.store.workspace import Damaged, Missing, Workspace
 
 
 class PlanDetail(Format):
-    """Everything that the page of a version shows, the figures aside."""
+    """The content of a version's page, without the figures."""
 
     plan: Plan
-    uri: str = Field(description="Where the plan lies.")
-    newest: int = Field(description="Newest version there is, damaged or not.")
+    uri: str = Field(description="URI of the plan.")
+    newest: int = Field(description="Newest version, damaged or not.")
     applied: tuple[Applied, ...] = Field(description="Its applications to Flink, the first one first.")
-    pictures_of: int | None = Field(description="Version whose figures show this plan; None where none were kept.")
-    mlflow: MlflowPages | None = Field(description="None where MLflow has no address that a browser can open.")
+    pictures_of: int | None = Field(description="Version whose figures show this plan; None if none are stored.")
+    mlflow: MlflowPages | None = Field(description="None if MLflow has no address that a browser can open.")
     faults: tuple[str, ...] = Field(description="What could not be read, and why.")
 
 
@@ -56,13 +56,13 @@ def plan_pictures(workspace: Workspace, job: str, version: int) -> Pictures:
 
     Raises:
         InvalidInput: no job with a plan has that name, or it has no such version.
-        Missing: no figures were kept.
-        Damaged: the file of the plan or of its figures is.
+        Missing: no figures are stored.
+        Damaged: the file of the plan or of its figures is damaged.
     """
     store = PlanStore(workspace)
     pictured = _pictured(workspace, store, plan_of(store, job, version))
     if pictured is None:
-        raise Missing(f"No pictures were kept of version {version} of the plan of {job!r}.")
+        raise Missing(f"No pictures are stored for version {version} of the plan of {job!r}.")
     return read_pictures(workspace, job, pictured)
 
 

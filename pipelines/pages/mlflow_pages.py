@@ -1,4 +1,4 @@
-"""Where MLflow shows a plan's model and the run that made it, if it has an address that a browser can open."""
+"""MLflow's pages of a plan's model and of the run that made it, if MLflow has an address that a browser can open."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def mlflow_pages(workspace: Workspace, plan: Plan) -> MlflowPages | None:
 
 
 def mlflow_address() -> str | None:
-    """MLflow's address for browsers, without credentials; None where its store is no server."""
+    """MLflow's address for browsers, without credentials; None if its store is not a server."""
     tracking = Tracking(os.environ.get(TRACKING_VARIABLE, ""), artifacts=None)  # its store is not opened for that
     address = without_password(pages_address(tracking) or "")
     parts = urlsplit(address)

@@ -16,7 +16,7 @@ from pipelines.store.workspace import Workspace
 
 
 class ActualRate(Format):
-    """A source rate that was observed."""
+    """An observed source rate."""
 
     rate: float = Field(description="Records/s at the sources together.")
     seen_at: datetime
@@ -26,7 +26,9 @@ class ActualRate(Format):
 class Unfollowed(Format):
     """Why the source rate is not followed now."""
 
-    unreadable: bool = Field(description="Else it is read, but is only what an overloaded job achieves.")
+    unreadable: bool = Field(
+        description="Whether it cannot be read; otherwise it is read, but is only what an overloaded job achieves."
+    )
     reason: str
     since: datetime
 
@@ -41,18 +43,18 @@ class Drift(Format):
 
 
 class Operation(Format):
-    """What the workspace holds of a job's operation."""
+    """The state of a job's operation in the workspace."""
 
-    actual: ActualRate | None = Field(description="The last known source rate; None where it is unknown.")
+    actual: ActualRate | None = Field(description="The last known source rate; None if unknown.")
     unfollowed: Unfollowed | None = Field(
-        description="None where the source rate is followed or need not be, and while the job is pinned."
+        description="None if the source rate is followed or need not be, and while the job is pinned."
     )
-    drift: Drift | None = Field(description="None where production was not checked yet.")
+    drift: Drift | None = Field(description="None if production was not checked yet.")
     faults: tuple[str, ...] = Field(description="What could not be read, and why.")
 
 
 def operation(workspace: Workspace, plan: Plan) -> Operation:
-    """Read the records of the job. A damaged one is reported, and hides no other."""
+    """Read the records of the job. Damaged ones are reported; the others are still shown."""
     seen: list[ActualRate | Drift] = []
     faults = []
     for look in (_applied, _told, _sampled):
@@ -92,7 +94,7 @@ def _told(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
         yield ActualRate(
             rate=event.change.new_rate,
             seen_at=event.reported_at,
-            how=f"it had left the band of version {event.plan_version}; read from {event.origin}",
+            how=f"when it left the band of version {event.plan_version}; read from {event.origin}",
         )
 
 
@@ -104,5 +106,5 @@ def _sampled(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Drift]:
         yield ActualRate(
             rate=report.source_rate,
             seen_at=looked_at,
-            how="in production's samples, when they were looked at for drift",
+            how="in production samples, when they were checked for drift",
         )

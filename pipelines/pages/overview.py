@@ -15,12 +15,14 @@ class JobRow(Format):
     """A job with its newest intact plan."""
 
     job: str
-    plan: Outline | None = Field(description="None where all versions are damaged.")
-    actual: ActualRate | None = Field(description="The last known source rate; None where it is unknown.")
-    unfollowed: Unfollowed | None = Field(None, description="Why the source rate is not followed; None where it is.")
-    pin: PlanPin | None = Field(None, description="Who keeps the job at a version of its plan; None where it is free.")
-    drift: Drift | None = Field(description="The last check of production; None where there was none.")
-    faults: tuple[str, ...] = Field(description="Newer versions and records that are damaged, and what is wrong.")
+    plan: Outline | None = Field(description="None if all versions are damaged.")
+    actual: ActualRate | None = Field(description="The last known source rate; None if unknown.")
+    unfollowed: Unfollowed | None = Field(None, description="Why the source rate is not followed; None if it is.")
+    pin: PlanPin | None = Field(
+        None, description="The pin that keeps the job at a version of its plan; None without one."
+    )
+    drift: Drift | None = Field(description="The last check of production; None before the first.")
+    faults: tuple[str, ...] = Field(description="Damaged newer versions and records, and their faults.")
 
 
 class Overview(Format):
@@ -30,7 +32,7 @@ class Overview(Format):
 
 
 def overview(workspace: Workspace) -> Overview:
-    """Read the current plan of each job. A damaged file is reported in its row, and hides nothing else."""
+    """Read the current plan of each job. A damaged file is reported in its row; everything else is still shown."""
     store = PlanStore(workspace)
     return Overview(jobs=tuple(_row(workspace, store, job) for job in store.jobs()))
 

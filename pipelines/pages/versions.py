@@ -1,4 +1,4 @@
-"""The versions of a job's plan in one line each, those whose file is damaged among them."""
+"""The versions of a job's plan in one line each, including damaged ones."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ from pipelines.store.workspace import Damaged, Workspace
 
 _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _MOST_SHOWN: Final = 80
-"""Characters of a name that an error repeats."""
+"""Most characters of a name in an error."""
 
 
 class Outline(Format):
@@ -35,11 +35,11 @@ class Outline(Format):
 
 
 class VersionRow(Format):
-    """One version: what it says, or what is wrong with its file."""
+    """One version: its summary, or the fault of its file."""
 
     version: int
-    plan: Outline | None = Field(description="None where the file is damaged.")
-    damaged: str | None = Field(description="What is wrong with the file; None where it is intact.")
+    plan: Outline | None = Field(description="None if the file is damaged.")
+    damaged: str | None = Field(description="The fault of the file; None if it is intact.")
 
 
 class History(Format):
@@ -65,7 +65,7 @@ def history(workspace: Workspace, job: str) -> History:
 
 
 def versions_of(store: PlanStore, job: str) -> list[int]:
-    """Versions of a job's plan, ascending and at least one. Raises InvalidInput where there is none."""
+    """Versions of a job's plan, ascending and at least one. Raises InvalidInput without one."""
     versions = store.versions(job) if _JOB.fullmatch(job) else []
     if not versions:
         raise InvalidInput(f"There is no plan of a job named {job[:_MOST_SHOWN]!r}.")
@@ -77,7 +77,7 @@ def plan_of(store: PlanStore, job: str, version: int) -> Plan:
 
     Raises:
         InvalidInput: no job with a plan has that name, or it has no such version.
-        Damaged: the file is.
+        Damaged: its file is damaged.
     """
     versions = versions_of(store, job)
     if version not in versions:

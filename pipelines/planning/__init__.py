@@ -1,1 +1,1 @@
-"""The effects around planning: gathering what was measured, replans, and threshold tables."""
+"""The effects around planning: gathering measurements, replans, and threshold tables."""

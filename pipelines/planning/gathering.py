@@ -1,4 +1,4 @@
-"""Gathering what a run's stages have left, as planning takes it."""
+"""Gathering the outputs of a run's stages as inputs of planning."""
 
 from models.planning.inputs import (
     MeasuredCapacity,
@@ -17,7 +17,7 @@ FEATURES_FILE = "features.parquet"
 
 
 def gather(run: PipelineRun) -> PlanningInputs:
-    """All that a replan of the run's job takes, with the model bound. Raises as `planning_model` and the others do."""
+    """The inputs of a replan of the run's job, with the model bound. Raises as `planning_model` and the others do."""
     capacity = gather_capacity(run)
     return PlanningInputs(capacity, gather_operators(run, capacity), planning_model(run))
 
@@ -29,10 +29,10 @@ def gather_capacity(run: PipelineRun) -> MeasuredCapacity:
 
 
 def gather_operators(run: PipelineRun, capacity: MeasuredCapacity) -> MeasuredOperators:
-    """Rates and unit costs from the run's features; those that the job's file states for published measurements.
+    """Rates and unit costs from the run's features or, for published measurements, from the job's file.
 
     Raises:
-        SluiceError: an operator lacks a figure, since it saw no records.
+        SluiceError: a figure of an operator is missing, since it received no records.
     """
     if run.request.testbed == "recorded":
         return stated_operators(run.job)
@@ -42,7 +42,7 @@ def gather_operators(run: PipelineRun, capacity: MeasuredCapacity) -> MeasuredOp
 
 
 def operator_digests(run: PipelineRun) -> dict[str, str]:
-    """Digests of what `gather_operators` reads, by name."""
+    """Digests of the inputs of `gather_operators`, by name."""
     digests = {"job": digest(run.job), "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord))}
     if run.request.testbed != "recorded":
         digests["features"] = digest_bytes(run.workspace.read_bytes(run.key(FEATURES_FILE)))

@@ -18,9 +18,8 @@ def tuned_placement(
     """Place the tasks within the least thresholds.
 
     Args:
-        rate: target, records/s, for the message where the cluster is too small.
-        tuned: the workspace whose threshold table is looked up, and what its rows were made from; if absent, the
-            thresholds are tuned now.
+        rate: target, records/s, for the message if the cluster is too small.
+        tuned: the workspace with the threshold table, and the inputs of its rows; if absent, the thresholds are tuned now.
 
     Raises:
         Infeasible: the cluster has fewer slots than there are tasks.

@@ -1,10 +1,10 @@
-"""The file of a planned job, as it is now."""
+"""The present file of a planned job."""
 
 from pathlib import Path
 
 from models.job import Job
 from models.plan import Plan
-from pipelines.inputs.catalogue import job_path
+from pipelines.inputs.catalogue import file_of_job
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
 
@@ -13,8 +13,8 @@ def job_of(workspace: Workspace, plan: Plan) -> Job:
     """The job of a plan.
 
     Raises:
-        InvalidInput: its file is gone, or wrong.
-        Missing, Damaged: the request of the run that made the plan is.
+        InvalidInput: its file is missing or wrong.
+        Missing, Damaged: the request of the run that made the plan is missing or damaged.
     """
     return PipelineRun.of_plan(workspace, plan).job
 
@@ -22,4 +22,4 @@ def job_of(workspace: Workspace, plan: Plan) -> Job:
 def file_beside(workspace: Workspace, plan: Plan, name: str) -> Path:
     """A file in the folder of the job's file."""
     run = PipelineRun.of_plan(workspace, plan)
-    return job_path(run.request.job).parent / name
+    return file_of_job(run.request.job).parent / name

@@ -1,4 +1,4 @@
-"""A new version of a plan from what is known, in seconds: the rate changed, and nothing is measured again."""
+"""Replanning: a new version of a plan for another rate, in seconds and without new measurements."""
 
 import time
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
 PLACING_S: Final = 5.0
-"""Seconds for finding out how few tasks have to move."""
+"""Time limit of the search for the fewest moves, seconds."""
 
 
 @dataclass(frozen=True)
 class Replanned:
-    """The plan that now holds, and whether it is a new version."""
+    """The plan now in force, and whether it is a new version."""
 
     plan: Plan
     is_new: bool
@@ -37,7 +37,7 @@ def replan(
     policy: str | None = None,
     cause: str | None = None,
 ) -> Replanned:
-    """Plan a job again for another rate: the champion, and the rates and unit costs of the current plan's run.
+    """Replan a job for another rate, with the champion and the rates and unit costs of the current plan's run.
 
     A plan that would deploy the same makes no new version.
 
@@ -46,11 +46,11 @@ def replan(
         rate: records/s at the sources together.
         policy: the scaling policy that decides the tasks of each operator; if absent, the evaluation's choice for the
             job, else DS2.
-        cause: why there is a replan, in words; the first of the plan's reasons.
+        cause: the reason of the replan, in words; the first of the plan's reasons.
 
     Raises:
-        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace; no such policy, or it decides
-            by metrics that a rate alone does not give.
+        InvalidInput: the job has no plan yet, or its plan's run is not in the workspace; the policy is unknown, or needs
+            metrics that a rate alone does not give.
         Infeasible: the rate is out of reach, or the cluster too small.
         PinnedJob: the job is pinned to a version of its plan.
     """

@@ -1,5 +1,4 @@
-"""Which scaling policy decides the tasks of each operator in a replan: the one named, else the one that an evaluation chose
-for the job, else DS2."""
+"""The scaling policy of a replan: the requested one, else the one that an evaluation chose for the job, else DS2."""
 
 import logging
 from collections.abc import Mapping
@@ -21,20 +20,20 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReplanPolicy:
-    """A scaling policy, and why it was taken."""
+    """A scaling policy, and why it was chosen."""
 
     name: str
     reason: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     choice: str | None = None
-    """Workspace key of the evaluation's choice, where that named it."""
+    """Workspace key of the evaluation's choice, if it is the reason."""
 
 
 def policy_for(workspace: Workspace, job: str, named: str | None = None) -> ReplanPolicy:
     """The policy for a job's replans.
 
     Args:
-        named: the policy requested; it comes before any choice.
+        named: the requested policy, which takes precedence over any choice.
     """
     if named is not None:
         return ReplanPolicy(named, f"scaled by {_title(named)}, as requested")
@@ -45,7 +44,7 @@ def policy_for(workspace: Workspace, job: str, named: str | None = None) -> Repl
     try:
         choice = latest_choice(workspace, job)
     except (Damaged, InvalidInput) as error:
-        _logger.warning("%s; %s scales instead", error, DEFAULT_POLICY)
+        _logger.warning("%s; %s is used instead", error, DEFAULT_POLICY)
         return ReplanPolicy(
             DEFAULT_POLICY, f"scaled by {_title(DEFAULT_POLICY)}, since the evaluation's choice cannot be read"
         )
@@ -62,14 +61,14 @@ def scaled_for_replan(
 ) -> tuple[Sizing, Scaling, ReplanPolicy]:
     """Size and scale a job for a rate as a replan does.
 
-    A choice that decides by metrics that a rate alone does not give (CPU, lag) cannot be followed, so DS2 decides.
+    A choice that needs metrics other than rates (CPU, lag) cannot be followed, so DS2 decides.
 
     Args:
         rate: target, records/s at the sources together.
-        named: the policy requested.
+        named: the requested policy.
 
     Raises:
-        InvalidInput: no policy has the name, or it decides by metrics that a rate alone does not give.
+        InvalidInput: the policy is unknown, or needs metrics that a rate alone does not give.
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
     request = run.request

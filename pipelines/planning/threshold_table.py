@@ -1,64 +1,37 @@
-"""The threshold table of a job: placement thresholds for the scalings that may come, tuned ahead of time on Spark.
+"""The threshold table of a job: placement thresholds for likely scalings, tuned ahead of time on Spark.
 
 CAPSys section 5.2: "we can pre-compute thresholds for various possible scaling scenarios (combinations of operator
 parallelism settings) offline and in parallel". The scenarios are the rates around the present one, each scaled as a
 replan would scale it; rates that need the same tasks share a row.
 """
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from models.cluster import Cluster
 from models.errors import Infeasible
 from models.placement import Tuning
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling
-from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive
+from models.schema import Format, NonNegative, Positive
 from pipelines.planning.gathering import gather
 from pipelines.planning.replan_policy import scaled_for_replan
+from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.thresholds import ThresholdRow, add_rows, read_rows, scaling_key, table_key
 from pipelines.store.workspace import Workspace
 
-MOST_RATES: Final = 2000
 ROWS_PER_CORE: Final = 4
-"""Rows that are tuned before they are written, for each core: the most that a killed run loses."""
+"""Rows per core that are tuned before they are written; a killed run loses at most these."""
 SETTLED: Final = ("optimal", "feasible", "infeasible")
 """Rows with another status are tuned again."""
-
-
-class ThresholdRequest(Format):
-    """Which scalings a table is to hold: rates lowest x R, ..., R, ..., highest x R in steps of step x R."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    rate: Positive | None = Field(None, description="R, records/s; the target rate of the job's plan if absent.")
-    lowest: Positive = Field(0.5, description="Lowest rate, as a factor on R.")
-    highest: Positive = Field(2.0, description="Highest rate, as a factor on R.")
-    step: Positive = Field(0.1, description="Step between rates, as a factor on R.")
-    time_limit_s: Positive = Field(60.0, description="For each scaling, seconds.")
-    seed: int = Field(0, ge=0, description="Of ties in the search.")
-
-    @model_validator(mode="after")
-    def _check(self) -> "ThresholdRequest":
-        if not self.lowest <= 1 <= self.highest:
-            raise ValueError(f"lowest <= 1 <= highest must hold, but got ({self.lowest}, {self.highest})")
-        if (self.highest - self.lowest) / self.step > MOST_RATES:
-            raise ValueError(f"a table has at most {MOST_RATES} rates; take a larger step than {self.step}")
-        return self
-
-    def factors(self) -> list[float]:
-        """Factors on R, the nearest to 1 first, since those are the likeliest to come."""
-        first = math.ceil((self.lowest - 1) / self.step - 1e-9)
-        last = math.floor((self.highest - 1) / self.step + 1e-9)
-        return [round(1 + k * self.step, 9) for k in sorted(range(first, last + 1), key=abs)]
 
 
 class Unreachable(Format):
@@ -69,13 +42,13 @@ class Unreachable(Format):
 
 
 class ThresholdTable(Format):
-    """A job's table after it was made."""
+    """A job's table."""
 
     job: str
     uri: str
-    rows: tuple[ThresholdRow, ...] = Field(description="Of the requested rates, by rate; the table may hold more.")
+    rows: tuple[ThresholdRow, ...] = Field(description="Rows of the requested rates, by rate; the table may hold more.")
     unreachable: tuple[Unreachable, ...] = Field((), description="Rates that are out of reach, by rate.")
-    tuned: int = Field(ge=0, description="Rows that were tuned now; the others existed.")
+    tuned: int = Field(ge=0, description="Number of rows tuned now; the others existed.")
     seconds: NonNegative
 
 
@@ -91,7 +64,7 @@ def make_table(
 ) -> ThresholdTable:
     """Make a job's threshold table, or add the missing rows.
 
-    Rows are kept a few at a time, so a killed run resumes with the missing ones.
+    Rows are stored a few at a time, so a killed run resumes with the missing ones.
 
     Args:
         job: name of a job that has a plan.
@@ -163,8 +136,8 @@ def _tune(
     request: ThresholdRequest,
     progress: Progress,
 ) -> None:
-    """Tune the scalings in parallel, and add them to the table some at a time."""
-    # Spark takes long to import; commands that need none of it should not wait.
+    """Tune the scalings in parallel, and add them to the table a few at a time."""
+    # Spark takes long to import, which other commands do not need.
     from spark.session import session
     from spark.threshold_table import tune_scalings
 

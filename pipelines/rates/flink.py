@@ -1,4 +1,4 @@
-"""A source rate from Flink's REST interface: what the source tasks emit, and how loaded they are."""
+"""A source rate from Flink's REST interface: the output of the source tasks, and their load."""
 
 import re
 from typing import Final
@@ -23,5 +23,5 @@ def read_from_flink(origin: FlinkRates, job: str, timeout_s: float) -> SourceRea
             return read_sources(rest, find_job(rest, name, name if _ID.fullmatch(name) else None))
     except (SluiceError, OSError) as error:
         raise RateUnknown(f"{error!s:.500}") from None
-    except Exception as error:  # rubbish can break a client anywhere, and must not break who follows the rate
-        raise RateUnknown(f"{origin.url} answers something else ({type(error).__name__}: {error!s:.200})") from None
+    except Exception as error:  # invalid answers may fail anywhere in the client, but must not stop the following
+        raise RateUnknown(f"{origin.url} gave an invalid answer ({type(error).__name__}: {error!s:.200})") from None

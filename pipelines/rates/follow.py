@@ -26,12 +26,12 @@ _logger = logging.getLogger(__name__)
 
 
 def rules_of(workspace: Workspace, plan: Plan) -> Replanning | None:
-    """What the file of a plan's job says about replanning; None where it says nothing, as a job of SQL alone does."""
+    """The replanning rules in the file of a plan's job; None if it has none, as a job from SQL alone."""
     return operations_of(job_of(workspace, plan)).replan
 
 
 def followed_jobs(workspace: Workspace) -> list[str]:
-    """Jobs that have a plan, and rules for replanning in their file. Faults of others are logged."""
+    """Jobs that have a plan, and replanning rules in their file. Faulty ones are logged."""
     store, found = PlanStore(workspace), []
     for job in store.jobs():
         try:
@@ -44,7 +44,7 @@ def followed_jobs(workspace: Workspace) -> list[str]:
 
 @dataclass
 class _Known:
-    """What the band was made from."""
+    """The inputs of the band."""
 
     plan_version: int
     rules: Replanning
@@ -52,7 +52,7 @@ class _Known:
 
 
 class JobFollower:
-    """Follows one job; `poll` is called again and again, by one thread at a time."""
+    """Follows one job; `poll` is called repeatedly, by one thread at a time."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class JobFollower:
         """
         Args:
             read: reads the rate; raises RateUnknown.
-            clock: seconds that never run backwards.
-            now: the time of day, for what others are to know.
+            clock: monotonic, in seconds.
+            now: the time of day, for records.
         """
         self._workspace, self._store, self._job = workspace, PlanStore(workspace), job
         self._read, self._clock, self._now = read, clock, now
@@ -84,15 +84,14 @@ class JobFollower:
         return 15.0 if self._known is None else self._known.rules.poll_interval_s
 
     def poll(self) -> RateChangeEvent | None:
-        """Read the rate once; returns the change that it is up to the caller to pass on, if any.
+        """Read the rate once; returns a change for the caller to pass on, if there is one.
 
-        Raises nothing that reading, or what others left in the workspace, may cause: it is logged, and the next
-        poll tries again.
+        Errors of reading, and faults of files in the workspace, are not raised but logged; the next poll tries again.
         """
         try:
             return self._poll()
         except (SluiceError, OSError) as error:
-            self._say(logging.WARNING, f"the rate of {self._job} is not known: {error}")
+            self._say(logging.WARNING, f"the rate of {self._job} is unknown: {error}")
             self._keep("unreadable", str(error))
             return None
 
@@ -103,7 +102,7 @@ class JobFollower:
             raise InvalidInput(f"the file of {self._job} no longer has rules for replanning")
         if (pin := pin_of(self._workspace, self._job)) is not None:
             self._known = None  # once released, the band begins again
-            reason = f"{pin}; its rate is not judged before `sluice plans unpin {self._job}`"
+            reason = f"{pin}; its rate is not followed until `sluice plans unpin {self._job}`"
             self._say(logging.INFO, reason)
             self._keep("pinned", reason)
             return None
@@ -136,14 +135,14 @@ class JobFollower:
             raise
 
     def _current_plan(self) -> Plan:
-        """Read only where there is a newer one, since plans of thousands of tasks take a while."""
+        """Read only if there is a newer one, since plans of thousands of tasks take a while."""
         newest = max(self._store.versions(self._job), default=0)
         if self._plan is None or self._plan.version != newest:
             self._plan = self._store.current(self._job)
         return self._plan
 
     def _keep_up(self, plan: Plan, rules: Replanning, last: RateChangeEvent | None) -> None:
-        """Make the band that of the plan in force, of the rules as they are now, and of the last event."""
+        """Set the band from the plan in force, the present rules, and the last event."""
         known = _Known(plan.version, rules, None if last is None else last.key)
         if known == self._known:
             return
@@ -158,7 +157,7 @@ class JobFollower:
         self._known = known
 
     def _quiet_s(self, rules: Replanning, last: RateChangeEvent | None) -> float:
-        """What is left of the cool-down; a time of day that was set back makes it no longer than it is."""
+        """The rest of the cool-down; setting the system clock back does not lengthen it."""
         if last is None:
             return 0.0
         since_s = (self._now() - last.reported_at).total_seconds()
@@ -172,17 +171,17 @@ class JobFollower:
         self._keep("held" if held else "followed", verdict.reason if held else "")
 
     def _keep(self, state: State, reason: str) -> None:
-        """For people; a workspace that cannot be written now must not end the following."""
+        """Store the state for people; a failing write must not end the following."""
         if (state, reason) == self._kept:
             return
         try:
             keep_status(self._workspace, self._job, state, reason, self._now())
             self._kept = (state, reason)
         except (SluiceError, OSError) as error:
-            _logger.warning("the state of following the rate of %s could not be kept: %s", self._job, error)
+            _logger.warning("the state of following the rate of %s could not be stored: %s", self._job, error)
 
     def _say(self, level: int, what: str, kind: str | None = None) -> None:
-        """Once until something else is to be said; figures alone are nothing else."""
+        """Log a message once until a different one follows; messages that differ only in figures count as equal."""
         if (said := kind or what) != self._said or kind in ("outside", "changed"):
             _logger.log(level, "%s", what)
         self._said = said

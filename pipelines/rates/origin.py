@@ -7,13 +7,13 @@ from pipelines.rates.prometheus import read_from_prometheus
 
 
 def read_rate(origin: RateOrigin, job: str) -> SourceReading:
-    """The rate as it is read: not checked for sense.
+    """The rate as read, not validated.
 
     Args:
-        job: name of the job, by which it is looked up in Flink where the origin names none.
+        job: name of the job, for Flink if the origin names none.
 
     Raises:
-        RateUnknown: the server does not answer, is too slow, or answers something else.
+        RateUnknown: the server does not answer, is too slow, or gives an invalid answer.
     """
     if origin.prometheus is not None:
         return read_from_prometheus(origin.prometheus, origin.timeout_s)
@@ -22,7 +22,7 @@ def read_rate(origin: RateOrigin, job: str) -> SourceReading:
 
 
 def describe(origin: RateOrigin, job: str) -> str:
-    """Where a rate comes from, in words."""
+    """The origin of a rate, in words."""
     if origin.prometheus is not None:
         return f"Prometheus at {origin.prometheus.url}: {origin.prometheus.query}"
     assert origin.flink is not None

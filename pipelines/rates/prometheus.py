@@ -10,7 +10,7 @@ from pipelines.inputs.operations import PrometheusRates
 from pipelines.rates.reading import RateUnknown
 
 _MOST_BYTES: Final = 4 * 2**20
-"""Of an answer; a rate takes a few hundred."""
+"""Largest answer, bytes; a rate takes a few hundred."""
 
 
 def read_from_prometheus(origin: PrometheusRates, timeout_s: float) -> SourceReading:
@@ -22,15 +22,15 @@ def read_from_prometheus(origin: PrometheusRates, timeout_s: float) -> SourceRea
             return SourceReading(_sum_of(prometheus.query(origin.query)))
     except (SluiceError, OSError) as error:
         raise RateUnknown(f"{error!s:.500}") from None
-    except Exception as error:  # rubbish can break a client anywhere, and must not break who follows the rate
+    except Exception as error:  # invalid answers may fail anywhere in the client, but must not stop the following
         raise RateUnknown(
-            f"Prometheus at {origin.url} answers something else than a rate ({type(error).__name__}: {error!s:.200}); "
+            f"Prometheus at {origin.url} answers with something other than a rate ({type(error).__name__}: {error!s:.200}); "
             f"check the address and the query"
         ) from None
 
 
 def _sum_of(result: Any) -> float:
-    """Of a vector `[{"metric": {}, "value": [time, "12.5"]}, ...]`, or of a scalar `[time, "12.5"]`."""
+    """The sum of a vector `[{"metric": {}, "value": [time, "12.5"]}, ...]`, or a scalar `[time, "12.5"]`."""
     if not isinstance(result, list) or not result:
         raise RateUnknown("the query's result is empty; check that the metric exists")
     if not isinstance(result[0], dict):

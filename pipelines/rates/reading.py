@@ -4,4 +4,4 @@ from models.errors import SluiceError
 
 
 class RateUnknown(SluiceError):
-    """The rate could not be read now; it may be the next time."""
+    """The rate could not be read this time; the next poll may succeed."""

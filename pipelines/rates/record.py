@@ -1,8 +1,8 @@
-"""Events of rate changes, kept for good: rate-changes/<job>/v000003-000001.json, ...
+"""Events of rate changes, stored permanently: rate-changes/<job>/v000003-000001.json, ...
 
-An event is stored once, with an exclusive create: of two processes that follow the same job one stores it, and a restarted
-process knows which events there were. The run that acts on an event creates `v000003-000001-taken.json` first, so that an
-event may be sent again when its delivery is uncertain, and is acted on once.
+An event is stored once, with an exclusive create: if two processes follow the same job, one of them stores it, and a
+restarted process knows the earlier events. The run that acts on an event first creates `v000003-000001-taken.json`, so
+that an event may be sent again when its delivery is uncertain, but is acted on once.
 """
 
 import re
@@ -21,15 +21,15 @@ _FILE: Final = re.compile(r"v(\d{6,})-(\d{6,})\.json")
 
 
 class RateChangeEvent(Format):
-    """A change of a job's source rate that asks for another plan."""
+    """A change of a job's source rate that triggers a replan."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
-    job: Name = Field(description="Whose source rate it is.")
+    job: Name = Field(description="Job whose source rate changed.")
     plan_version: PositiveInt = Field(description="Version of the plan that was in force.")
     number: PositiveInt = Field(description="Counts the events while that version was in force.")
     reported_at: datetime = Field(description="ISO 8601, UTC.")
     origin: str = Field(description="Where the rate was read, in words.")
-    change: RateChange = Field(description="From what to what, and the evidence.")
+    change: RateChange = Field(description="The old and the new rate, and the evidence.")
 
     @property
     def key(self) -> str:
@@ -38,14 +38,14 @@ class RateChangeEvent(Format):
 
 
 class TakenEvent(Format):
-    """Who acts on a change."""
+    """The run that acts on a change."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     by: str
 
 
 def keep_event(workspace: Workspace, event: RateChangeEvent) -> bool:
-    """Store an event; False where there is one with that number already."""
+    """Store an event; False if one with that number exists."""
     try:
         workspace.create_bytes(event.key, to_json(event))
     except FileExistsError:
@@ -64,12 +64,12 @@ def last_event(workspace: Workspace, job: str) -> RateChangeEvent | None:
 
 
 def next_number(workspace: Workspace, job: str, plan_version: int) -> int:
-    """For the next event while a version is in force."""
+    """Number of the next event while a version is in force."""
     return 1 + max((number for version, number, _ in _event(workspace, job) if version == plan_version), default=0)
 
 
 def take(workspace: Workspace, key: str, by: str) -> bool:
-    """Whether `by` is to act on the change with this key: the first that asks, as often as it asks."""
+    """Whether `by` may act on the change with this key: the first one to ask may, also when it asks again."""
     mark = _mark(key)
     try:
         workspace.create_bytes(mark, to_json(TakenEvent(by=by)))
@@ -79,12 +79,12 @@ def take(workspace: Workspace, key: str, by: str) -> bool:
 
 
 def is_change(key: str) -> bool:
-    """Whether it is the key of a change, whether or not that exists."""
+    """Whether this is the form of a change's key; the change need not exist."""
     return _KEY.fullmatch(key) is not None
 
 
 def event_cause(workspace: Workspace, key: str) -> str | None:
-    """Why another plan is asked for, in words; None where there is no such change."""
+    """The reason of a replan, in words; None if the change does not exist."""
     if not is_change(key):
         return None
     try:
@@ -93,7 +93,7 @@ def event_cause(workspace: Workspace, key: str) -> str | None:
         return None
     change = event.change
     return (
-        f"asked for by {key}: the source rate was {change.new_rate:,.1f} records/s, {len(change.samples)} times in a row "
+        f"triggered by {key}: the source rate was {change.new_rate:,.1f} records/s, {len(change.samples)} times in a row "
         f"outside of {change.low:,.1f} to {change.high:,.1f}, the band around {change.old_rate:,.1f} ({event.origin})"
     )
 

@@ -16,9 +16,9 @@ class RateStatus(Format):
     """Whether the source rate of a job is followed now."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
-    job: Name = Field(description="Whose source rate it is.")
+    job: Name = Field(description="Job whose source rate is followed.")
     state: State = Field(
-        description="'unreadable': it cannot be read; 'held': what is read is what an overloaded job achieves, so that no "
+        description="'unreadable': it cannot be read; 'held': the rate read is what an overloaded job achieves, so no "
         "fall of the rate is reported; 'pinned': a person keeps the job at a version of its plan."
     )
     since: datetime = Field(description="When this state began: ISO 8601, UTC.")
@@ -26,7 +26,7 @@ class RateStatus(Format):
 
 
 def keep_status(workspace: Workspace, job: str, state: State, reason: str, now: datetime) -> None:
-    """Keep how it goes; the time when a state began stays for as long as it lasts."""
+    """Store the state; its start time stays for as long as the state lasts."""
     before = read_status(workspace, job)
     if before is not None and (before.state, before.reason) == (state, reason):
         return
@@ -35,7 +35,7 @@ def keep_status(workspace: Workspace, job: str, state: State, reason: str, now: 
 
 
 def read_status(workspace: Workspace, job: str) -> RateStatus | None:
-    """How it goes; None where the rate was never followed, or the record is damaged."""
+    """The state; None if the rate was never followed, or the record is damaged."""
     try:
         return workspace.read(_key(job), RateStatus) if workspace.exists(_key(job)) else None
     except Damaged:

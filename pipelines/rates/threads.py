@@ -9,12 +9,12 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 _PATIENCE_S: Final = 60.0
-"""After which the log warns that there is no answer yet."""
+"""Time after which the log warns that there is no answer yet, seconds."""
 _logger = logging.getLogger(__name__)
 
 
 async def in_thread(call: Callable[[], T], what: str) -> T:
-    """What `call` returns, from a thread that does not keep the process alive if it hangs."""
+    """Call `call` in a thread that does not keep the process alive if it hangs; return its result."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -1,5 +1,4 @@
-"""Follows all jobs of a workspace at once, each reading in a thread of its own, so that a slow source delays its own job
-alone."""
+"""Follows all jobs of a workspace at once, each in its own thread, so that a slow server delays only its own job."""
 
 import asyncio
 import logging
@@ -15,10 +14,10 @@ _logger = logging.getLogger(__name__)
 
 
 async def rate_change_events(workspace: Workspace, look_every_s: float) -> AsyncIterator[RateChangeEvent]:
-    """Every change of every job that has a plan and rules, until it is closed.
+    """Every change of every job that has a plan and rules, until the generator is closed.
 
     Args:
-        look_every_s: seconds between two looks for new jobs.
+        look_every_s: seconds between two searches for new jobs.
     """
     found: asyncio.Queue[RateChangeEvent] = asyncio.Queue()
     following: dict[str, asyncio.Task[None]] = {}
@@ -58,7 +57,7 @@ async def _follow(follower: JobFollower, job: str, found: asyncio.Queue[RateChan
     while True:
         try:
             event = await in_thread(follower.poll, f"the rate of {job}")
-        except Exception:  # an unforeseen fault must not end the following of this job
+        except Exception:  # an unexpected error must not end the following of this job
             _logger.exception("the rate of %s could not be followed", job)
             event = None
         if event is not None:

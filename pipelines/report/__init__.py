@@ -1,4 +1,4 @@
-"""The report of a plan: one HTML file that needs no network, with the pictures people would rather look at."""
+"""The report of a plan: one HTML file with figures that needs no network."""
 
 from pipelines.report.page import figures, render
 from pipelines.report.subject import ReportSubject

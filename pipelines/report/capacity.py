@@ -10,7 +10,7 @@ from pipelines.report.subject import ReportSubject
 
 @dataclass(frozen=True)
 class OperatorCapacity:
-    """Records/s that arrive at an operator at the target rate, and that its tasks can take if the load is even."""
+    """Records/s that arrive at an operator at the target rate, and its capacity under even load."""
 
     name: str
     demand: float

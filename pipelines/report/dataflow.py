@@ -11,7 +11,7 @@ from pipelines.report.subject import ReportSubject
 
 @dataclass(frozen=True)
 class Node:
-    """An operator: its layer from the sources, its place within the layer, and what the plan says of it."""
+    """An operator: its layer, its position within the layer, and its figures in the plan."""
 
     name: str
     layer: int

@@ -1,4 +1,4 @@
-"""The exploration's history: what was measured, and how well the candidates predicted it."""
+"""The exploration's history: the measurements, and the candidates' prediction errors."""
 
 from dataclasses import dataclass
 

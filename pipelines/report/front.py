@@ -1,4 +1,4 @@
-"""The Pareto front of the placement's costs, with the plan that was chosen and what Flink alone would do."""
+"""The Pareto front of the placement's costs, with the chosen plan and Flink's own policies."""
 
 import time
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from pipelines.report.style import NEUTRAL, PALETTE, TARGET, layout
 from pipelines.report.subject import ReportSubject
 
 SEEDS: Final = 10
-"""Random orders of tasks that Flink's policies are shown for."""
+"""Number of random task orders for Flink's policies."""
 SEARCH_S: Final = 3.0
-"""Seconds that the report spends on the front; what is left open then is said."""
+"""Time limit of the front in the report, seconds; the report says whether it is complete."""
 PAIRS: Final = (("cpu", "io"), ("cpu", "net"), ("io", "net"))
 
 
@@ -30,7 +30,7 @@ class BaselineCost:
 
 @dataclass(frozen=True)
 class FrontInfo:
-    """Costs to compare; `exact` is False where the front was not searched to its end or has a step."""
+    """Costs to compare; `exact` is False if the search of the front was cut short or has a step."""
 
     chosen: CostVector
     front: tuple[CostVector, ...]
@@ -40,7 +40,7 @@ class FrontInfo:
 
 
 def front_info(subject: ReportSubject, search_s: float = SEARCH_S) -> FrontInfo:
-    """The front within some seconds, and both baselines over ten seeds (where their order finds memory)."""
+    """The front within the time limit, and both baselines over ten seeds (if they fit the memory)."""
     dataflow, cluster = subject.scaling.dataflow, subject.cluster
     front = pareto_front(dataflow, cluster, clock=time.monotonic, time_limit_s=search_s)
     baselines = []
@@ -62,12 +62,12 @@ def front_info(subject: ReportSubject, search_s: float = SEARCH_S) -> FrontInfo:
 
 def _note(front: Front, search_s: float) -> str:
     if front.status == "optimal":
-        return "exact" if front.step == 0 else f"complete but for differences in cost below {front.step:g}"
-    return f"as far as {search_s:g} s of search found it; there may be better"
+        return "exact" if front.step == 0 else f"complete except for differences in cost below {front.step:g}"
+    return f"as found in {search_s:g} s of search; better points may exist"
 
 
 def front_figure(info: FrontInfo) -> go.Figure:
-    """The three costs in pairs: 0 is balanced, 1 the worst there can be."""
+    """The three costs in pairs: 0 is balanced, 1 the worst possible."""
     titles = [f"{x} and {y}" for x, y in PAIRS]
     figure = make_subplots(rows=1, cols=len(PAIRS), horizontal_spacing=0.07, subplot_titles=titles)
     groups: list[tuple[str, list[CostVector], dict[str, object]]] = [

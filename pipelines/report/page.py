@@ -33,10 +33,10 @@ def figures(subject: ReportSubject) -> dict[str, Figure]:
 
 
 def render(plan: Plan, drawn: Mapping[str, Figure]) -> str:
-    """One self-contained HTML document: scripts and styles are in it, nothing is loaded from elsewhere.
+    """One self-contained HTML document: scripts and styles are included, nothing is loaded from elsewhere.
 
     Args:
-        drawn: what `figures` gave for the plan.
+        drawn: the result of `figures` for the plan.
     """
     parts = {
         name: figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config={"displaylogo": False})

@@ -1,4 +1,4 @@
-"""Where every task runs, and what each worker carries, before and after."""
+"""Where every task runs, and the load of each worker, before and after."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,8 +22,8 @@ SYMBOLS: Final = {"cpu": "circle", "io": "square", "net": "diamond"}
 class WorkerInfo:
     """One worker: its slots in order (None where free), which of these tasks started here, and its loads.
 
-    A load is a share of the limit that the threshold gives (Eq. 10) or, where nothing is limited, of the worst load
-    that any placement could have; network counts what leaves the worker.
+    A load is a share of the limit from the threshold (Eq. 10) or, without a limit, of the worst load that any placement
+    could have; network is outbound traffic.
     """
 
     name: str
@@ -64,7 +64,7 @@ def placement_info(subject: ReportSubject) -> PlacementInfo:
 
 
 def _before(subject: ReportSubject, problem: Problem, previous: Plan, scale: Floats) -> tuple[WorkerInfo, ...]:
-    """The previous version's tasks, among which what all tasks of an operator carry now is divided."""
+    """The previous version's tasks, with the present total load of each operator divided among them."""
     tasks = np.array([max(1, previous.parallelism.get(name, 0)) for name in problem.operators], dtype=np.int64)
     part, edges = problem.parallelism / tasks, problem.edges
     old = replace(
@@ -103,7 +103,7 @@ def _workers(
 
 
 def placement_figure(info: PlacementInfo) -> go.Figure:
-    """Slots of every worker, before and after, with their loads beside; a dot marks a task that started there."""
+    """Slots of every worker, before and after, with its loads beside; a dot marks a task that started there."""
     info, idle = _occupied(info)
     sides = [(f"version {info.before_version}, at the new rate", info.before)] if info.before else []
     sides.append((f"version {info.version}", info.workers))
@@ -121,13 +121,13 @@ def placement_figure(info: PlacementInfo) -> go.Figure:
         marker = {"color": PALETTE[position % len(PALETTE)], "symbol": "square", "size": 11}
         figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=name, marker=marker), row=1, col=1)
     figure.update_yaxes(range=[len(info.workers) - 0.5, -0.5], tickfont={"size": 9})
-    title = "Placement (a dot marks a task that starts where it did not run)" if info.before else "Placement"
+    title = "Placement (a dot marks a task that starts on a new worker)" if info.before else "Placement"
     left_out = f"; workers without tasks, left out: {idle}" if idle else ""
     return layout(figure, title + left_out, height=max(340, 180 + 14 * len(info.workers)))
 
 
 def _occupied(info: PlacementInfo) -> tuple[PlacementInfo, int]:
-    """Without the workers that have no task, neither now nor before, and how many these are."""
+    """The figure's data without workers that have no task now or before, and the number of these workers."""
     kept = {worker.name for worker in (*info.workers, *info.before) if any(worker.slots)}
     workers = tuple(worker for worker in info.workers if worker.name in kept)
     before = tuple(worker for worker in info.before if worker.name in kept)
@@ -158,7 +158,7 @@ def _draw_loads(
     figure: go.Figure, info: PlacementInfo, workers: tuple[WorkerInfo, ...], most: float, column: int
 ) -> None:
     for dimension, symbol in SYMBOLS.items():
-        of = "share of its limit" if info.limited[dimension] else "share of the worst there can be; not limited"
+        of = "share of its limit" if info.limited[dimension] else "share of the worst possible; not limited"
         figure.add_trace(
             go.Scatter(
                 x=[getattr(w, dimension) for w in workers], y=[w.name for w in workers], mode="markers",

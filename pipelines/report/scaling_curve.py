@@ -1,4 +1,4 @@
-"""The fitted curve: MST against task slots, with the measured points, the interval, and what is planned."""
+"""The fitted curve: MST against task slots, with the measured points, the interval, and the plan."""
 
 from dataclasses import dataclass
 

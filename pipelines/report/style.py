@@ -1,4 +1,4 @@
-"""How all figures of a report look."""
+"""The style of all figures of a report."""
 
 from typing import Final
 
@@ -16,12 +16,12 @@ NEUTRAL: Final = "#94a3b8"
 
 
 def memory_colour(order: int) -> str:
-    """The colour of measurements with the memory size that is `order`-th from the least; not one of a model."""
+    """The colour of measurements with the `order`-th smallest memory size; different from those of models."""
     return PALETTE[(order + 3) % len(PALETTE)]
 
 
 def layout(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
-    """Give a figure the house's fonts, margins and title; returns the same figure."""
+    """Set a figure's fonts, margins and title; returns the same figure."""
     figure.update_annotations(font_size=12)
     return figure.update_layout(
         title={"text": title, "font": {"size": 15}, "x": 0.01},

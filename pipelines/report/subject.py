@@ -1,4 +1,4 @@
-"""What a report is about: a plan with everything it was made from."""
+"""The subject of a report: a plan with everything it was made from."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from pipelines.measuring.exploration_record import ExplorationRecord
 
 @dataclass(frozen=True)
 class ReportSubject:
-    """A plan and its grounds."""
+    """A plan and its inputs."""
 
     plan: Plan
     job: Job
@@ -21,7 +21,7 @@ class ReportSubject:
     exploration: ExplorationRecord
     surrogate: Surrogate
     previous: Plan | None = None
-    """The version that the plan takes the place of."""
+    """The version that the plan replaces."""
 
     @property
     def dataset(self) -> Dataset:

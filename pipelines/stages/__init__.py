@@ -1,4 +1,4 @@
-"""The stages in the order a plan is made, one file each. The command line and the DAGs run these same functions."""
+"""The stages in the order in which a plan is made, one file each. The command line and the DAGs run the same functions."""
 
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -8,7 +8,7 @@ from models.errors import Infeasible
 from pipelines.run import PipelineRun
 
 Stage = Callable[[PipelineRun], str]
-"""Does one step of a run unless its output exists, and returns the URI of that."""
+"""Executes one step of a run unless its output exists, and returns the URI of the output."""
 
 STAGES: Final = {
     "profile": "pipelines.stages.profile:profile",
@@ -23,18 +23,18 @@ STAGES: Final = {
     "place": "pipelines.stages.place:place",
     "publish": "pipelines.stages.publish:publish",
 }
-"""Their functions, by name: importing all takes seconds, and a task of a DAG runs one."""
+"""The functions of the stages, imported by name: importing all takes seconds, and a task of a DAG runs one."""
 MEASURE: Final = ("profile", "explore")
-"""The first ones: they need a testbed."""
+"""The first stages, which need a testbed."""
 NEED_SAMPLES: Final = frozenset({"profile", "features", "check_features"})
-"""Published measurements come without samples: with the recorded testbed there is nothing for these to do."""
+"""Stages that are skipped on the recorded testbed, since published measurements come without samples."""
 DECIDE: Final = frozenset({"size", "scale", "place"})
 
 
 def run_stage(name: str, run: PipelineRun) -> str:
     """Run one stage; returns the URI of its output, or of the request where the stage has nothing to do.
 
-    Of several processes that make the same run, one at a time runs a stage; the others then find its output.
+    If several processes make the same run, one at a time runs a stage; the others then find its output.
     """
     if run.request.testbed == "recorded" and name in NEED_SAMPLES:
         run.progress.say(f"{name}: nothing to do, since recorded measurements come without samples")
@@ -47,7 +47,7 @@ def run_stage(name: str, run: PipelineRun) -> str:
         if name not in DECIDE or run.request.measurements is not None:
             raise
         raise Infeasible(
-            f"{error}; the measurements are kept: repeat with --run {run.run_id} and another rate to plan from them"
+            f"{error}; the measurements are stored: repeat with --run {run.run_id} and another rate to plan from them"
         ) from error
 
 

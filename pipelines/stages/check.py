@@ -1,7 +1,7 @@
-"""Stages `check` and `check_features`: bad data stops a run here, with the rule it breaks and the rows that break it.
+"""Stages `check` and `check_features`: bad data stops a run here, with the broken rule and the rows that break it.
 
-The report of a check is kept in the run's folder, whether the check passed or not. Where it did not, the rows that break
-a rule are copied to `quarantine/`; the data itself is never changed. Data Docs are written to `docs/` either way.
+The report of a check is stored in the run's folder, whether the check passed or not. If it did not, the rows that break a
+rule are copied to `quarantine/`; the data itself is never changed. Data Docs are written to `docs/` in either case.
 """
 
 from collections.abc import Callable
@@ -24,16 +24,16 @@ from pipelines.store.samples import read_samples, runs_of, samples_flaw, samples
 
 COVERAGE: Final = "coverage"
 VERSION: Final = "2"
-"""Of the rules: raise it when they change, so that finished runs are checked again."""
+"""Version of the rules: increase it when they change, so that finished runs are checked again."""
 
 
 def check(run: PipelineRun) -> str:
     """Check the samples and the observations of this pipeline run; returns the URI of the observations' report.
 
-    Published measurements come without samples: of them, only the observations are checked.
+    Published measurements come without samples, so only their observations are checked.
 
     Raises:
-        SluiceError: there are no samples, a file of samples is not the one that was measured, or a rule is broken.
+        SluiceError: there are no samples, a file of samples is not the measured one, or a rule is broken.
     """
     if run.request.testbed != "recorded":
         _check_samples(run)
@@ -85,7 +85,7 @@ def check_features(run: PipelineRun) -> str:
 
 
 def report_digests(run: PipelineRun) -> dict[str, str]:
-    """Table -> digest of its check's report, of the tables that are checked before a model is selected."""
+    """Table -> digest of its check's report, for the tables that are checked before a model is selected."""
     tables = ("observations",) if run.request.testbed == "recorded" else ("samples", "observations")
     return {table: digest(run.output(_report_name(table), CheckReport)) for table in tables}
 
@@ -94,7 +94,7 @@ def verified_samples(run: PipelineRun) -> dict[str, str]:
     """Measurement run -> SHA-256 of its file of samples, for every measurement run of this pipeline run.
 
     Raises:
-        SluiceError: there are none, or a file is not the one that was measured.
+        SluiceError: there are none, or a file is not the measured one.
     """
     job = run.job.name
     runs = runs_of(run.workspace, job, run.run_id)
@@ -110,8 +110,8 @@ def verified_samples(run: PipelineRun) -> dict[str, str]:
     for name in runs:
         if name in recorded and (flaw := samples_flaw(run.workspace, job, name, recorded[name])) is not None:
             raise SluiceError(
-                f"samples must be those that were measured, but {flaw}; run the stages profile and explore again: they "
-                "repeat this measurement alone"
+                f"samples must be the measured ones, but {flaw}; run the stages profile and explore again: they "
+                "repeat only this measurement"
             )
     return {name: digest_bytes(run.workspace.read_bytes(samples_key(job, name))) for name in runs}
 
@@ -127,7 +127,9 @@ def _kept(
     report = run.workspace.once(key, inputs, CheckReport, make)
     if not report.success:
         raise SluiceError(explain(run.run_id, report))
-    run.progress.say(f"check: {report.rows:,} rows of {report.table} keep all {report.evaluated} rules; {report.docs}")
+    run.progress.say(
+        f"check: {report.rows:,} rows of {report.table} satisfy all {report.evaluated} rules; {report.docs}"
+    )
     return run.workspace.uri(key)
 
 
@@ -138,8 +140,8 @@ def _check_table(
     derive: Callable[[pa.Table], pd.DataFrame],
     coverage: Callable[[pa.Table], pd.DataFrame] | None = None,
 ) -> CheckReport:
-    """Check the structure alone if it is wrong, since no evidence can be derived then; otherwise everything at once."""
-    # Great Expectations takes seconds to import; commands that check nothing should not wait for it.
+    """Check only the structure if it is wrong, since no evidence can be derived then; otherwise everything at once."""
+    # Great Expectations takes seconds to import, which commands without checks do not need.
     from pipelines.checks import rules
     from pipelines.checks.validation import validate
 
@@ -175,7 +177,7 @@ def _is_sound(table: pa.Table, specification: Specification) -> bool:
 
 
 def _plain(table: pa.Table, specification: Specification) -> pa.Table:
-    """The table with every text as plain text, and all-null columns with the specified type: an encoding is no fault."""
+    """The table with plain texts, and all-null columns with the specified type: encodings are no fault."""
     for index, field in enumerate(table.schema):
         held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_null(held) and field.name in specification.schema.names:

@@ -1,7 +1,7 @@
 """Stage `explore`: the corners, then suggestions by Bayesian optimisation, each configured by BIDS2 and measured.
 
-StreamBed section 6 over sections 5 and 4. Every measurement is kept as soon as it ends, so that a stopped run
-resumes from its last measurement: the decision core replays what was kept, and decides what comes next.
+StreamBed section 6 over sections 5 and 4. Every measurement is stored as soon as it ends, so that a stopped run resumes
+from its last measurement: the decision core replays the stored ones, and decides what comes next.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def explore(run: PipelineRun) -> str:
 def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
     """The rows of a measurements file as an exploration; those after the first `measurement_rows` are kept back.
 
-    Their memory is that of a TaskManager with as many slots as the test cluster's workers have.
+    Their memory is that of a TaskManager with the slots of the test cluster's workers.
     """
     testbed = open_recorded(run, path)
     rows = run.request.measurement_rows
@@ -63,7 +63,7 @@ def recorded_exploration(run: PipelineRun, path: Path) -> ExplorationRecord:
 
 
 def _samples_flaw(run: PipelineRun) -> str | None:
-    """What is wrong with the samples of a kept measurement, the first that has a flaw; None where all are intact."""
+    """The fault of the first stored measurement whose samples are damaged; None if all are intact."""
     try:
         flaws = (samples_flaw(run.workspace, run.job.name, o.run, o.samples_digest) for o in kept_observations(run))
         return next(filter(None, flaws), None)
@@ -77,7 +77,7 @@ def _explored(run: PipelineRun, profile: ProfileRecord) -> ExplorationRecord:
 
 
 class _Explorer:
-    """Drives one exploration, keeping every measurement under the run."""
+    """Drives one exploration, storing every measurement in the run."""
 
     def __init__(self, run: PipelineRun, profile: ProfileRecord, testbed: Testbed) -> None:
         self._run = run
@@ -125,7 +125,7 @@ class _Explorer:
         )
 
     def _observe(self, budget: Budget, index: int) -> Observation:
-        """The observation of a step: the one that was kept, or a new measurement."""
+        """The observation of a step: stored, or newly measured."""
         name, seed = f"m{index:03d}", self._run.request.seed * 1000 + index + 1
         if budget.task_slots == self._optimizer.fewest_task_slots:
             observation = self._kept(
@@ -150,7 +150,7 @@ class _Explorer:
         """Measure once; the samples are written before the observation that refers to them.
 
         Args:
-            budget: of a step with this name; another one where a run of the same name explores differently.
+            budget: of the step with this name; it may differ if a run of the same name explores differently.
         """
 
         def make() -> Observation:

@@ -1,6 +1,6 @@
 """Stage `profile`: each operator on a worker of its own, below saturation (CAPSys section 5.1).
 
-A real cluster has no workers to spare, so there the operators share those of the testbed.
+A real cluster has no spare workers, so there the operators share those of the testbed.
 """
 
 from pydantic import Field
@@ -18,18 +18,18 @@ from testbeds.repeating import measured
 
 PROFILE_FILE = "profile.json"
 PROFILE_SHARE = 0.5
-"""Of the saturated rate: low enough that no operator waits for another, high enough that each is seen to work."""
+"""Share of the saturated rate for the profile: without backpressure, but enough for each operator to be measurable."""
 PROBE_RATE = 1e9
-"""Far above what any single-task configuration takes; sources emit what backpressure lets through."""
+"""Far beyond the capacity of any single-task configuration; sources emit as much as backpressure allows."""
 
 
 class ProfileRecord(Format):
     """The figures of the profile; `features` reads the unit costs from its samples."""
 
     run: str = Field(description="Run whose samples hold the profile.")
-    saturated_rate: Positive = Field(description="Records/s that one task of each operator took when offered more.")
+    saturated_rate: Positive = Field(description="Records/s that one task of each operator took under overload.")
     profiled_rate: Positive = Field(description="Records/s at which the profile was taken.")
-    operators: tuple[OperatorRates, ...] = Field(description="What BIDS2 takes, seen below saturation.")
+    operators: tuple[OperatorRates, ...] = Field(description="Input of BIDS2, measured below saturation.")
     source_rate_per_task: dict[str, Positive] = Field(description="True rate of one task of each source, records/s.")
     measured_s: NonNegative = Field(description="Time on the testbed, seconds.")
     samples_digest: str = Field(description="SHA-256 of the file with the samples of `run`, in hex.")

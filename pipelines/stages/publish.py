@@ -31,7 +31,7 @@ def publish(run: PipelineRun) -> str:
 
 
 def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanContent:
-    """The content of the plan that deploys the decisions, naming the digests of all that they were made from."""
+    """The content of the plan that deploys the decisions, with the digests of their inputs."""
     request, model = run.request, decisions.sizing.model
     lineage = Lineage(
         run=run.run_id,

@@ -12,7 +12,7 @@ SCALING_FILE = "scaling.json"
 
 
 def scale(run: PipelineRun) -> str:
-    """Give the sized budget to the operators; returns the URI of `scaling.json`."""
+    """Divide the sized budget among the operators; returns the URI of `scaling.json`."""
     key = run.key(SCALING_FILE)
     sizing = run.output(SIZING_FILE, Sizing)
 

@@ -1,1 +1,1 @@
-"""What is kept: the workspace, its digests, versions of plans, samples and threshold tables."""
+"""Storage: the workspace, digests, versions of plans, samples and threshold tables."""

@@ -1,8 +1,8 @@
-"""Where the bytes of a workspace lie: a local folder, or whatever fsspec reaches.
+"""The storage of a workspace: a local folder, or whatever fsspec reaches.
 
-A reader sees the old content or the new, never half of either. The local store holds that by writing a temporary file
-beside the target, flushing it to the disk, and renaming it (or linking it, where the target must not exist yet; linking
-is atomic on NFS too, renaming over is not exclusive anywhere). Object stores hold it themselves: a put is atomic, and a
+A reader sees the old content or the new one, never a part. The local store guarantees that by writing a temporary file
+beside the target, flushing it to the disk, and renaming it (or linking it, if the target must not exist yet; linking is
+atomic on NFS too, while renaming is never exclusive). Object stores guarantee it themselves: a put is atomic, and a
 conditional put is exclusive. fsspec's own local back end does neither: it opens the target and writes into it.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsspec.spec import AbstractFileSystem
 
 TEMPORARY_PREFIX = ".tmp-"
-"""Names of unfinished files; no key begins with a dot, so a killed writer's leftovers are never read."""
+"""Prefix of unfinished files; no key begins with a dot, so a killed writer's leftovers are never read."""
 
 
 class NoRoom(SluiceError, OSError):
@@ -33,8 +33,8 @@ class NoRoom(SluiceError, OSError):
 
     def __str__(self) -> str:
         return (
-            f"{self._target} could not be written, since no room is left ({self.strerror}); what was stored before is "
-            "whole. Free some space or move the workspace, then give the same command again: it goes on from there"
+            f"{self._target} could not be written, since no room is left ({self.strerror}); stored files are "
+            "intact. Free some space or move the workspace, then repeat the command, which resumes from there"
         )
 
 
@@ -52,17 +52,17 @@ class Store(Protocol):
         ...
 
     def create(self, path: str, content: bytes) -> None:
-        """Write, atomically, what must not exist yet; raises FileExistsError."""
+        """Create atomically; raises FileExistsError if the path exists."""
         ...
 
     def exists(self, path: str) -> bool: ...
 
     def files(self, folder: str) -> list[str]:
-        """Paths of all files below `folder`; none if there is no such folder."""
+        """Paths of all files below `folder`; empty if the folder does not exist."""
         ...
 
     def delete(self, path: str) -> None:
-        """Remove the file if it is there."""
+        """Remove the file if it exists."""
         ...
 
 
@@ -102,12 +102,12 @@ class LocalStore:
         self._at(path).unlink(missing_ok=True)
 
     def _at(self, path: str) -> Path:
-        """Where a path lies, which must not be outside the folder, whatever links there are in it."""
+        """The file of a path, which must be inside the folder even if the path contains links."""
         target = self.root / path
         if not target.resolve().is_relative_to(self.root):
             raise SluiceError(
                 f"{target} leads to {target.resolve()}, outside the workspace; remove the link, or name the folder that "
-                "the files really lie in as the workspace"
+                "the files are really in as the workspace"
             )
         return target
 
@@ -131,7 +131,7 @@ def _finished_beside(target: Path, content: bytes) -> Iterator[Path]:
 
 @contextmanager
 def room_needed(target: Path) -> Iterator[None]:
-    """Raise NoRoom where the block finds the disk or a quota full."""
+    """Raise NoRoom if the disk or a quota is full."""
     try:
         yield
     except OSError as error:
@@ -144,7 +144,7 @@ def _link(temporary: Path, target: Path, uri: str) -> None:
     try:
         target.hardlink_to(temporary)
     except FileExistsError:
-        # An NFS server that answered twice reports our own link as already there.
+        # An NFS server that executes the request twice reports our own link as existing.
         if not target.samefile(temporary):
             raise FileExistsError(f"{uri} exists") from None
     except OSError as error:
@@ -214,7 +214,7 @@ class FsspecStore:
 
 
 def _creates_exclusively(files: "AbstractFileSystem") -> bool:
-    """Whether the back end has its own exclusive create; the one it would inherit looks first and writes then."""
+    """Whether the back end has its own exclusive create; the inherited one checks first and writes then."""
     from fsspec.implementations.memory import MemoryFileSystem
 
     if isinstance(files, MemoryFileSystem):

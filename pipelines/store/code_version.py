@@ -1,4 +1,4 @@
-"""Which code made an artifact."""
+"""The version of the code that made an artifact."""
 
 import functools
 import importlib.metadata
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @functools.cache
 def code_version() -> str:
-    """Version of the installed package, and the commit it runs from where it runs from a git checkout."""
+    """Version of the installed package, and the commit if it runs from a git checkout."""
     version = importlib.metadata.version("sluice")
     try:
         commit = subprocess.run(

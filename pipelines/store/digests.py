@@ -1,4 +1,4 @@
-"""SHA-256 of what a value says, however it is spelled."""
+"""SHA-256 of a value's content, independent of its formatting."""
 
 import hashlib
 import json
@@ -9,14 +9,14 @@ from typing import Any
 from pydantic import BaseModel
 
 _EXACT_INTEGERS = 2**53
-"""Below this a float that is a whole number and the integer are the same number in every JSON reader."""
+"""Below this, every JSON reader treats a whole float and the integer as the same number."""
 
 
 def digest(value: BaseModel | Mapping[str, Any] | Sequence[Any]) -> str:
     """SHA-256, in hex, of the canonical JSON of `value`.
 
     Raises:
-        TypeError: it holds something that JSON does not know.
+        TypeError: it holds a value that JSON does not have.
         ValueError: it holds a number that is infinite or not a number.
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()

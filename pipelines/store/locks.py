@@ -1,4 +1,4 @@
-"""One holder at a time of a name in the workspace, across processes; a holder that dies loses it.
+"""Locks by name in the workspace, across processes; a holder that dies loses its lock.
 
 In a local folder the name is a file under an exclusive `flock`, which the kernel releases with the process that holds it,
 on this machine at once, on a network file system when its server notices. Elsewhere the name is a lease: a numbered file
@@ -32,8 +32,8 @@ def held(store: Store, name: str, say: Callable[[str], None], lease_s: float = L
     """Hold the name while the block runs, after waiting for its holder if there is one.
 
     Args:
-        name: a path of the store that nothing else uses.
-        say: is called once, with a remark for people, where another process holds the name.
+        name: a path of the store that is not used otherwise.
+        say: called once, with a remark for people, if another process holds the name.
     """
     with _flock(store.root / name, say) if isinstance(store, LocalStore) else _lease(store, name, say, lease_s):
         yield
@@ -54,12 +54,12 @@ def _flock(path: Path, say: Callable[[str], None]) -> Iterator[None]:
         except BlockingIOError:
             say(_waiting(os.pread(descriptor, 200, 0).decode(errors="replace") or "another process"))
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with suppress(OSError):  # for the remark of those who wait; a full disk must not stop the run here
+        with suppress(OSError):  # for the remark of waiting processes; a full disk must not stop the run here
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, _who().encode(), 0)
         yield
     finally:
-        os.close(descriptor)  # releases it; the file stays, since others may wait for it
+        os.close(descriptor)  # releases the lock; the file stays, since others may wait for it
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _lease(store: Store, name: str, say: Callable[[str], None], lease_s: float) 
 
 
 def _acquired(store: Store, name: str, say: Callable[[str], None], lease_s: float) -> str:
-    """The path of the lease that this process now has."""
+    """The path of the lease acquired by this process."""
     seen, since, said = b"", time.monotonic(), False
     while True:
         leases = sorted(store.files(name))
@@ -114,4 +114,4 @@ def _content() -> bytes:
 
 
 def _waiting(holder: str) -> str:
-    return f"{holder} makes the same run; waiting for it, then its results are used"
+    return f"{holder} makes the same run; waiting for its results"

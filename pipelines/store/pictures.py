@@ -1,4 +1,4 @@
-"""The figures of a plan's report, kept beside it as data, for pages that draw them without any inline script."""
+"""The figures of a plan's report, stored beside it as data, for pages that draw them without inline scripts."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def pictures_key(job: str, version: int) -> str:
 
 
 def keep_pictures(workspace: Workspace, plan: Plan, drawn: "Mapping[str, Figure]") -> None:
-    """Keep the figures of a plan's report; those that were kept of the same plan before stay."""
+    """Store the figures of a plan's report, unless they are stored already."""
 
     def make() -> Pictures:
         return Pictures(figures={name: json.loads(figure.to_json()) for name, figure in drawn.items()})
@@ -37,10 +37,10 @@ def keep_pictures(workspace: Workspace, plan: Plan, drawn: "Mapping[str, Figure]
 
 
 def read_pictures(workspace: Workspace, job: str, version: int) -> Pictures:
-    """The figures that were kept with a version.
+    """The figures stored with a version.
 
     Raises:
-        Missing: none were.
+        Missing: there are none.
         Damaged: the file is truncated, or was changed after it was made.
     """
     return workspace.read_output(pictures_key(job, version), Pictures)

@@ -12,10 +12,10 @@ FOLDER: Final = "pins"
 
 
 class PlanPin(Format):
-    """Who keeps a job at a version of its plan, and why."""
+    """Holds a job at a version of its plan."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
-    job: Name = Field(description="Whose plan it is.")
+    job: Name = Field(description="Job of the plan.")
     version: PositiveInt = Field(description="Version of the plan that stays in force.")
     by: str = Field(min_length=1, description="Who pinned it.")
     reason: str = Field(min_length=1, description="Why, in words.")
@@ -26,15 +26,15 @@ class PlanPin(Format):
 
 
 class PinnedJob(InvalidInput):
-    """A pinned job gets no other plan."""
+    """The job is pinned, so no other plan is made for it."""
 
     def __init__(self, pin: PlanPin) -> None:
-        super().__init__(f"{pin}; no other plan is made before `sluice plans unpin {pin.job}`")
+        super().__init__(f"{pin}; no other plan is made until `sluice plans unpin {pin.job}`")
         self.pin = pin
 
 
 def pin_of(workspace: Workspace, job: str) -> PlanPin | None:
-    """The pin of a job; None where it has none. Raises Damaged where its file is not what was written."""
+    """The pin of a job; None if it has none. Raises Damaged if its file is invalid."""
     try:
         return workspace.read(_key(job), PlanPin)
     except Missing:
@@ -42,18 +42,18 @@ def pin_of(workspace: Workspace, job: str) -> PlanPin | None:
 
 
 def check_unpinned(workspace: Workspace, job: str) -> None:
-    """Raises PinnedJob where the job is pinned."""
+    """Raises PinnedJob if the job is pinned."""
     if (pin := pin_of(workspace, job)) is not None:
         raise PinnedJob(pin)
 
 
 def keep_pin(workspace: Workspace, pin: PlanPin) -> None:
-    """Pin the job, in place of the pin that it may have."""
+    """Pin the job, replacing an existing pin."""
     workspace.write(_key(pin.job), pin)
 
 
 def release_pin(workspace: Workspace, job: str) -> PlanPin | None:
-    """Remove the pin of a job, and return it; None where the job was not pinned."""
+    """Remove the pin of a job, and return it; None if the job was not pinned."""
     pin = pin_of(workspace, job)
     workspace.delete(_key(job))
     return pin

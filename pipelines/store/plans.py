@@ -1,7 +1,7 @@
-"""Versions of plans, kept for good: plans/<job>/v000001.json, v000002.json, ...
+"""Versions of plans, stored permanently: plans/<job>/v000001.json, v000002.json, ...
 
 No lock is taken. A writer takes the number after the highest version and creates its file exclusively; if another writer
-was faster, it makes its plan again, so that the difference is from the version that really precedes it.
+was faster, it makes its plan again, so that the difference refers to the version that really precedes it.
 """
 
 import logging
@@ -48,15 +48,15 @@ class PlanStore:
         return sorted(version for version in found if version is not None)
 
     def uri(self, job: str, version: int) -> str:
-        """Where the version lies."""
+        """URI of the version."""
         return self._workspace.uri(_key(job, version))
 
     def get(self, job: str, version: int) -> Plan:
         """One version.
 
         Raises:
-            InvalidInput: there is no such version; the message lists those that exist.
-            Damaged: its file is truncated, was changed, or is not where it belongs.
+            InvalidInput: the version does not exist; the message lists those that do.
+            Damaged: its file is truncated, was changed, or belongs elsewhere.
         """
         return self.get_stored(job, version).plan
 
@@ -68,7 +68,7 @@ class PlanStore:
             raise InvalidInput(self._what_exists(job, version)) from None
 
     def latest(self, job: str) -> Plan | None:
-        """The newest version whose file is intact, None where there is no plan; damaged ones are logged.
+        """The newest version whose file is intact, None without a plan; damaged ones are logged.
 
         Raises:
             Damaged: all versions are damaged.
@@ -90,10 +90,10 @@ class PlanStore:
                 again if another writer takes that number first. To add nothing it returns the plan it was given.
 
         Raises:
-            ValueError: what `make` returns is of another job or version.
+            ValueError: `make` returns a plan of another job or version.
         """
         while True:
-            versions = self.versions(job)  # listed once: the plan before must be the one before this very version
+            versions = self.versions(job)  # listed once: the plan before must be the one before exactly this version
             version = max(versions, default=0) + 1
             before = self._newest_intact(job, versions)
             plan = make(version, before)
@@ -112,14 +112,14 @@ class PlanStore:
     def publish(self, content: PlanContent, created_at: str) -> Plan:
         """Make `content` the newest version of its job's plan.
 
-        Publishing again what is the newest already changes nothing, so a run that was killed here may repeat it. Nor does
-        a replan for the rate of the newest that deploys the same, as where two replans were made at once.
+        Publishing the newest version again changes nothing, so a killed run may repeat it. Nor does a replan for the rate
+        of the newest version that deploys the same, as when two replans are made at once.
 
         Args:
             created_at: ISO 8601, UTC.
 
         Raises:
-            PinnedJob: the job is pinned, and the content is not what it is pinned to.
+            PinnedJob: the job is pinned, and the content differs from the pinned version.
         """
 
         def make(version: int, before: Plan | None) -> Plan:
@@ -141,11 +141,11 @@ class PlanStore:
         Args:
             created_at: ISO 8601, UTC.
             by: who rolls back.
-            reason: why, in words; that it was rolled back, if absent.
+            reason: why, in words; a default text if absent.
 
         Raises:
-            InvalidInput: there is no such version, or it is the newest.
-            Damaged: its file is.
+            InvalidInput: the version does not exist, or is the newest.
+            Damaged: its file is damaged.
         """
         old = self.get(job, version)
 
@@ -191,7 +191,7 @@ class PlanStore:
             stored = validate_as(document, StoredPlan, origin=where)
         except InvalidInput as error:
             raise Damaged(str(error)) from None
-        # The digest is of the content as it lies there: the format may have gained fields since it was written.
+        # The digest is of the stored content: the format may have gained fields since it was written.
         try:
             found = digest(document["plan"])
         except UnicodeEncodeError as error:
@@ -208,7 +208,7 @@ class PlanStore:
             known = f"jobs with plans: {', '.join(jobs)}" if jobs else "no job has one yet; run `sluice plan` first"
             return f"there is no plan of the job {job!r} in {self._workspace.url}; {known}"
         versions = ", ".join(map(str, self.versions(job)))
-        return f"the plan of {job!r} has no version {version}; versions there are: {versions}"
+        return f"the plan of {job!r} has no version {version}; its versions: {versions}"
 
 
 def _key(job: str, version: int) -> str:
@@ -216,7 +216,7 @@ def _key(job: str, version: int) -> str:
 
 
 def _version_of(key: str) -> int | None:
-    """The version that a key names, None where it is not the key of a plan."""
+    """The version of a key, None if it is not the key of a plan."""
     parts = key.split("/")
     match = _FILE.fullmatch(parts[-1])
     return int(match[1]) if match and len(parts) == 3 else None

@@ -1,7 +1,7 @@
-"""Samples in the workspace: Parquet, one file a run, in Hive's layout `samples/job=J/run=R/samples.parquet`.
+"""Samples in the workspace: Parquet, one file per run, in Hive layout `samples/job=J/run=R/samples.parquet`.
 
-The columns job and run stand in the path only. Spark, pandas and pyarrow add them when they read the folder; had the
-file them too, pandas and pyarrow would refuse the folder, since the two differ in type.
+The columns job and run are only in the path. Spark, pandas and pyarrow add them when they read the folder; if the file had
+them, too, pandas and pyarrow would refuse the folder, since the types differ.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def samples_key(job: str, run: str) -> str:
 
 
 def write_samples(workspace: Workspace, table: pa.Table) -> dict[str, str]:
-    """Write the samples of one or more measurement runs; what a run left before is replaced.
+    """Write the samples of one or more measurement runs, replacing earlier samples of these runs.
 
     Each run's file is written atomically. Rows keep their order, which is the order in which tasks reported.
 
@@ -39,7 +39,7 @@ def write_samples(workspace: Workspace, table: pa.Table) -> dict[str, str]:
     missing = [name for name in _IN_PATH if name not in table.column_names]
     if missing or table.num_rows == 0:
         raise SluiceError(
-            f"samples must say which job and run they belong to, but the table of {table.num_rows} rows has only the "
+            f"samples must have the columns job and run, but the table of {table.num_rows} rows has only the "
             f"columns {', '.join(table.column_names)}; add job and run to every row"
         )
     digests = {}
@@ -52,7 +52,7 @@ def write_samples(workspace: Workspace, table: pa.Table) -> dict[str, str]:
 
 
 def samples_flaw(workspace: Workspace, job: str, run: str, digest: str | None) -> str | None:
-    """What is wrong with the samples of a measurement run; None where its file has the digest that was recorded."""
+    """The fault of a measurement run's samples; None if its file has the recorded digest."""
     key = samples_key(job, run)
     try:
         found = digest_bytes(workspace.read_bytes(key))
@@ -60,15 +60,13 @@ def samples_flaw(workspace: Workspace, job: str, run: str, digest: str | None) -
         return f"{workspace.uri(key)} does not exist"
     if found == digest:
         return None
-    return (
-        f"{workspace.uri(key)} has the SHA-256 {found[:12]}..., but {(digest or 'none')[:12]}... was recorded with it"
-    )
+    return f"{workspace.uri(key)} has the SHA-256 {found[:12]}..., but {(digest or 'none')[:12]}... was recorded"
 
 
 def read_samples(workspace: Workspace, job: str, run: str) -> pa.Table:
     """The samples of one measurement run, with the columns job and run, in the order of the specification.
 
-    Nothing else is checked: columns that are missing stay missing, and unknown ones follow at the end.
+    Nothing else is checked: missing columns stay missing, and unknown ones follow at the end.
     """
     table = workspace.read_table(samples_key(job, run))
     for name, value in (("job", job), ("run", run)):
@@ -80,7 +78,7 @@ def read_samples(workspace: Workspace, job: str, run: str) -> pa.Table:
 
 
 def runs_of(workspace: Workspace, job: str, run_id: str) -> list[str]:
-    """Names of the measurement runs that a pipeline run made: those that begin with its name and a hyphen."""
+    """Names of the measurement runs of a pipeline run: those that begin with its name and a hyphen."""
     prefix = f"samples/job={job}"
     names = [key.removeprefix(f"{prefix}/run=").split("/")[0] for key in workspace.list(prefix)]
     return sorted(name for name in set(names) if name.startswith(f"{run_id}-"))

@@ -1,12 +1,12 @@
-"""Where threshold tables lie, and how a scaling finds its row.
+"""The storage of threshold tables, and the lookup of a scaling's row.
 
 Thresholds depend on the tasks and on the workers, but hardly on the rate: a higher rate multiplies every load, L_min and
-L_max by one factor, and the cost (CAPSys Eq. 4) stays. Only which dimensions can become a bottleneck depends on it. So a
-table holds, for one job with its unit costs on one cluster, a row for each combination of parallelism, memory and these
-dimensions, and serves every rate that comes down to it.
+L_max by one factor, and the cost (CAPSys Eq. 4) stays. Only the set of dimensions that can become a bottleneck depends on
+it. So a table holds, for one job with its unit costs on one cluster, a row for each combination of parallelism, memory and
+these dimensions, and serves every rate that leads to it.
 
-A table is a folder with a file for each row, named by its key. So writers need no lock: each adds
-files of its own, and two that tune the same scaling write the same row. A replan reads its row alone.
+A table is a folder with a file for each row, named by its key. So writers need no lock: each adds its own files, and two
+that tune the same scaling write the same row. A replan reads only its row.
 """
 
 import json
@@ -29,7 +29,7 @@ from pipelines.store.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "thresholds"
 VERSION: Final = "2"
-"""Of the tuning: raise it when it finds better thresholds, so that tables are made again."""
+"""Version of the tuning: increase it when it finds better thresholds, so that tables are made again."""
 _logger = logging.getLogger(__name__)
 
 
@@ -39,13 +39,13 @@ class ThresholdRow(Format):
     key: str = Field(description="Digest of parallelism, memory, and the dimensions that cannot become a bottleneck.")
     rate: Positive = Field(description="A rate that needs this scaling, records/s.")
     parallelism: dict[str, PositiveInt]
-    memory_mb: NonNegative = Field(description="Of one task, MiB.")
+    memory_mb: NonNegative = Field(description="Memory of one task, MiB.")
     total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
-    status: str = Field(description="optimal, feasible, or why there are no thresholds: infeasible, failed.")
-    message: str | None = Field(None, description="The error, where there are no thresholds.")
+    status: str = Field(description="optimal or feasible; infeasible or failed without thresholds.")
+    message: str | None = Field(None, description="The error, if there are no thresholds.")
     thresholds: CostVector | None = None
     seconds: NonNegative = Field(description="Duration of the tuning.")
-    tuning: Tuning | None = Field(None, description="The whole answer of the tuning, with its placement.")
+    tuning: Tuning | None = Field(None, description="The whole result of the tuning, with its placement.")
 
     @property
     def placement(self) -> Placement | None:
@@ -71,11 +71,11 @@ SCHEMA: Final = pa.schema(
         ("digest", pa.string()),
     ]
 )
-"""Of each file; parallelism, placement and tuning are JSON, the digest is that of the rest of the row."""
+"""Schema of each file; parallelism, placement and tuning are JSON, the digest is that of the rest of the row."""
 
 
 def table_key(operators: MeasuredOperators, cluster: Cluster) -> str:
-    """Workspace key of the table's folder: the job, and a digest of all that its rows depend on beside the scaling."""
+    """Workspace key of the table's folder: the job, and a digest of all inputs of its rows except the scaling."""
     made_from = {
         "version": VERSION,
         "job": operators.job,
@@ -87,14 +87,14 @@ def table_key(operators: MeasuredOperators, cluster: Cluster) -> str:
 
 
 def scaling_key(scaling: Scaling, cluster: Cluster) -> str:
-    """What a scaling's thresholds depend on beside job and cluster: its tasks, the memory of each, and which dimensions
-    cannot become a bottleneck at its rate."""
+    """Key of a scaling: a digest of its tasks, the memory of each, and the dimensions that cannot become a bottleneck at its
+    rate."""
     tasks = {"parallelism": scaling.parallelism, "memory_mb": [o.memory_mb for o in scaling.dataflow.operators]}
     return digest({**tasks, "left_out": sorted(idle_dimensions(scaling.dataflow, cluster))})
 
 
 def read_rows(workspace: Workspace, table: str) -> dict[str, ThresholdRow]:
-    """The rows of a table by their keys; none where there is no table. A damaged row is logged and left out."""
+    """The rows of a table by their keys; empty if there is no table. A damaged row is logged and left out."""
     read = (_read_row(workspace, key) for key in workspace.list(table))
     return {row.key: row for row in read if row is not None}
 
@@ -116,7 +116,7 @@ def stored_tuning(
 ) -> Tuning | None:
     """The tuning of a scaling in the job's table; None without a row, or without thresholds in it.
 
-    The loads that a tuning states of what it left out are those at the scaling's own rate.
+    The loads stated for dimensions that the tuning left out are those at the scaling's own rate.
     """
     row = _read_row(workspace, _row_key(table_key(operators, cluster), scaling_key(scaling, cluster)))
     if row is None or row.tuning is None:

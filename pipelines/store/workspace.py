@@ -1,4 +1,4 @@
-"""The workspace: everything that stages leave for one another, by key, written atomically.
+"""The workspace: all inputs and outputs of stages, by key, written atomically.
 
 A key is a relative path such as `runs/q5/3f2a/profile.json`. JSON artifacts are pydantic models; tables are Parquet.
 """
@@ -34,15 +34,15 @@ _logger = logging.getLogger(__name__)
 
 
 class Missing(SluiceError, FileNotFoundError):
-    """There is no such artifact."""
+    """The artifact does not exist."""
 
 
 class Damaged(SluiceError):
-    """The artifact is there, but truncated, tampered with, or not of its format."""
+    """The artifact exists, but is truncated, was changed, or has another format."""
 
 
 class Artifact(Format):
-    """What `Workspace.once` stores: an output beside what it was made from."""
+    """The content that `Workspace.once` stores: an output with the digests of its inputs."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     inputs: dict[str, str]
@@ -66,11 +66,11 @@ class Workspace:
 
     @property
     def url(self) -> str:
-        """Absolute: it opens the same workspace from any folder and process."""
+        """The absolute URL, which opens the same workspace from any folder and process."""
         return self._store.uri("")
 
     def uri(self, *parts: str) -> str:
-        """URI of a key, or of the folder that begins keys."""
+        """URI of a key, or of a folder of keys."""
         return self._store.uri(checked_key("/".join(parts))) if parts else self.url
 
     def local_folder(self, *parts: str) -> Path:
@@ -90,7 +90,7 @@ class Workspace:
         """Hold a key while the block runs, after waiting for the process that holds it; `locks` says what that promises.
 
         Args:
-            say: is called once, with a remark for people, where there is something to wait for.
+            say: called once, with a remark for people, if there is something to wait for.
         """
         with held(self._store, checked_key(key), say):
             yield
@@ -102,13 +102,13 @@ class Workspace:
     def list(self, prefix: str = "") -> list[str]:
         """Sorted keys of all files in the folder `prefix`, at any depth.
 
-        Files whose names are no keys are left out, unfinished files of killed writers among them.
+        Files whose names are not keys are left out, for example unfinished files of killed writers.
         """
         folder = prefix.rstrip("/")
         return sorted(filter(is_key, self._store.files(checked_key(folder) if folder else "")))
 
     def delete(self, key: str) -> None:
-        """Remove the file; it is no error if it is gone already."""
+        """Remove the file, if it exists."""
         self._store.delete(checked_key(key))
 
     def read_bytes(self, key: str) -> bytes:
@@ -123,11 +123,11 @@ class Workspace:
         self._store.write(checked_key(key), content)
 
     def create_bytes(self, key: str, content: bytes) -> None:
-        """Write what must not exist yet; of several writers at once, exactly one succeeds.
+        """Create an artifact that must not exist yet; of several concurrent writers, exactly one succeeds.
 
         Raises:
             FileExistsError: the key exists.
-            SluiceError: the place cannot promise that.
+            SluiceError: the store cannot guarantee that.
         """
         self._store.create(checked_key(key), content)
 
@@ -144,7 +144,7 @@ class Workspace:
             raise Damaged(str(error)) from None
 
     def read_json(self, key: str) -> Any:
-        """Parse a JSON artifact. Raises Missing, or Damaged where it is truncated or not JSON."""
+        """Parse a JSON artifact. Raises Missing, or Damaged if it is truncated or not JSON."""
         content = self.read_bytes(key)
         try:
             return json.loads(content)
@@ -152,11 +152,11 @@ class Workspace:
             raise Damaged(f"{self.uri(key)} is damaged: {error}") from None
 
     def write(self, key: str, document: BaseModel) -> None:
-        """Write a JSON artifact. Raises ValueError where it holds a number that is infinite or not a number."""
+        """Write a JSON artifact. Raises ValueError if it holds infinity or NaN."""
         self.write_bytes(key, to_json(document))
 
     def read_table(self, key: str) -> "pa.Table":
-        """Read a Parquet table. Raises Missing, or Damaged where it is truncated or not Parquet."""
+        """Read a Parquet table. Raises Missing, or Damaged if it is truncated or not Parquet."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -181,20 +181,20 @@ class Workspace:
         make: Callable[[], Model],
         flaw: Callable[[Model], str | None] = lambda made: None,
     ) -> Model:
-        """The artifact that was made from these inputs before, or else what `make` returns, which is then kept.
+        """The stored artifact, if it was made from these inputs; otherwise the result of `make`, which is then stored.
 
         A stored artifact that is damaged, or whose digest does not match its content, is reported as a warning in the
         log and made again.
 
         Args:
-            inputs: digest of everything that `make` depends on, by name.
-            flaw: what is wrong with a file that the stored artifact refers to; None where it is intact.
+            inputs: digests of all inputs of `make`, by name.
+            flaw: the fault of a file that the stored artifact refers to; None if it is intact.
         """
         stored = self._made_before(key, inputs, model) if self.exists(key) else None
         if stored is not None:
             if (wrong := flaw(stored)) is None:
                 return stored
-            _logger.warning("%s; %s is made again", wrong, self.uri(key))
+            _logger.warning("%s; making %s again", wrong, self.uri(key))
         made = make()
         output = made.model_dump(mode="json", by_alias=True)
         self.write(key, Artifact(inputs=dict(inputs), digest=digest(output), output=output))
@@ -205,15 +205,15 @@ class Workspace:
             artifact = self.read(key, Artifact)
             if artifact.inputs != dict(inputs):
                 changed = sorted(n for n in {*artifact.inputs, *inputs} if artifact.inputs.get(n) != inputs.get(n))
-                _logger.info("%s is made again, since these inputs changed: %s", self.uri(key), ", ".join(changed))
+                _logger.info("making %s again, since these inputs changed: %s", self.uri(key), ", ".join(changed))
                 return None
             return self._verified(key, artifact, model)
         except Damaged as error:
-            _logger.warning("%s; it is made again", error)
+            _logger.warning("%s; making it again", error)
             return None
 
     def read_output(self, key: str, model: type[Model]) -> Model:
-        """The output that `once` kept. Raises Missing, or Damaged where its digest does not match its content."""
+        """The output stored by `once`. Raises Missing, or Damaged if its digest does not match its content."""
         return self._verified(key, self.read(key, Artifact), model)
 
     def _verified(self, key: str, artifact: Artifact, model: type[Model]) -> Model:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from models.plan import Difference, PlacementChange, Plan, placement_changes
-from pipelines.apply.export import natural_order
+from models.wording import natural_order
 from pipelines.terminal.tables import table
 
 MOST_WORKERS_NAMED = 4
@@ -31,12 +31,12 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def plan_view(plan: Plan) -> Group:
-    """All that a plan says."""
+    """The content of a plan."""
     return Group(*_headline(plan), _operators(plan), _placement(plan), _cost(plan), *_reasons(plan), _lineage(plan))
 
 
 def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
-    """What changes from one plan to another."""
+    """The changes from one plan to another."""
     parts: list[RenderableType] = [Text(f"{before.job}: version {before.version} -> {after.version}", style="bold")]
     parts.append(_figures(before, after))
     if change.parallelism or change.managed_memory:
@@ -160,7 +160,7 @@ def _moves(moves: Sequence[PlacementChange]) -> Table:
 
 
 def _moves_by_operator(moves: Sequence[PlacementChange]) -> Table:
-    """Where there are too many to read: how many start and stop; `--json` holds each."""
+    """The numbers of tasks that start and stop, if there are too many to list; `--json` prints each."""
     rows = table("operator", "tasks that start", "on workers", "tasks that stop", "on workers", wrap=("operator",))
     for operator in dict.fromkeys(move.operator for move in moves):
         steps = [move.after - move.before for move in moves if move.operator == operator]

@@ -1,4 +1,4 @@
-"""One look for all tables, which fits terminals of 80 columns."""
+"""The style of all tables, which fits terminals of 80 columns."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ def table(*columns: str, text: Collection[str] = (), wrap: Collection[str] = ())
 
     Args:
         text: further columns of text.
-        wrap: columns of text that may continue in the next line; all others are never broken.
+        wrap: columns of text that may continue on the next line; others are never broken.
     """
     made = Table(header_style="bold", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for number, name in enumerate(columns):

@@ -1,1 +1,1 @@
-"""What the DAGs share: assets, triggers, retries, turns and progress, and the embedded Airflow of `make plan`."""
+"""Code shared by the DAGs: assets, triggers, retries, turns and progress, and the embedded Airflow of `make plan`."""

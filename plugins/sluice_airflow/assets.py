@@ -13,7 +13,7 @@ MODEL = Asset(name="sluice-model", uri="x-sluice://model", group="sluice")
 PLAN = Asset(name="sluice-plan", uri="x-sluice://plan", group="sluice")
 """A new version of a job's plan."""
 THRESHOLDS = Asset(name="sluice-thresholds", uri="x-sluice://thresholds", group="sluice")
-"""A job's threshold table, for scalings ahead of time."""
+"""A job's threshold table, tuned ahead of time."""
 POLICIES = Asset(name="sluice-policies", uri="x-sluice://policies", group="sluice")
 """The scaling policy chosen for a job; an event's `extra` carries job, policy, version, reason and URI."""
 RATE_CHANGE = Asset(

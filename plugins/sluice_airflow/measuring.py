@@ -8,7 +8,7 @@ POOL: Final = "sluice-measuring"
 
 
 class PoolMaker:
-    """A listener that makes the pool when a component of Airflow starts; without it the measuring tasks would not run."""
+    """A listener that makes the pool when a component of Airflow starts; without the pool measuring tasks would not run."""
 
     @hookimpl
     def on_starting(self, component: Any) -> None:
@@ -31,5 +31,5 @@ def make_pool() -> None:
         with create_session() as session:
             session.add(Pool(pool=POOL, slots=1, description="One slot for each testbed.", include_deferred=False))
     except Exception:
-        if not exists():  # not made by another component meanwhile
+        if not exists():  # another component did not make it meanwhile
             raise

@@ -28,8 +28,10 @@ def _param(schema: Mapping[str, Any], example: Any) -> Param:
     kinds = [kind for kind in schema.get("anyOf", [schema]) if kind["type"] != "null"]
     kept = {key: value for key, value in {**schema, **kinds[0]}.items() if key not in (*OF_THE_COMMAND_LINE, "anyOf")}
     if kept["type"] == "number":
-        # NaN compares with no bound, so it would pass them all.
+        # NaN would pass all bounds, since comparisons with it are false.
         kept["not"] = {"type": "number", "exclusiveMaximum": kept.get("minimum", kept.get("exclusiveMinimum"))}
     if default is None:
         kept["type"] = ["null", kept["type"]]
+        if "enum" in kept:
+            kept["enum"] = [None, *kept["enum"]]
     return Param(default, **kept)

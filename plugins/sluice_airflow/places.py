@@ -21,7 +21,7 @@ def check_places(asked: Mapping[str, Any], workspace: "Workspace") -> None:
     """Refuse parameters that name a file elsewhere, before it is read.
 
     Raises:
-        InvalidInput: naming the parameter, the file, and the folders it may lie in.
+        InvalidInput: with the parameter, the file, and the allowed folders.
     """
     from models.errors import InvalidInput
 

@@ -11,7 +11,7 @@ RETRYING: Final[dict[str, Any]] = {
     "retries": 2,
     "retry_delay": timedelta(seconds=15),
     "on_retry_callback": say_retry,
-    # An error that Sluice raises on purpose would be raised again.
+    # An error that Sluice raises deliberately would be raised again.
     "retry_policy": ExceptionRetryPolicy(
         rules=[RetryRule(exception="models.errors.SluiceError", action=RetryAction.FAIL)]
     ),

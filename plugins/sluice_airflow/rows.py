@@ -1,7 +1,7 @@
 """Queues of runs, one for each job, in the workspace: turns/<job>/000001.json, ...
 
-Each run draws a number, and goes on once no run with a lower number is active. A run that has ended blocks no other,
-however it ended, so nothing needs to be released.
+Each run draws a number, and continues once no run with a lower number is active. A run that has ended, in whatever way,
+blocks no other, so nothing needs to be released.
 """
 
 import re
@@ -42,7 +42,7 @@ def draw(workspace: Workspace, job: str, dag_run: str) -> int:
 
 
 def first_before(workspace: Workspace, job: str, number: int, under_way: UnderWay) -> str | None:
-    """The active run to wait for; None where it is the number's turn. Numbers of runs that have ended are removed."""
+    """The active run to wait for; None if it is the number's turn. Numbers of runs that have ended are removed."""
     for earlier, run in _row(workspace, job).items():
         if earlier < number:
             if under_way(run):

@@ -10,7 +10,7 @@ class RateChangeTrigger(BaseEventTrigger):
     """Follows the source rates of all jobs of the workspace (SLUICE_WORKSPACE) that have a plan and, in their file, rules
     for replanning. Sends one event for each change.
 
-    Changes are recorded in the workspace, so a second or restarted trigger sends none again.
+    Changes are recorded in the workspace, so a second or restarted trigger does not send them again.
 
     Args:
         look_every_s: seconds between two listings of the jobs.

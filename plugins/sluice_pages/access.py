@@ -25,7 +25,7 @@ async def logged_in(
 ) -> None:
     """Answer every token that is not valid with 401, which leads a browser to the login.
 
-    Airflow answers 401 where a token has expired, but 403 where it was revoked or signed with an earlier secret.
+    Airflow answers 401 if a token has expired, but 403 if it was revoked or signed with an earlier secret.
     """
     try:
         await get_user(request, None, credentials)
@@ -34,7 +34,7 @@ async def logged_in(
 
 
 def may_unpin(request: Request, _: Annotated[None, Depends(_may_start_replans)]) -> None:
-    """Refuse users who may not start replans, and requests that another site makes a browser send."""
+    """Refuse users who may not start replans, and cross-site requests."""
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise HTTPException(403, "A job is unpinned from Sluice's own pages, not from another site.")
 

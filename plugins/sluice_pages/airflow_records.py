@@ -23,7 +23,7 @@ from sluice_pages.access import may_see
 
 PLAN_ASSET: Final = "sluice-plan"
 TAG: Final = "sluice"
-"""Of every DAG of Sluice."""
+"""Tag of every DAG of Sluice."""
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """A name in a sentence; the job in `q5@3`."""
 _WAITING: Final = (TaskInstanceState.DEFERRED, TaskInstanceState.AWAITING_INPUT)
@@ -51,12 +51,12 @@ class Approval:
 
 @dataclass(frozen=True)
 class ComponentHealth:
-    """A component without which runs do not start or go on."""
+    """A component that runs need to start and continue."""
 
     name: str
     healthy: bool
     last_heartbeat: str | None
-    """ISO 8601; None where it has never run."""
+    """ISO 8601; None if it has never run."""
 
 
 def components() -> tuple[ComponentHealth, ...]:
@@ -69,7 +69,7 @@ def components() -> tuple[ComponentHealth, ...]:
 
 
 def made_by(session: Session, user: BaseUser, plan_uri: str) -> MadeBy | None:
-    """The DAG run whose asset event carries the plan's URI; None where there is none that the user may see."""
+    """The DAG run whose asset event carries the plan's URI; None if there is none that the user may see."""
     events = (
         select(AssetEvent.source_dag_id, AssetEvent.source_run_id)
         .join(AssetModel, AssetModel.id == AssetEvent.asset_id)
@@ -114,7 +114,7 @@ def pending_approvals(session: Session, user: BaseUser, jobs: Collection[str]) -
 
 
 def job_asked_about(conf: object, subject: str, jobs: Collection[str]) -> str | None:
-    """The job of a question; None where neither the parameters of the DAG run nor the subject name one."""
+    """The job of a question; None if neither the parameters of the DAG run nor the subject name one."""
     given = conf.get("job") if isinstance(conf, dict) else None
     named = {given} if isinstance(given, str) else set(_NAME.findall(subject)) & set(jobs)
     return named.pop() if len(named) == 1 else None

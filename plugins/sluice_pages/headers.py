@@ -6,7 +6,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _OF_PLOTLY: Final = "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"
-"""Of the style element that this version of plotly.js adds for maps when it is loaded."""
+"""Digest of the style element that this version of plotly.js adds for maps when it is loaded."""
 # Nothing inline, nothing from elsewhere. Airflow shows the pages in a frame of its own origin.
 _POLICY: Final = "; ".join(
     [

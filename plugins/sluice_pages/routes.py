@@ -31,7 +31,7 @@ _FILES: Final = {
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 _KEPT: Final = "private, max-age=604800, immutable"
-"""For static files, whose addresses change with their content."""
+"""Cache-Control of static files, whose addresses change with their content."""
 
 
 def _workspace() -> Workspace:

@@ -24,20 +24,20 @@ class FlinkCluster(Protocol):
         ...
 
     def data_path(self, file: Path) -> str:
-        """What the tasks of sources are to read a recorded file from: a path, or an http address."""
+        """Where source tasks read a recorded file: a path, or an http address."""
         ...
 
     def place(self, workers: Mapping[tuple[str, int], str]) -> None:
-        """From now on schedule tasks so: TaskManager by vertex id and number of the task; none: as Flink likes."""
+        """From now on place tasks like this: TaskManager by vertex id and task number; empty: Flink decides."""
         ...
 
     def readings(self, job: str) -> Readings:
-        """Where the counters of a job's tasks are read."""
+        """A reader of the counters of a job's tasks."""
         ...
 
     @property
     def takes_savepoints(self) -> bool:
-        """Whether it says where savepoints go."""
+        """Whether the cluster has a folder for savepoints."""
         ...
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""A Flink cluster that a user runs; only jobs are started and stopped there."""
+"""A user's Flink cluster, on which only jobs are started and stopped."""
 
 import re
 import socket
@@ -32,7 +32,7 @@ from testbeds.flink.local.kit import kit_jar
 
 _REFRESH_KEY: Final = "metrics.fetcher.update-interval"
 _REFRESH_MS: Final = 10_000
-"""Flink's default."""
+"""Flink's default refresh interval, seconds."""
 _UNITS_S: Final = {"": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _FREED_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.2
@@ -41,17 +41,17 @@ _NO_JOB: Final = "none"
 
 @dataclass(frozen=True)
 class FoundCluster:
-    """What a cluster has, as it is found."""
+    """The resources and settings found on a cluster."""
 
     rooms: tuple[AvailableTaskManager, ...]
-    """Of the TaskManagers that have free slots."""
+    """Resources of the TaskManagers with free slots."""
     refresh_s: float
-    """How often REST brings metrics up to date, seconds."""
+    """Refresh interval of metrics in the REST interface, seconds."""
     others: tuple[str, ...]
-    """Jobs that run there."""
+    """Jobs running there."""
     scheduler: Scheduler
     takes_savepoints: bool
-    """Whether its settings say where they go."""
+    """Whether its settings name a folder for savepoints."""
 
     @property
     def memory_mb(self) -> float:
@@ -60,7 +60,7 @@ class FoundCluster:
 
     @property
     def cluster(self) -> Cluster:
-        """The TaskManagers as workers; what else they have is not known."""
+        """The TaskManagers as workers; other capacities are unknown."""
         names = [re.sub(r"[^A-Za-z0-9._-]", "-", room.task_manager)[:120] for room in self.rooms]
         workers = [
             Worker(name=name, slots=room.slots, memory_mb=room.memory_mb)
@@ -70,12 +70,12 @@ class FoundCluster:
 
 
 class NamedCluster:
-    """Implements `testbeds.flink.cluster.FlinkCluster` for a cluster that a user runs; close it."""
+    """Implements `testbeds.flink.cluster.FlinkCluster` for a user's cluster; close it."""
 
     def __init__(self, address: FlinkAddress, report: Report = lambda what, share: None) -> None:
         """
         Raises:
-            InvalidInput: it runs another version of Flink than the kit is made for.
+            InvalidInput: its version of Flink is not the one that the kit is made for.
             SluiceError: it does not answer, or there is no Java for the kit here.
         """
         self._address, self._report = address, report
@@ -105,7 +105,7 @@ class NamedCluster:
 
     @cached_property
     def host(self) -> str:
-        """The address of this machine that the TaskManagers reach it at."""
+        """The address at which the TaskManagers reach this machine."""
         if self._address.control_host is not None:
             return self._address.control_host
         parts = urlsplit(self._address.rest_url)
@@ -118,10 +118,10 @@ class NamedCluster:
 
     @cached_property
     def found(self) -> FoundCluster:
-        """What it has.
+        """Find out its resources and settings.
 
         Raises:
-            InvalidInput: it is set up so that it cannot be measured on.
+            InvalidInput: its settings make measuring impossible.
             SluiceError: it does not answer as Flink does.
         """
         with flinks_answers(self._rest.url):
@@ -150,7 +150,7 @@ class NamedCluster:
         return self._jars[jar]
 
     def data_path(self, file: Path) -> str:
-        """Served from here, since the TaskManagers need not have this machine's disk."""
+        """Served over HTTP, since the TaskManagers may not have access to this machine's disk."""
         if self._server is None:
             self._server = FileServer(self.host)
         return self._server.url(file)
@@ -164,12 +164,12 @@ class NamedCluster:
         return PrometheusReadings(self._address.prometheus_url, job, names)
 
     def place(self, workers: Mapping[tuple[str, int], str]) -> None:
-        """Where tasks go is Flink's to say."""
+        """Refuse a placement: Flink places tasks here."""
         if workers:
             raise InvalidInput(f"tasks cannot be placed on the cluster at {self._rest.url}; leave the placement out")
 
     def check(self) -> None:
-        """Its processes are not Sluice's; a failure shows in the requests."""
+        """Nothing to check: its processes are not Sluice's, and failures show in the requests."""
 
     @property
     def takes_savepoints(self) -> bool:
@@ -178,12 +178,12 @@ class NamedCluster:
     def require_slots(self, tasks: int, sources: int) -> None:
         """
         Args:
-            tasks: all that are to run, those of sources included.
+            tasks: all tasks to run, sources included.
 
         Raises:
             Infeasible: there are fewer free slots.
         """
-        until = time.monotonic() + _FREED_S  # what ran before may still be ending
+        until = time.monotonic() + _FREED_S  # a previous job may still be ending
         while (free := sum(one.free_slots for one in self._rest.task_managers())) < tasks:
             if time.monotonic() > until:
                 raise Infeasible(
@@ -193,7 +193,7 @@ class NamedCluster:
             time.sleep(_LOOK_EVERY_S)
 
     def close(self) -> None:
-        """Remove the jars that were uploaded; may be called twice."""
+        """Remove the uploaded jars; may be called twice."""
         try:
             for jar in self._jars.values():
                 self._rest.delete_jar(jar)
@@ -213,6 +213,6 @@ def _refresh_s(value: str | None, url: str) -> float:
     if seconds <= 0:
         raise InvalidInput(
             f"the setting {_REFRESH_KEY} of the cluster at {url} must be above 0, but is {value!r}; metrics would never be "
-            f"brought up to date; set it to 1000"
+            f"updated; set it to 1000"
         )
     return seconds

@@ -6,10 +6,10 @@ from typing import Final
 
 from flink_client.address import FlinkAddress
 from flink_client.answers import ENDED
-from flink_client.closing import Closing
 from flink_client.metrics.readings import REST_REFRESH_S
 from flink_client.rest import wait_for
 from flink_client.running import Scheduler
+from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
@@ -28,19 +28,19 @@ from testbeds.protocol import Configuration, Limits
 
 CANCEL_S: Final = 30.0
 LEASE_S: Final = 60.0
-"""After which a job that a killed process has left ends by itself."""
+"""Time after which a job left by a killed process ends by itself, seconds."""
 SOURCES_OF: Final = 3
-"""One slot in so many is kept for sources."""
+"""One slot in this many is reserved for sources."""
 JOB_SETTINGS: Final = {**STATE_METRICS, "restart-strategy.type": "none"}
-"""What can be asked for one job, whatever the settings of the cluster."""
+"""Settings that can be changed per job, whatever those of the cluster."""
 
 
 class NamedFlinkTestbed(Closing):
-    """Implements `testbeds.protocol.Testbed` on a cluster that runs already, with the slots and the memory that it has.
+    """Implements `testbeds.protocol.Testbed` on a running cluster, with its slots and memory.
 
-    Sources take slots of the cluster, too, a third of them at most; where that is too few, what is measured is the rate of
-    the sources, and the job takes at least as much. Flink says where tasks go; without quotas operators of one TaskManager take
-    what processors there are.
+    Sources take slots of the cluster, too, a third of them at most; if that is too few, the rate of the sources is measured,
+    and the job takes at least as much. Flink places tasks; without quotas the operators of one TaskManager share all its
+    processors.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class NamedFlinkTestbed(Closing):
     ) -> None:
         """
         Args:
-            program: SQL or a jar that jobs run as; None: operators that pay what a record costs, each by itself.
-            warm_up_s: how long JVMs may compile what a program runs before it is measured.
+            program: SQL or a jar that jobs run as; None: operators with stated costs, each paying its own.
+            warm_up_s: how long JVMs may compile a program before it is measured.
 
         Raises:
-            InvalidInput: it runs another version of Flink, or is set up so that it cannot be measured on.
+            InvalidInput: it runs another version of Flink, or its settings make measuring impossible.
             SluiceError: it does not answer.
         """
         self._named, self._prometheus = NamedCluster(address, report), address.prometheus_url
@@ -135,7 +135,7 @@ class NamedFlinkTestbed(Closing):
         return self._open
 
     def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
-        """What another configuration of the running job takes."""
+        """How the running job would change to another configuration."""
         check_parallelism(submission.job, configuration)
         self._check(configuration)
         found = self._named.found
@@ -151,7 +151,7 @@ class NamedFlinkTestbed(Closing):
         return Arrangement(None, live, lambda: None, lambda deployed: None)
 
     def close(self) -> None:
-        """Cancel what runs and remove what was uploaded; may be called twice."""
+        """Cancel the running job and remove uploaded jars; may be called twice."""
         try:
             if self._open is not None:
                 self._open.close()
@@ -159,14 +159,14 @@ class NamedFlinkTestbed(Closing):
             self._named.close()
 
     def _closed(self, id_: str) -> None:
-        """Slots are free again once the job has ended."""
+        """Wait for the end of a job, which frees its slots."""
         self._open = None
         rest = self._named.rest
         with suppress(SluiceError):
             wait_for(lambda: rest.job(id_).state in ENDED or None, CANCEL_S, f"the end of job {id_}")
 
     def _warm_up(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
-        """Let the JVMs compile what runs; operators with stated costs take the time that they state from the first on."""
+        """Let the JVMs compile the program; operators with stated costs need no warm-up."""
         if self._program is not None and self._warm_up_s > 0:
             warm_up(control, job, deployed, self._warm_up_s)
 
@@ -180,22 +180,22 @@ class NamedFlinkTestbed(Closing):
         if configuration.memory_mb != found.memory_mb:
             raise Infeasible(
                 f"TaskManagers of the cluster have {found.memory_mb:g} MiB, which cannot be changed from here, but "
-                f"{configuration.memory_mb:g} were asked for; ask for what they have, or restart them with other memory"
+                f"{configuration.memory_mb:g} were requested; request what they have, or restart them with other memory"
             )
 
     def _tell(self) -> None:
-        """What is as it is found there."""
+        """Notes on the properties of the cluster that affect measurements."""
         found, url = self._named.found, self._named.rest.url
         self._report(
             f"{url} has {len(found.rooms)} TaskManagers with {self.cluster.slots} free slots and {found.memory_mb:,.0f} MiB; "
-            f"their memory and processors are not Sluice's to set, and Flink places the tasks",
+            f"Sluice does not set their memory and processors, and Flink places the tasks",
             1.0,
         )
         if found.others:
-            self._report(f"{len(found.others)} other jobs run there, and show in the figures", 1.0)
+            self._report(f"{len(found.others)} other jobs run there, and affect the figures", 1.0)
         if found.refresh_s > REST_REFRESH_S and self._prometheus is None:
             self._report(
-                f"metrics there are {found.refresh_s:g} s old at times, so that measuring takes longer "
+                f"metrics there are up to {found.refresh_s:g} s old, so measuring takes longer "
                 f"(set metrics.fetcher.update-interval to 1000)",
                 1.0,
             )

@@ -1,4 +1,4 @@
-"""Reconfigures a running job, in its TaskManagers or by a savepoint and a restart."""
+"""Rescales a running job, live or by a savepoint and a restart."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +7,6 @@ from typing import Final
 
 from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
 from testbeds.placing import Placed
-from testbeds.protocol import Configuration
 
 _CHECKPOINT_S: Final = 120.0
 _RUNNING_S: Final = 120.0
@@ -15,65 +14,50 @@ _RUNNING_S: Final = 120.0
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Where the tasks of a configuration go, and what that takes."""
+    """Where the tasks of a configuration go, and how the job gets there."""
 
     placed: Placed | None
     """None: where Flink puts them."""
     live: bool
-    """Whether the TaskManagers that run serve it, and Flink's scheduler can change a running job."""
+    """Whether the running TaskManagers suffice, and Flink's scheduler can change a running job."""
     prepare: Callable[[], None]
-    """Has the TaskManagers run that it needs; called between savepoint and restart."""
+    """Starts the TaskManagers that it needs; called between savepoint and restart."""
     settle: Callable[[Deployed], None]
-    """Called after the restart: lets new TaskManagers warm up."""
+    """Lets new TaskManagers warm up; called after the restart."""
 
 
 @dataclass(frozen=True)
 class RescaledJob:
-    """A job that runs in another configuration."""
+    """The job after a rescale."""
 
     deployed: Deployed
     downtime_s: float
-    """From the request for a checkpoint or savepoint until the last task ran."""
-    live: bool
+    """Downtime: from the request for a checkpoint or savepoint until the last task ran, seconds."""
     tasks_since: float
-    """When its tasks were started, at the earliest (`time.monotonic`)."""
-
-
-@dataclass(frozen=True)
-class MeasuredRescale:
-    """A rescale as it went."""
-
-    elapsed_s: float
-    """When it began, on the run's clock."""
-    configuration: Configuration
-    downtime_s: float
-    state_mb: float
-    live: bool
-    """In the TaskManagers as they ran; else by a savepoint and a restart."""
+    """Earliest start of its tasks (`time.monotonic`)."""
 
 
 def rescaled(
     submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
 ) -> RescaledJob:
-    """Run the job with other numbers of tasks; its sources hold meanwhile, so that nothing is read twice.
+    """Run the job with other numbers of tasks; its sources are stopped meanwhile, so that nothing is read twice.
 
-    Live where numbers of tasks change (Flink moves no task of a job whose numbers stay), else by a savepoint.
+    Live if numbers of tasks change (Flink moves no task of a job whose numbers stay), else by a savepoint.
 
     Raises:
-        SluiceError: no checkpoint could be taken, or the job does not run again.
+        SluiceError: the checkpoint or savepoint failed, or the job does not run again.
     """
     same = {name: v.parallelism for name, v in deployed.vertices.items()} == dict(parallelism)
-    live = arrangement.live and not same
-    change = _live if live else _by_savepoint
+    change = _live if arrangement.live and not same else _by_savepoint
     began = time.monotonic()
     after, started = change(submission, deployed, parallelism, arrangement)
-    return RescaledJob(after, _running_since(submission, after) - began, live, started)
+    return RescaledJob(after, _running_since(submission, after) - began, started)
 
 
 def _live(
     submission: Submission, deployed: Deployed, parallelism: Mapping[str, int], arrangement: Arrangement
 ) -> tuple[Deployed, float]:
-    """The scheduler restarts the tasks from the last checkpoint. Returns what runs, and when that was requested."""
+    """The scheduler restarts the tasks from the last checkpoint. Returns the running job, and the time of the request."""
     rest = submission.cluster.rest
     rest.checkpoint(deployed.id, _CHECKPOINT_S)
     vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in deployed.vertices.items()}
@@ -101,7 +85,7 @@ def _by_savepoint(
 
 
 def _running_since(submission: Submission, deployed: Deployed) -> float:
-    """When the last task of the job came to run, `time.monotonic`."""
+    """When the last task of the job started to run, `time.monotonic`."""
     rest, latest = submission.cluster.rest, 0.0
     for vertex in deployed.vertices.values():
         tasks = rest.subtasks(deployed.id, vertex.id)

@@ -1,4 +1,4 @@
-"""A run of a job on Flink: rates are offered to its sources, or a log fills; counters become samples."""
+"""A run of a job on Flink: its sources get a rate or read a log; counters become samples."""
 
 import math
 import time
@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
@@ -17,23 +17,22 @@ from testbeds.flink.measuring.activity import activity
 from testbeds.flink.measuring.samples import Task, TaskIntervals, samples
 from testbeds.flink.measuring.state import StateMeter
 from testbeds.flink.measuring.watch import Watch, disturbances
-from testbeds.flink.rescaling import Arrangement, MeasuredRescale, rescaled
+from testbeds.flink.rescaling import Arrangement, rescaled
 from testbeds.flink.submission import Deployed, Submission
 from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
 
 _AT_ONCE_S: Final = 5.0
-"""Serving that continues within this time has not stopped: its next window begins where the last one ended."""
+"""Calls of `serve` within this time of each other are continuous: the next window begins where the last one ended."""
 _ON_THE_WAY: Final = ("warmup", "cooldown", "ramp")
 """Phases whose rates need not be exact to the second."""
 _BYTES_PER_MB: Final = 2.0**20
 
 
 class FlinkRun(Closing):
-    """Implements `testbeds.protocol.ElasticRun`. The clock is the machine's: `inject` and `serve` take their seconds, and
-    up to two more.
+    """Implements `testbeds.protocol.ElasticRun` in real time: `inject` and `serve` take their seconds, and up to two more.
 
-    CPU seconds are those that the operators state and are held to. For programs a TaskManager's are given to its tasks
-    by the time they were busy, which is the most that a task can have used. State latency is not reported.
+    CPU seconds are those that operators with stated costs are limited to. For programs, a TaskManager's CPU time is divided
+    among its tasks by busy time, which is the most that a task can have used. State latency is not reported.
     """
 
     def __init__(
@@ -49,23 +48,22 @@ class FlinkRun(Closing):
     ) -> None:
         """
         Args:
-            name: stands in the samples' column `run`.
+            name: of the run, for the samples' column `run`.
             on_close: called once, when the run is closed.
-            configuration: what was deployed.
-            arrange: where another configuration would go, and what it takes; raises InvalidInput or Infeasible.
-            undisturbed: measures a window of `inject` that counts, again where something else than the job was seen to slow
-                it; None: each window is measured once.
+            configuration: the deployed one.
+            arrange: plans the change to another configuration; raises InvalidInput or Infeasible.
+            undisturbed: measures a window of `inject` that counts, and repeats it if other load slowed the job; None: each
+                window is measured once.
         """
         self._undisturbed = undisturbed
         self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
         self._configuration, self._arrange = configuration, arrange
         self._control = submission.control
         self._log = DurableLog({o.name: o.rate_share for o in self._job.sources})
-        self._rescales: list[MeasuredRescale] = []
         self._elapsed_s = 0.0
         self._down_s = 0.0
         self._owed: dict[Task, float] = {}
-        """Records that source tasks were behind where the last window of `inject` ended, at its rate."""
+        """Records that source tasks were behind at the end of the last window of `inject`, at its rate."""
         self._rate: float | None = None
         self._end: float | None = None
         self._closed = False
@@ -82,26 +80,21 @@ class FlinkRun(Closing):
 
     @property
     def id(self) -> str:
-        """Flink's of the job; another one after a rescale from a savepoint."""
+        """Flink's id of the job; it changes with a rescale from a savepoint."""
         return self._deployed.id
 
     @property
     def configuration(self) -> Configuration:
-        """What runs."""
+        """The running configuration."""
         return self._configuration
-
-    @property
-    def rescales(self) -> tuple[MeasuredRescale, ...]:
-        """All of this run, in order."""
-        return tuple(self._rescales)
 
     def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """See `testbeds.protocol.Run.inject`.
 
         Raises:
             SluiceError: the run was closed.
-            Disturbed: the job failed, a process of the cluster ended, or Flink reported nothing for too long: there is
-                then no window, rather than a wrong one.
+            Disturbed: the job failed, a process of the cluster ended, or Flink did not report for too long; there is no
+                window then.
         """
         self._check_open()
         intervals = sample_intervals(rate, seconds)
@@ -116,7 +109,7 @@ class FlinkRun(Closing):
                 if found:
                     self._rate = None
                     self._offer(rate, reported=counts)
-                    self._owed = owed  # as if the window that does not count had not been
+                    self._owed = owed  # discard the window that does not count
                 found.append(self._window(rate, intervals))
                 return found[-1]
 
@@ -130,9 +123,9 @@ class FlinkRun(Closing):
     def serve(self, rate: float, seconds: float) -> Served:
         """See `testbeds.protocol.ElasticRun.serve`.
 
-        A window begins where the last one ended, if no more than a few seconds have passed since; what comes and is read
-        meanwhile is in its first interval. A new rate holds from the call on. The time that a rescale took passes here:
-        what comes in it waits in the log when the job resumes.
+        A window begins where the last one ended, if only a few seconds have passed since; records that arrive and are read
+        in between belong to its first interval. A new rate applies from the call on. The downtime of a rescale passes here:
+        records that arrive in it wait in the log when the job resumes.
 
         Raises:
             SluiceError: the run was closed.
@@ -148,11 +141,11 @@ class FlinkRun(Closing):
         return served
 
     def rescale(self, configuration: Configuration) -> Rescale:
-        """See `testbeds.protocol.ElasticRun.rescale`. It takes its time, which is measured, and passes in `serve`.
+        """See `testbeds.protocol.ElasticRun.rescale`. Its real duration is measured, and passes in the next `serve`.
 
         Raises:
             SluiceError: the run was closed.
-            Disturbed: no savepoint could be taken, or the job does not run again.
+            Disturbed: the savepoint failed, or the job does not run again.
         """
         self._check_open()
         arrangement = self._arrange(configuration)
@@ -164,7 +157,6 @@ class FlinkRun(Closing):
         self._deployed, self._configuration = done.deployed, configuration
         self._watch_anew(done.tasks_since)
         self._down_s += done.downtime_s
-        self._rescales.append(MeasuredRescale(self._elapsed_s, configuration, done.downtime_s, state_mb, done.live))
         return Rescale(downtime_s=self._down_s, state_mb=state_mb)
 
     def close(self) -> None:
@@ -199,12 +191,12 @@ class FlinkRun(Closing):
         self._watch.wait_until_followed()
 
     def _rates(self, rate: float) -> dict[str, float]:
-        """By what each source is called where its rate is set."""
+        """Rates by the names under which the sources' rates are set."""
         return {self._deployed.sources[o.name]: rate * o.rate_share for o in self._job.sources}
 
     def _offer(self, rate: float, reported: bool) -> None:
-        """Set the rate, and wait until every source task follows it, and, where the next metrics must be of this rate
-        alone, until Flink has reported since.
+        """Set the rate, and wait until every source task follows it; if the next metrics must only cover this rate, also wait
+        until Flink has reported since.
         """
         if rate != self._rate:
             if not self._log.stands:
@@ -215,7 +207,7 @@ class FlinkRun(Closing):
         self._watch.wait_until_followed(reported)
 
     def _hold(self) -> dict[str, float]:
-        """Let the sources emit nothing, and the log stand. Returns how many events each source's tasks have taken."""
+        """Stop the sources and the log. Returns how many events each source's tasks have taken."""
         now = time.monotonic()
         self._follow(self._control.offer(self._rates(0.0)))
         positions = self._watch.sources.last()
@@ -224,30 +216,30 @@ class FlinkRun(Closing):
         return positions
 
     def _fill(self, rate: float, now: float) -> None:
-        """Let records come into the log at a rate; the source tasks may follow a little later."""
+        """Let records arrive in the log at a rate; the source tasks may follow a little later."""
         lanes = {self._deployed.sources[name]: events for name, events in self._log.in_lanes(now).items()}
         self._watch.sources.follow(self._control.fill(self._rates(rate), lanes))
 
     # --- injecting
 
     def _pass_downtime(self) -> None:
-        """In whole intervals, with nothing coming into the log."""
+        """Inject in whole intervals, while no record arrives in the log."""
         self._elapsed_s += SAMPLE_INTERVAL_S * math.ceil(self._down_s / SAMPLE_INTERVAL_S)
         self._down_s = 0.0
 
     def _window(self, rate: float, intervals: int) -> TaskIntervals:
-        """So many intervals from now on."""
+        """The boundaries of this many intervals from now on."""
         begin = time.monotonic()
         boundaries = [begin + SAMPLE_INTERVAL_S * i for i in range(intervals + 1)]
         self._watch.read_until_covered(begin, boundaries[-1])
         return self._measured(rate, boundaries)
 
     def _measured(self, rate: float, boundaries: Sequence[float]) -> TaskIntervals:
-        """What was read, between the boundaries of intervals (`time.monotonic`)."""
+        """The readings between the boundaries of intervals (`time.monotonic`)."""
         sources = self._watch.sources
         emitted = sources.increments(boundaries)
         offered = rate * (boundaries[-1] - boundaries[0])
-        # Sources deal out their rate in steps, so that a window may hold a few records more than its share.
+        # Sources emit in steps, so a window may contain a few records more than its share.
         share = min(1.0, offered / max(sum(float(np.sum(e)) for e in emitted.values()), 1.0))
         lags = {task: self._lags(rate, task, own) for task, own in emitted.items()}
         self._owed = {task: float(lag[-1]) for task, lag in lags.items()}
@@ -260,14 +252,14 @@ class FlinkRun(Closing):
         )
 
     def _lags(self, rate: float, task: Task, emitted: np.ndarray) -> np.ndarray:
-        """Records that a task is behind at the end of each interval, the time between windows left out."""
+        """Records that a task is behind at the end of each interval, without the time between windows."""
         of_task = rate * self._job.operator(task[0]).rate_share / self._deployed.vertices[task[0]].parallelism
         return np.maximum(self._owed.get(task, 0.0) + np.cumsum(of_task * SAMPLE_INTERVAL_S - emitted), 0.0)
 
     # --- serving
 
     def _down(self, rate: float, ends: np.ndarray) -> Served:
-        """A window that the job is down for all the time: nothing is waited for, since it is up already."""
+        """A window during which the job is down; it returns at once, since the real rescale is over already."""
         arrived = self._log.stopped_at + rate * ends
         self._log.wait(rate * float(ends[-1]))
         by_source = self._log.read_before
@@ -298,12 +290,12 @@ class FlinkRun(Closing):
         lag: np.ndarray,
         did: Mapping[str, Activity],
     ) -> Served:
-        """A window, from how much had arrived and been read in all; what did between two windows is in the later one."""
+        """A window, from the totals of arrived and read records; those between two windows belong to the later one."""
         came, were_read = self._log.since_last(arrived, read)
         return Served(float(ends[-1]), running_s, came, were_read, lag, did)
 
     def _begin(self, rate: float, down_s: float) -> float:
-        """Let records come at the rate. Returns when the window begins (`time.monotonic`)."""
+        """Let records arrive at the rate. Returns when the window begins (`time.monotonic`)."""
         if self._end is None:
             positions = self._hold()
             now = time.monotonic()

@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Final
 
 from flink_client.answers import Vertex
-from flink_client.job_graph import source_name, vertices_of
+from flink_client.job_graph import vertices_of
 from flink_client.rest import FlinkRest, JarProgram
 from models.errors import SluiceError
 from models.job import Job
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.feeding.control import SourceControl
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
-from testbeds.flink.programs.user_programs import UserProgram, submitted
+from testbeds.flink.programs.user_programs import UserProgram, source_name, submitted
 from testbeds.placing import Placed
 
 _START_S: Final = 120.0
@@ -26,23 +26,23 @@ class Deployed:
 
     id: str
     vertices: Mapping[str, Vertex]
-    """By operator."""
+    """Vertex of each operator."""
     workers: Mapping[tuple[str, int], str]
     """TaskManager of each task, by operator and number."""
     sources: Mapping[str, str]
-    """What each source is called where its rate is set, by operator."""
+    """Name under which the rate of each source is set, by operator."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A job that can be started with any numbers of tasks, again and again."""
+    """A job that can be started repeatedly with any numbers of tasks."""
 
     cluster: FlinkCluster
     job: Job
     control: SourceControl
     seed: int
     program: UserProgram | None
-    """What it runs as; None: operators that cost what the job states, paid as `payment` says."""
+    """Its program; None: operators with the job's stated costs, paid as `payment` says."""
     payment: Payment
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Flink settings of the job."""
@@ -51,7 +51,7 @@ class Submission:
         """Run the job, and check that its tasks are where they were placed.
 
         Args:
-            placed: where its tasks are to be; None: where Flink puts them.
+            placed: the placement of its tasks; None: Flink places them.
 
         Raises:
             InvalidInput: Flink refused the program, or its SQL is not the dataflow of the job.
@@ -77,7 +77,7 @@ class Submission:
         return deployed
 
     def _planned(self, parallelism: Mapping[str, int]) -> tuple[str, JarProgram, dict[str, Vertex], dict[str, str]]:
-        """The jar and what it is to run, with the vertex of each operator and what each source is called."""
+        """The jar and its arguments, with the vertex of each operator and the name of each source."""
         rest, address = self.cluster.rest, self.control.address
         names = [o.name for o in self.job.sources]
         if self.program is None:
@@ -118,10 +118,10 @@ def running_workers(rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -
 
 
 def check_placed(rest: FlinkRest, deployed: Deployed) -> None:
-    """What runs is what was asked for.
+    """Check that the running tasks are the requested ones.
 
     Raises:
-        SluiceError: a task runs elsewhere, or there are other numbers of them.
+        SluiceError: a task runs elsewhere, or the number of tasks differs.
     """
     for name, vertex in deployed.vertices.items():
         running = {one.index: one.task_manager for one in rest.subtasks(deployed.id, vertex.id)}
@@ -129,6 +129,6 @@ def check_placed(rest: FlinkRest, deployed: Deployed) -> None:
         for task in sorted(wanted.keys() | running.keys()):
             if running.get(task) != wanted.get(task):
                 raise SluiceError(
-                    f"task {task} of {name!r} was to run on {wanted.get(task, 'no TaskManager')!r}, but Flink has it on "
+                    f"task {task} of {name!r} should run on {wanted.get(task, 'no TaskManager')!r}, but Flink runs it on "
                     f"{running.get(task, 'none')!r}; check that the kit's jar comes first on the class path of the JobManager"
                 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
@@ -20,23 +20,23 @@ from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.submission import Deployed, Submission
-from testbeds.placing import Placed, check_parallelism, place
+from testbeds.placing import Placed, check_parallelism, check_worker_memory, place
 from testbeds.protocol import Configuration, Limits
 
 INJECTOR_MB: Final = 960.0
 SLOT_STEP: Final = 8
-"""Slots of an injector come in steps, since another number of them restarts the cluster."""
+"""Slots of an injector are rounded up to steps, since another number of them restarts the cluster."""
 READER_MB: Final = 900.0
 PATIENCE_S: Final = 300.0
-"""For all measurements together. Operators with stated costs wait for nothing: they take the time that they state."""
+"""Total time to wait in all measurements. Operators with stated costs never wait, since their time is stated."""
 
 
 class FlinkTestbed(Closing):
     """Implements `testbeds.protocol.Testbed`. Processes are started at the first `deploy`, and stopped by `close`.
 
-    With a program, jobs run as that SQL or jar, and each TaskManager is held to its cores by a quota. Without one,
-    operators pay what a record costs as `payment` says; with SHARED, the tasks of a worker contend for its cores also
-    where this machine has fewer. One job runs at a time.
+    With a program, jobs run as that SQL or jar, and a quota limits each TaskManager to its cores. Without one, operators
+    pay stated costs as `payment` says; with SHARED, the tasks of a worker contend for its cores even if this machine has
+    fewer. One job runs at a time.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class FlinkTestbed(Closing):
     ) -> None:
         """
         Args:
-            cluster: the TaskManagers to start; sources get others beside them.
-            memory_levels_mb: memory of a TaskManager's process on offer, MiB.
+            cluster: the TaskManagers to start; sources get additional ones.
+            memory_levels_mb: available memory sizes of a TaskManager's process, MiB.
             program: SQL or a jar that jobs run as.
         """
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
@@ -60,7 +60,7 @@ class FlinkTestbed(Closing):
         self._open: FlinkRun | None = None
         self._patience = Patience(PATIENCE_S if program is not None else 0.0)
         self._is_warm = False
-        """Whether the JVMs that run have warmed up with the program."""
+        """Whether the running JVMs have warmed up with the program."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class FlinkTestbed(Closing):
 
     @property
     def local(self) -> LocalCluster:
-        """The processes; Flink is fetched when they are first asked for."""
+        """The processes; Flink is fetched at the first access."""
         if self._local is None:
             self._local = LocalCluster(self._report)
         return self._local
@@ -100,7 +100,7 @@ class FlinkTestbed(Closing):
         """Start the job; see `testbeds.protocol.Testbed.deploy`.
 
         Raises:
-            InvalidInput: also if tasks are given managed memory of their own, which slots of one size cannot do, or the
+            InvalidInput: also if tasks have managed memory of their own, which slots of equal size cannot provide, or the
                 program is not the job's dataflow.
             Infeasible: also if another run is open.
             SluiceError: Flink could not be fetched or started, or the job failed at its start.
@@ -111,7 +111,7 @@ class FlinkTestbed(Closing):
         self._report(f"running {len(profile.task_managers)} TaskManagers, {profile.memory_mb:,.0f} MiB in all", 0.0)
         self._ensure(profile)
         if self._program is not None and not self._is_warm:
-            self._rehearse(job, configuration, seed)
+            self._warm_up_jvms(job, configuration, seed)
         control = SourceControl()
         try:
             submission = Submission(self.local, job, control, seed, self._program, self._payment)
@@ -148,7 +148,7 @@ class FlinkTestbed(Closing):
         self.local.ensure(profile)
 
     def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
-        """Where a running job's tasks would go in another configuration."""
+        """How a running job would change to another configuration."""
         profile, placed = self._planned(submission.job, configuration)
         live = self.local.runs(profile)
 
@@ -168,16 +168,16 @@ class FlinkTestbed(Closing):
     def _closed(self) -> None:
         self._open = None
 
-    def _rehearse(self, job: Job, configuration: Configuration, seed: int) -> None:
-        """Let JVMs that were just started compile what runs, while they have the whole machine: the program takes all
-        that it can, with a task of each operator on every TaskManager, and then ends, so that none of its state is left.
+    def _warm_up_jvms(self, job: Job, configuration: Configuration, seed: int) -> None:
+        """Let new JVMs compile the program while they have the whole machine: it runs at full rate, with a task of each
+        operator on every TaskManager, and then ends, so that none of its state is left.
         """
         room = sum(w.slots for w in self._cluster.workers) // len(job.scaled_operators)
         most = max(1, min(len(self._cluster.workers), room))
         spread = {o.name: min(most, o.max_parallelism or most) for o in job.scaled_operators}
         tasks = {**configuration.parallelism, **spread}
         _, placed = self._planned(job, Configuration(tasks, configuration.memory_mb))
-        self._report("rehearsing until what runs is compiled", 0.0)
+        self._report("warming up until the program is compiled", 0.0)
         with SourceControl() as control:
             self.local.limit_cpu(False)
             submission = Submission(self.local, job, control, seed, self._program, self._payment)
@@ -186,13 +186,13 @@ class FlinkTestbed(Closing):
                 taken = run_until_steady(control, job, deployed, self.local.check)
             finally:
                 self.local.rest.cancel(deployed.id)
-        self._report(f"rehearsed: the whole machine takes {taken:,.0f} records/s", 1.0)
+        self._report(f"warmed up: the whole machine takes {taken:,.0f} records/s", 1.0)
         self._is_warm = True
 
     def _hold_to_cores(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
-        """Let the JVMs compile what runs while they have the whole machine, then set the quotas."""
+        """Let the JVMs compile the program while they have the whole machine, then set the quotas."""
         if not self.local.has_cpu_quotas:
-            self._report("TaskManagers share the processors: control groups cannot be written here", 1.0)
+            self._report("TaskManagers share all processors, since control groups cannot be written here", 1.0)
         warm_up(control, job, deployed, WARM_AGAIN_S if self._is_warm else WARM_UP_S)
         self._is_warm = True
         self.local.check()
@@ -205,12 +205,7 @@ class FlinkTestbed(Closing):
             raise InvalidInput(
                 "slots of one TaskManager share its managed memory evenly on Flink; leave 'managed_memory_mb' out"
             )
-        small = [w for w in self._cluster.workers if w.memory_mb is not None and w.memory_mb < configuration.memory_mb]
-        if small:
-            raise Infeasible(
-                f"worker {small[0].name!r} has {small[0].memory_mb:g} MiB, too few for a TaskManager of "
-                f"{configuration.memory_mb:g} MiB; ask for less memory"
-            )
+        check_worker_memory(self._cluster, configuration.memory_mb)
         workers = [
             TaskManager(w.name, w.slots, configuration.memory_mb, cores=w.cores or w.slots)
             for w in self._cluster.workers

@@ -1,4 +1,4 @@
-"""From what the kernel measured to what the operators did, without tables: for a scaler's loop."""
+"""From the kernel's measures to the activity of operators, without tables, for the loop of a scaling policy."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from testbeds.simulator.samples import TaskColumns
 def activity(
     columns: TaskColumns, plant: Plant, state: SimulationState, measured: np.ndarray, seconds: float
 ) -> Mapping[str, Activity]:
-    """What each operator did in `seconds` of running.
+    """The activity of each operator in `seconds` of running.
 
     Args:
         measured: float64[intervals, tasks, MEASURES], from the kernel.
@@ -48,7 +48,7 @@ def activity(
 
 
 def _queue_share(plant: Plant, state: SimulationState, operator: Row) -> np.ndarray:
-    """Share of the room for records on the way to each task that is taken, float64[tasks]; 0 at sources."""
+    """Share of the buffers to each task that is full, float64[tasks]; 0 at sources."""
     queue = room = np.zeros(operator["end"] - operator["first"])
     for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:
         gates = slice(plant.edges[e]["first"], plant.edges[e]["end"])

@@ -1,4 +1,4 @@
-"""A rescale: what is in flight is worked off, state is saved, and given to the tasks of another deployment.
+"""A rescale: records in flight are processed, state is saved, and given to the tasks of another deployment.
 
 Numbers in brackets refer to docs/explanation/simulator.md.
 """
@@ -19,10 +19,10 @@ def state_bytes(plant: Plant, state: SimulationState) -> np.ndarray:
 
 
 def transfer_s(plant: Plant, state: SimulationState, bytes_per_s: float) -> float:
-    """Time in which all workers move the state of their tasks to or from shared storage at once, seconds (Eq. 13).
+    """Time in which all workers move the state of their tasks to or from shared storage in parallel, seconds (Eq. 13).
 
     Args:
-        bytes_per_s: the most that one task moves.
+        bytes_per_s: limit of one task.
     """
     size = state_bytes(plant, state)
     slowest = float(np.max(size, initial=0.0)) / bytes_per_s
@@ -35,7 +35,7 @@ def transfer_s(plant: Plant, state: SimulationState, bytes_per_s: float) -> floa
 def carry_over(
     old: Plant, state: SimulationState, new: Plant, settings: Rescaling, rng: np.random.Generator
 ) -> SimulationState:
-    """The state of another deployment of the same job, with all that the old one kept (Eq. 14)."""
+    """The state of another deployment of the same job, taken over from the old one (Eq. 14)."""
     carried = fresh_state(new, rng)
     carried = carried._replace(clock=state.clock, came=state.came, log=state.log)
     if settings.new_jvms:
@@ -63,7 +63,7 @@ def _shares(plant: Plant, operator: Row) -> np.ndarray:
 
 
 def _carry_tasks(state: SimulationState, before: Row, carried: SimulationState, after: Row, share: np.ndarray) -> None:
-    """Give the tasks of one operator what all of its old tasks had; sources share their log evenly."""
+    """Divide the state of an operator's old tasks among its new ones; sources share their log evenly."""
     old, new = slice(before["first"], before["end"]), slice(after["first"], after["end"])
     for column in ("live", "firing", "permits", "due", "log"):
         carried.tasks[column][new] = np.sum(state.tasks[column][old]) * share

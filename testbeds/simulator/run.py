@@ -1,13 +1,12 @@
-"""A deployed job on the simulator: time passes in `inject` and `serve`, as fast as the machine can compute it."""
+"""A deployed job on the simulator: time passes in `inject` and `serve`, as fast as it can be computed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from models.closing import Closing
 from models.errors import SluiceError
 from models.metrics import SAMPLE_INTERVAL_S
 from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
@@ -33,7 +32,7 @@ class SimulatedDeployment:
     columns: TaskColumns
 
 
-class SimulatedRun:
+class SimulatedRun(Closing):
     """Implements `testbeds.protocol.ElasticRun`."""
 
     def __init__(
@@ -60,18 +59,18 @@ class SimulatedRun:
 
     @property
     def configuration(self) -> Configuration:
-        """What runs, or will run once the job is up again."""
+        """The current configuration, or the next one while the job is down."""
         return self._deployed.configuration
 
     @property
     def elapsed_s(self) -> float:
-        """Time since the job was asked for, seconds; the deployment itself is counted."""
+        """Time since the job was requested, seconds, including its deployment."""
         return self._physics.deploy_s + self._intervals * SAMPLE_INTERVAL_S
 
     def inject(self, rate: float, seconds: float, phase: str) -> MeasuredWindow:
         """Offer `rate` records/s for `seconds`; see `testbeds.protocol.Run.inject`.
 
-        What waits in the log stays there meanwhile. After a rescale, the rate is offered once the job runs again.
+        Records in the log stay there meanwhile. After a rescale, the rate is offered once the job runs again.
 
         Raises:
             InvalidInput: the rate is not above 0, or `seconds` is not a multiple of the reporting interval.
@@ -117,9 +116,9 @@ class SimulatedRun:
         )
 
     def rescale(self, configuration: Configuration) -> Rescale:
-        """Stop with a savepoint and start again as told; see `testbeds.protocol.ElasticRun.rescale`.
+        """Stop with a savepoint and start again with another configuration; see `testbeds.protocol.ElasticRun.rescale`.
 
-        A rescale of a job that is still down begins when that is over.
+        A rescale of a job that is still down begins when it is up again.
         """
         self._check_open()
         settings, step_s = self._physics.rescaling, self._physics.step_s
@@ -141,13 +140,13 @@ class SimulatedRun:
             raise SluiceError("a closed run takes no rate and no configuration; deploy the job again")
 
     def _wait_until_up(self) -> None:
-        """Let the intervals pass in which the job is down, with nothing coming into the log."""
+        """Let the downtime of the job pass, while no records arrive in the log."""
         if self._down_steps:
             self._let_arrive(0.0)
             self._advance(LOGGED, 0.0, -(-self._down_steps // self._physics.steps_per_interval))
 
     def _let_arrive(self, rate: float) -> None:
-        """Note in the log that records come at another rate from now on, and forget what has been read by all."""
+        """Record that records arrive at another rate from now on, and drop what all sources have read."""
         if rate == self._arriving:
             return
         self._arriving, log = rate, self.state.log
@@ -166,20 +165,12 @@ class SimulatedRun:
         return np.asarray(measured)
 
     def close(self) -> None:
-        """Nothing can be asked of it any more."""
+        """Close the run; it takes no more rates."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Noise:
-    """Factors on the CPU time of a record: one of the run, times one of each task that drifts (AR(1))."""
+    """Factors on the CPU time of a record: one per run, times one per task that drifts over time (AR(1))."""
 
     def __init__(self, physics: Physics, tasks: int, rng: np.random.Generator) -> None:
         noise = physics.noise
@@ -190,7 +181,7 @@ class _Noise:
         self.redeploy(tasks)
 
     def redeploy(self, tasks: int) -> None:
-        """Other tasks, on the same machines: their own deviations are drawn again."""
+        """Restart with new tasks on the same machines: the deviations of tasks are drawn again."""
         self._drift = self._rng.normal(0.0, 1.0, tasks) * self._deviation
 
     def factors(self, intervals: int) -> np.ndarray:

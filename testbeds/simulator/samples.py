@@ -1,4 +1,4 @@
-"""From what the kernel measured to the samples that any testbed reports."""
+"""From the kernel's measures to samples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from testbeds.simulator.kernel import arrays
 
 @dataclass(frozen=True)
 class TaskColumns:
-    """What stays the same from sample to sample; one entry a task, in the kernel's order."""
+    """The constant columns of samples; one entry per task, in the kernel's order."""
 
     run: str
     job: str
@@ -28,7 +28,7 @@ class TaskColumns:
 
 
 def samples(columns: TaskColumns, measured: np.ndarray, start_s: float, phase: str) -> pa.Table:
-    """One row a task and reporting interval.
+    """One row per task and reporting interval.
 
     Args:
         measured: float64[intervals, tasks, MEASURES], from the kernel.

@@ -1,9 +1,9 @@
 """The constants of the simulated machines and of the simulated Flink, each with its unit and its source.
 
-`docs/explanation/simulator.md` says why each has its value. None of them is a property of a job: those stand in the job's file.
+`docs/explanation/simulator.md` says why each has its value. None of them is a property of a job; those are in its file.
 """
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -30,17 +30,19 @@ class Flink(Format):
 
 
 class StateAccess(Format):
-    """What RocksDB and its device cost."""
+    """Costs of RocksDB and its device."""
 
     hit_latency_s: NonNegative = Field(2e-6, description="Read answered from the block cache; part of the job's cpu_s.")
     block_latency_s: NonNegative = Field(1e-4, description="Random read of one block from an idle SATA SSD.")
     block_bytes: Positive = Field(4096, description="Bytes of a block.")
     blocks_per_miss: Positive = Field(2.0, description="Sorted runs that a read looks into, each a block, on a miss.")
-    most_io_load: Ratio = Field(0.95, description="Of its device, that reads see when they queue for it.")
+    most_io_load: Ratio = Field(
+        0.95, description="Upper bound on the device utilisation in the formula of queueing delay."
+    )
     reserved_mb: NonNegative = Field(
         48.0, description="Managed memory of a task with state that holds neither its write buffer nor cached blocks."
     )
-    flush_s: NonNegative = Field(0.05, description="For which a task waits when its write buffer is full, seconds.")
+    flush_s: NonNegative = Field(0.05, description="Time that a task waits when its write buffer is full, seconds.")
     write_amplification: Positive = Field(
         2.0, description="Device bytes per byte written: the flush, and one compaction into level 1."
     )
@@ -50,11 +52,11 @@ class StateAccess(Format):
 
 
 class Noise(Format):
-    """What makes two runs of one configuration differ. Standard deviations of the logarithm of the time per record."""
+    """Noise between two runs of one configuration: standard deviations of the logarithm of the time per record."""
 
-    run: NonNegative = Field(0.05, description="Between deployments, common to all tasks.")
-    task: NonNegative = Field(0.02, description="Of one task over time.")
-    task_correlation_s: Positive = Field(15.0, description="Over which a task's deviation is forgotten, seconds.")
+    run: NonNegative = Field(0.05, description="Deviation of a deployment, common to all tasks.")
+    task: NonNegative = Field(0.02, description="Deviation of one task over time.")
+    task_correlation_s: Positive = Field(15.0, description="Time constant of a task's deviation, seconds.")
 
 
 class Rescaling(Format):
@@ -64,21 +66,16 @@ class Rescaling(Format):
         30.0, description="From the end of the savepoint until all tasks run, without state to be restored, seconds."
     )
     stop_timeout_s: Positive = Field(
-        600.0, description="execution.checkpointing.timeout: longest time for what is in flight to be worked off."
+        600.0, description="execution.checkpointing.timeout: longest time to process the records in flight."
     )
     save_bytes_per_s: Positive | None = Field(
         1e8,
-        description="One task writes its part of a savepoint at most so fast, bytes/s; None: no savepoint is written.",
+        description="Fastest rate at which one task writes its part of a savepoint, bytes/s; None: no savepoint is written.",
     )
     restore_bytes_per_s: Positive = Field(
-        1e8, description="One task reads its part of a savepoint at most so fast, bytes/s."
+        1e8, description="Fastest rate at which one task reads its part of a savepoint, bytes/s."
     )
     new_jvms: bool = Field(True, description="Whether TaskManagers restart, so that their code is compiled again.")
-
-    @classmethod
-    def in_place(cls) -> Self:
-        """Flink's adaptive scheduler: processes stay, and the checkpoint it waits for is in shared storage already."""
-        return cls(restart_s=0.7, save_bytes_per_s=None, new_jvms=False)
 
 
 class Physics(Format):
@@ -86,23 +83,25 @@ class Physics(Format):
 
     step_s: Positive = Field(0.1, description="Length of a step, seconds; divides the reporting interval.")
     deploy_s: NonNegative = Field(30.0, description="From the request until all tasks run, seconds.")
-    cold_slowdown: NonNegative = Field(1.0, description="Extra time per record of freshly loaded code.")
-    cold_decay_s: Positive = Field(20.0, description="Over which just-in-time compilation takes that away, seconds.")
+    cold_slowdown: NonNegative = Field(1.0, description="Extra time per record of cold code, as a factor.")
+    cold_decay_s: Positive = Field(
+        20.0, description="Time constant with which just-in-time compilation removes it, seconds."
+    )
     full_load_slowdown: Ratio = Field(
         0.1, description="Share of its speed that a core loses when all cores of its worker are busy."
     )
     source_burst_s: NonNegative | Literal["all"] = Field(
         1.0,
-        description="Time whose records a rate-limited source may catch up, seconds; `all`: since the rate was set.",
+        description="Time whose records a rate-limited source may catch up with, seconds; `all`: since the rate was set.",
     )
     stamped: Literal["arrival", "reading"] = Field(
         "arrival",
-        description="When a record of the log gets the time that windows go by: when it comes into the log (event time), or "
+        description="When a record of the log gets the time that windows use: when it arrives in the log (event time), or "
         "when it is read (processing time, and generators that stamp what they emit).",
     )
-    least_record_bytes: Positive = Field(24.0, description="A record in a network buffer is no smaller, bytes.")
+    least_record_bytes: Positive = Field(24.0, description="Least size of a record in a network buffer, bytes.")
     least_hot_records: Positive = Field(
-        64.0, description="Keys that are hot for fewer records are spread like the others."
+        64.0, description="Keys that are hot for fewer records are treated like the others."
     )
     flink: Flink = Flink()
     state: StateAccess = StateAccess()

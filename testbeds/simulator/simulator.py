@@ -1,4 +1,4 @@
-"""The embedded testbed: a cluster of Flink TaskManagers, modelled."""
+"""The embedded testbed: a simulated cluster of Flink TaskManagers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
-from testbeds.placing import Placed, check_parallelism, place
+from testbeds.placing import Placed, check_parallelism, check_worker_memory, place
 from testbeds.protocol import Configuration, Limits
 from testbeds.simulator.layout.buffers import BYTES_PER_MB
 from testbeds.simulator.layout.memory import cache_mb, network_memory_mb, write_buffer_mb
@@ -48,7 +48,7 @@ class Simulator:
         """A testbed with the workers of `cluster` (StreamBed's three by default), and injectors for the sources.
 
         Args:
-            memory_levels_mb: TaskManager memory sizes on offer, MiB; those that a worker does not have are left out.
+            memory_levels_mb: available TaskManager memory sizes, MiB; sizes larger than a worker are left out.
             physics: constants of the model; the documented ones by default.
         """
         self._cluster = cluster or streambed_cluster()
@@ -98,15 +98,8 @@ class Simulator:
         strangers = sorted(set(configuration.managed_memory_mb) - set(configuration.parallelism))
         if strangers:
             raise InvalidInput(f"managed memory is given to {strangers[0]!r}, which job {job.name!r} does not have")
-        even = []
-        for worker in self._cluster.workers:
-            if worker.memory_mb is not None and configuration.memory_mb > worker.memory_mb:
-                raise Infeasible(
-                    f"worker {worker.name!r} has {worker.memory_mb:g} MiB, too few for a TaskManager of "
-                    f"{configuration.memory_mb:g} MiB; ask for less memory"
-                )
-            even.append(managed_memory_per_slot_mb(configuration.memory_mb, worker.slots))
-        return even
+        check_worker_memory(self._cluster, configuration.memory_mb)
+        return [managed_memory_per_slot_mb(configuration.memory_mb, worker.slots) for worker in self._cluster.workers]
 
     def _resources(self, configuration: Configuration, placed: Placed, even: list[float]) -> Resources:
         """Block cache and write buffer of each task, and network memory of each worker."""
@@ -134,7 +127,7 @@ class Simulator:
         )
 
     def _check_managed(self, managed: dict[str, list[float]], placed: Placed, even: list[float]) -> None:
-        """The managed memory that tasks were given fits what their worker has."""
+        """Check that the managed memory given to tasks fits their workers."""
         for w, worker in enumerate(self._cluster.workers):
             given = sum(
                 mb

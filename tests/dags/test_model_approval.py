@@ -26,23 +26,11 @@ from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
 from sluice_airflow.approvals.model import ModelApproval, _body
 from sluice_airflow.assets import MODEL
+from transcript import Transcript
 
 pytestmark = pytest.mark.slow
 
 JOB = "nexmark-q5"
-
-
-class Transcript:
-    """A terminal that keeps its lines."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.said.append(message)
-
-    def track(self, items: Any, description: str, total: int | None = None) -> Any:
-        yield from items
 
 
 @pytest.fixture

@@ -44,9 +44,8 @@ def planned(workspace: Workspace, root: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def flink() -> Iterator[FakeFlink]:
-    made = FakeFlink()
-    yield made
-    made.close()
+    with FakeFlink() as made:
+        yield made
 
 
 def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_thresholds(

@@ -14,10 +14,10 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
 from models.scaling.policies import POLICIES
-from pipelines.arena.evaluation import EvaluationRequest
 from pipelines.arena.replays.workloads import Pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
-from pipelines.planning.threshold_table import ThresholdRequest
+from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.measuring import POOL
 from sluice_airflow.triggers import RateChangeTrigger
 from sluice_airflow.turns import JobTurn
@@ -96,7 +96,7 @@ def test_every_task_is_retried_has_a_timeout_and_says_what_it_does(dags: dict[st
 
 @pytest.mark.parametrize("error", [InvalidInput("x"), Infeasible("x")])
 @pytest.mark.parametrize("name", DAGS)
-def test_what_a_person_must_mend_is_not_retried(dags: dict[str, DAG], name: str, error: Exception) -> None:
+def test_errors_that_a_person_must_fix_are_not_retried(dags: dict[str, DAG], name: str, error: Exception) -> None:
     for task in dags[name].tasks:
         policy = task.retry_policy if not task.is_mapped else task.partial_kwargs["retry_policy"]
         assert policy.evaluate(error, 1, 2).action is RetryAction.FAIL

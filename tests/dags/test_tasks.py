@@ -16,21 +16,9 @@ from sluice_airflow import reporting
 from sluice_airflow.embedded.run import read_parameters
 from sluice_airflow.tasks import planning, replanning, thresholds
 from sluice_airflow.triggers import RateChangeTrigger, event_of
+from transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
-
-
-class Transcript:
-    """A progress that remembers what was said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.said.append(message)
-
-    def track(self, items: Any, description: str, total: int | None = None) -> Any:
-        yield from items
 
 
 @pytest.fixture
@@ -104,7 +92,7 @@ def test_a_change_without_a_job_or_a_rate_is_refused(extra: dict[str, Any]) -> N
         replanning.rate_changes(NOTHING, [extra], "run")
 
 
-TOLD = RateChangeEvent.model_validate(
+EVENT = RateChangeEvent.model_validate(
     {
         "job": "a",
         "plan_version": 3,
@@ -123,8 +111,8 @@ TOLD = RateChangeEvent.model_validate(
 
 
 def test_the_event_of_a_change_says_from_what_to_what_and_why() -> None:
-    evidence = event_of(TOLD)["evidence"]
-    assert {name: value for name, value in event_of(TOLD).items() if name != "evidence"} == {
+    evidence = event_of(EVENT)["evidence"]
+    assert {name: value for name, value in event_of(EVENT).items() if name != "evidence"} == {
         "job": "a",
         "rate": 2000.0,
         "old_rate": 1000.0,
@@ -136,9 +124,9 @@ def test_the_event_of_a_change_says_from_what_to_what_and_why() -> None:
 
 
 def test_a_change_that_comes_twice_is_planned_for_by_one_dag_run(workspace: Workspace) -> None:
-    assert keep_event(workspace, TOLD)
-    extra = {"from_trigger": True, "payload": event_of(TOLD)}
-    change = {"job": "a", "rate": 2000.0, "change": TOLD.key}
+    assert keep_event(workspace, EVENT)
+    extra = {"from_trigger": True, "payload": event_of(EVENT)}
+    change = {"job": "a", "rate": 2000.0, "change": EVENT.key}
     # The task may be tried again, and the same event may come with the next run.
     assert [replanning.rate_changes(NOTHING, [extra], run) for run in ("one", "one", "two")] == [[change], [change], []]
     assert replanning.rate_changes(NOTHING, [extra, {"job": "b", "rate": 1}], "two") == [{"job": "b", "rate": 1}]

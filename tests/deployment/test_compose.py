@@ -1,19 +1,18 @@
 """docker-compose.yml: what compose itself says of it, health checks, pinned versions, loopback ports, no secrets, no root."""
 
-import json
 import os
 import re
 import shutil
 import stat
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from answering import AnsweringServer
 
 ONE_SHOT = {"airflow-init"}
 PROFILES = {"flink": {"flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2"}, "monitoring": {"prometheus"}}
@@ -86,27 +85,12 @@ def test_every_service_has_limits_of_memory_cpu_processes_and_logs(services: dic
         assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
 
 
-class _Healthy(BaseHTTPRequestHandler):
-    """Answers as Airflow's health endpoint does."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(
-            json.dumps({"triggerer": {"status": "healthy"}, "scheduler": {"status": "unhealthy"}}).encode()
-        )
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def healthy() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Healthy)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/api/v2/monitor/health"
-    server.shutdown()
-    server.server_close()
+    """Answers as Airflow's health endpoint does."""
+    health = {"triggerer": {"status": "healthy"}, "scheduler": {"status": "unhealthy"}}
+    with AnsweringServer(lambda request, body: (200, health)) as server:
+        yield f"{server.url}/api/v2/monitor/health"
 
 
 def test_a_health_check_reports_the_component_and_costs_little(root: Path, healthy: str) -> None:

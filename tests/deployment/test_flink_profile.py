@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,8 @@ import pytest
 
 from arrangement import Arrangement
 from flink_client.rest import FlinkRest
-from flink_client.running import placement_file
+from testbeds.flink.local.machine import free_port
+from testbeds.flink.placement_hook import placement_file
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,12 +24,6 @@ pytestmark = [
 FLINK = ("flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2")
 REPORTER_PORT = 9249
 SEEN_S = 300.0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _settings(arrangement: Arrangement, root: Path) -> None:
@@ -48,11 +42,11 @@ def _settings(arrangement: Arrangement, root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def arrangement(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arrangement]:
-    ports = {name: _free_port() for name in FLINK}
+    ports = {name: free_port() for name in FLINK}
     moved = {(name, REPORTER_PORT): port for name, port in ports.items()}
     extra = {name: ["-D", f"metrics.reporter.prom.port={port}"] for name, port in ports.items()}
     with Arrangement(root, tmp_path_factory.mktemp("flink-profile"), moved=moved, extra=extra) as started:
-        for name in FLINK[1:]:  # all read the JobManager's settings here, so each is told its own address
+        for name in FLINK[1:]:  # all read the JobManager's settings here, so each gets its own address
             address = started.addresses[name]
             extra[name] += ["-D", f"taskmanager.host={address}", "-D", f"taskmanager.bind-host={address}"]
         _settings(started, root)

@@ -1,4 +1,4 @@
-"""What runs against what a plan says."""
+"""A running job compared with a plan."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from flink_client.deployment import RunningJob, RunningVertex, chained_operators
         ("Calc(select=[a, count]) -> out", ("Calc(select=[a, count])", "out")),
     ],
 )
-def test_the_name_of_a_vertex_tells_its_chain(vertex: str, operators: tuple[str, ...]) -> None:
+def test_the_chain_is_read_from_the_name_of_a_vertex(vertex: str, operators: tuple[str, ...]) -> None:
     assert chained_operators(vertex) == operators
 
 

@@ -2,12 +2,12 @@
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from answering import AnsweringServer
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import InvalidInput, SluiceError
 
@@ -15,42 +15,23 @@ PROGRAM = JarProgram("sluice.Run", ("{}",), {})
 Answer = tuple[int, object]
 
 
-class Server:
+class Server(AnsweringServer):
     """Gives the listed answers in turn, the last one again and again; remembers what was asked."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.asked: list[tuple[str, str, object]] = []
-        server = self
+        super().__init__(self._next)
 
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                server.asked.append((self.command, self.path, body))
-                status, content = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
-                text = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            do_GET = do_POST = do_PUT = do_PATCH = _answer
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+    def _next(self, request: BaseHTTPRequestHandler, body: bytes) -> Answer:
+        self.asked.append((request.command, request.path, json.loads(body) if body else None))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.http.shutdown()
-    made.http.server_close()
+    with Server() as made:
+        yield made
 
 
 @pytest.fixture
@@ -74,7 +55,7 @@ def test_one_that_stays_is_reported_in_flinks_words(server: Server, rest: FlinkR
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_job_is_submitted_once_and_its_refusal_is_the_users_to_mend(
+def test_a_job_is_submitted_once_and_a_refusal_is_an_invalid_input(
     server: Server, rest: FlinkRest, status: int
 ) -> None:
     trace = (
@@ -87,8 +68,7 @@ def test_a_job_is_submitted_once_and_its_refusal_is_the_users_to_mend(
 
 
 def test_no_answer_is_reported_with_the_address(server: Server) -> None:
-    server.http.shutdown()
-    server.http.server_close()
+    server.close()
     with (
         FlinkRest(server.url, patience_s=0.3) as rest,
         pytest.raises(SluiceError, match=rf"{server.url} does not answer"),
@@ -153,7 +133,7 @@ def test_a_plan_is_put_in_topological_order(server: Server, rest: FlinkRest) -> 
     assert {(e.upstream, e.downstream, e.ship_strategy) for e in edges} == {("o", "m", "REBALANCE"), ("m", "s", "HASH")}
 
 
-def test_a_failed_savepoint_tells_why(server: Server, rest: FlinkRest) -> None:
+def test_a_failed_savepoint_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     failed = {"failure-cause": {"stack-trace": "CheckpointException: disk full\n\tat x.y(Z)"}}
     done = {"status": {"id": "COMPLETED"}, "operation": failed}
     server.answers = [(202, {"request-id": "t"}), (200, {"status": {"id": "IN_PROGRESS"}}), (200, done)]
@@ -166,7 +146,7 @@ def _job(state: str, running: int) -> Answer:
     return 200, {"state": state, "vertices": [vertex] if running else [], "plan": {}}
 
 
-def test_a_job_that_fails_while_it_is_waited_for_tells_why(server: Server, rest: FlinkRest) -> None:
+def test_a_job_that_fails_during_a_wait_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     history = {"exceptionHistory": {"entries": [{"stacktrace": "RuntimeException: boom\n\tat a.b(C)"}]}}
     server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), (200, history)]
     with pytest.raises(SluiceError, match="job j is failed: RuntimeException: boom"):

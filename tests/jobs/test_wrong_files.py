@@ -122,7 +122,7 @@ FAULTS = {
     "field given twice": (
         "description: Counts clicks.",
         "description: Counts clicks.\nname: other",
-        ["'name' stands on line 1 and again on line 3", "keep one"],
+        ["'name' appears on line 1 and again on line 3", "keep one"],
     ),
     "two documents": ("edges:", "---\nedges:", ["line 18", "but found another document"]),
     "python object": (
@@ -145,20 +145,20 @@ def test_the_right_file_loads(job_file: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_told_with_field_value_and_fix(fault: str, job_file: Path) -> None:
-    right, wrong, told = FAULTS[fault]
+def test_a_fault_is_reported_with_field_value_and_fix(fault: str, job_file: Path) -> None:
+    right, wrong, parts = FAULTS[fault]
     assert right in RIGHT
     job_file.write_text(RIGHT.replace(right, wrong, 1))
     with pytest.raises(InvalidInput) as caught:
         load_job(job_file)
     message = str(caught.value)
     assert message.startswith(str(job_file))
-    assert [part for part in told if part not in message] == [], message
+    assert [part for part in parts if part not in message] == [], message
     assert "pydantic" not in message and len(message) < 1000
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "it is empty"),
         (b"# only a remark\n", "it is empty"),
@@ -171,9 +171,9 @@ def test_a_fault_is_told_with_field_value_and_fix(fault: str, job_file: Path) ->
         (b"operators: &o [*o]\n", "contains itself"),
     ],
 )
-def test_what_is_no_job_at_all_is_told(content: bytes, told: str, job_file: Path) -> None:
+def test_a_file_that_is_no_job_at_all_is_reported(content: bytes, message: str, job_file: Path) -> None:
     job_file.write_bytes(content)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         load_job(job_file)
 
 
@@ -184,7 +184,7 @@ def billion_laughs() -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (billion_laughs(), "expands to more than"),
         ("name: " + "[" * 20_000 + "]" * 20_000, "nested too deeply"),
@@ -192,10 +192,10 @@ def billion_laughs() -> str:
         ("a: " * 3, "not valid YAML"),
     ],
 )
-def test_hostile_yaml_is_refused_quickly(content: str, told: str, job_file: Path) -> None:
+def test_hostile_yaml_is_refused_quickly(content: str, message: str, job_file: Path) -> None:
     job_file.write_text(content)
     began = time.process_time()
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         load_job(job_file)
     assert time.process_time() - began < 2.0
 
@@ -208,7 +208,7 @@ def test_five_faults_are_shown_and_the_rest_counted(job_file: Path) -> None:
     assert "7 faults" in str(caught.value) and "and 2 more" in str(caught.value)
 
 
-def test_the_same_fault_in_every_item_is_told_once(tmp_path: Path) -> None:
+def test_the_same_fault_in_every_item_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("count: 300\nslots: 0\n")
     with pytest.raises(InvalidInput) as caught:
@@ -218,7 +218,7 @@ def test_the_same_fault_in_every_item_is_told_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("count: 3\nslots: 4\ncorse: 4\n", "did you mean 'cores'"),
         ("count: 0\nslots: 4\n", "'count' must be a whole number from 1 to 100000, but got 0"),
@@ -231,8 +231,8 @@ def test_the_same_fault_in_every_item_is_told_once(tmp_path: Path) -> None:
         ("name: mine\n", "field 'workers' is missing"),
     ],
 )
-def test_a_wrong_cluster_is_told(content: str, told: str, tmp_path: Path) -> None:
+def test_a_wrong_cluster_is_reported(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(content)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         load_cluster(path)

@@ -94,9 +94,9 @@ def test_edges_are_found_from_both_ends(diamond: Job) -> None:
     assert diamond.upstream_edges("a") == () and diamond.downstream_edges("sink") == ()
 
 
-def test_an_unknown_operator_is_told_with_those_there_are(diamond: Job) -> None:
-    with pytest.raises(InvalidInput, match=r"job 'j' has no operator 'nobody'; known operators: sink, a, b, filter"):
-        diamond.operator("nobody")
+def test_an_unknown_operator_is_reported_with_the_known_ones(diamond: Job) -> None:
+    with pytest.raises(InvalidInput, match=r"job 'j' has no operator 'unknown'; known operators: sink, a, b, filter"):
+        diamond.operator("unknown")
 
 
 def test_an_operator_is_neither_source_nor_sink_by_default(diamond: Job) -> None:

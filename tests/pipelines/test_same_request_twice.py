@@ -38,4 +38,4 @@ def test_one_request_is_one_version_and_one_model(tracked_workspace: Workspace, 
     assert first == second
     assert PlanStore(tracked_workspace).versions("nexmark-q5") == [1]
     assert [info.version for info in list_versions(open_tracking(tracked_workspace), "nexmark-q5")] == [1]
-    assert any("makes the same run; waiting for it" in errors for _, errors in ended)
+    assert any("makes the same run; waiting for its results" in errors for _, errors in ended)

@@ -98,7 +98,8 @@ def test_executors_of_a_cluster_tune_thresholds_with_the_code_they_are_sent(
 REPLAY = """
 import sys
 from pipelines.arena.replays.compute import run_cell
-from pipelines.arena.evaluation import EvaluationRequest, cells
+from pipelines.arena.evaluation import cells
+from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.on_spark import replay_on_spark
 from spark.session import session
 

@@ -1,14 +1,13 @@
 """A server of this machine that answers as Flink's REST interface does, and plans of the job that it says it runs."""
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
+from answering import AnsweringServer
 from models.plan import PlanContent
 
 JOB_ID = "1" * 32
@@ -67,7 +66,7 @@ def word_count_plan(
     )
 
 
-class FakeFlink:
+class FakeFlink(AnsweringServer):
     """A small server that answers as a cluster of one job of two vertices does: `Source: source` and a chain.
 
     It takes requirements and follows them if it has the slots; `faults` are given instead of answers, one a request.
@@ -75,11 +74,11 @@ class FakeFlink:
 
     def __init__(self) -> None:
         self.emitted_per_s, self.backpressure, self.busyness = 1500.0, 0.0, 0.5
-        """What the sources do, all of their tasks together, and the shares of time of each, by the meters."""
+        """Rates of the sources' tasks together, and the shares of time of each, by the meters."""
         self.pending: float | None = None
         """Records that wait before each source task; None where the source reports none."""
         self.reports = True
-        """Whether it tells the values of metrics."""
+        """Whether it reports the values of metrics."""
         self._asked = 0
         self.names = {"a" * 32: "Source: source", "b" * 32: "flatmap -> count"}
         self.tasks = {"a" * 32: 1, "b" * 32: 1}
@@ -95,33 +94,11 @@ class FakeFlink:
         self.faults: list[tuple[int, object]] = []
         self.pause_s = 0.0
         self._required = dict(self.tasks)
-        fake = self
+        super().__init__(self._respond)
 
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                time.sleep(fake.pause_s)
-                status, content = fake.answer(self.command, *_parts(self.path), body)
-                text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-                with suppress(BrokenPipeError):  # who asked may not have waited
-                    self.send_response(status)
-                    self.send_header("Content-Length", str(len(text)))
-                    self.end_headers()
-                    self.wfile.write(text)
-
-            do_GET = do_PUT = do_PATCH = do_POST = _answer
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-
-    def close(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+    def _respond(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        time.sleep(self.pause_s)
+        return self.answer(request.command, *_parts(request.path), json.loads(body) if body else None)
 
     def answer(
         self, method: str, path: str, wanted: list[str], body: dict[str, dict[str, dict[str, int]]] | None

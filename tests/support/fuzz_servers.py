@@ -5,15 +5,15 @@ A server of this machine gives right answers, of which some are spoilt: in their
 
 import json
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from answering import AnsweringServer
 from flink_client.address import FlinkAddress
 from flink_client.answers import Vertex
 from flink_server import JOB_ID, FakeFlink
@@ -35,7 +35,7 @@ METERS: Final = ("0.Source__source.numRecordsOutPerSecond", "0.numRecordsOut", "
 VERTEX: Final = Vertex("b" * 32, "flatmap -> count", 2, 2)
 
 
-class SpoiltServer:
+class SpoiltServer(AnsweringServer):
     """Spoils answers as `rng` says, which is set for each case."""
 
     def __init__(self, right: Right, *, repeated: bool) -> None:
@@ -45,28 +45,11 @@ class SpoiltServer:
         """
         self.rng = random.Random(0)
         self._right, self._repeated = right, repeated
-        server = self
+        super().__init__(self._answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                asked = urlsplit(self.path)
-                with suppress(OSError):  # who asked may not have waited
-                    server._serve(self, *server._right(self.command, asked.path, parse_qs(asked.query)))
-
-            do_GET = do_PUT = do_PATCH = do_POST = do_DELETE = _answer
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+    def _answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
+        asked = urlsplit(request.path)
+        self._serve(request, *self._right(request.command, asked.path, parse_qs(asked.query)))
 
     def _serve(self, handler: BaseHTTPRequestHandler, status: int, document: Any) -> None:
         rng, headers, body = self.rng, {}, json.dumps(document).encode()

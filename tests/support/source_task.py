@@ -1,13 +1,12 @@
 """A task of a rated source, on its connection."""
 
 import socket
-from types import TracebackType
-from typing import Self
 
+from models.closing import Closing
 from testbeds.flink.feeding.control import SourceControl
 
 
-class SourceTask:
+class SourceTask(Closing):
     """Says what a source task would, until its context is left: who drops its connection is taken for gone."""
 
     def __init__(self, control: SourceControl, source: str, number: int, tasks: int) -> None:
@@ -18,12 +17,7 @@ class SourceTask:
     def reports(self, order: str, seconds: float, emitted: int, pending: int, in_all: int) -> None:
         self._say(f"at {order} {seconds} {emitted} {pending} {in_all}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._socket.close()
 
     def _say(self, line: str) -> None:

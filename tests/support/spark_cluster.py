@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import psutil
 import pyspark
 
+from models.closing import Closing
 from spark.java import find_java
 
 SPARK_HOME: Final = Path(pyspark.__file__).parent
@@ -38,7 +38,7 @@ def spark_environment() -> dict[str, str]:
     return {**os.environ, **own, **SMALL, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
 
 
-class SparkCluster:
+class SparkCluster(Closing):
     """A master, to which workers of one core are added. All end with its context, with what they started."""
 
     def __init__(self, folder: Path) -> None:
@@ -82,14 +82,6 @@ class SparkCluster:
     def close(self) -> None:
         for daemon in reversed(self._daemons):
             _end(daemon)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _start(self, name: str, daemon: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{daemon}", *arguments]

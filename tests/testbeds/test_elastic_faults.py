@@ -89,13 +89,13 @@ FAULTS: dict[str, tuple[str, dict[str, Any], Callable[[Served], Served], Callabl
         of_activity(state_bytes=lambda v: v + 1),
         same,
     ),
-    "queues that nobody sees": (
+    "queues that are not reported": (
         "test_overload_shows_as_full_queues_and_lag",
         {"rate": RATE},
         of_activity(input_queue_share=lambda v: 0 * v),
         same,
     ),
-    "a downtime that is not the one told": (
+    "a downtime that differs from the stated one": (
         "test_lag_grows_while_the_job_is_down_and_is_caught_up",
         {"rate": RATE, "more": MORE},
         same,

@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
         lambda w: window_of(w, samples=w.samples.drop_columns(["lag_records"])),
         {},
     ),
-    "a row that stands twice": (
+    "a row that appears twice": (
         "test_every_task_reports_once_in_every_interval",
         rows(lambda n: np.r_[0, np.arange(n - 1)]),
         {"job": conformance.small_job(), "configuration": configuration()},
@@ -113,7 +113,7 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
         column("lag_records", lambda v: np.nan_to_num(v.astype(float))),
         {"job": conformance.small_job()},
     ),
-    "samples that tell another rate": (
+    "samples of another rate": (
         "test_samples_add_up_to_the_window",
         column("records_out", lambda v: v * 1.01),
         {"job": conformance.small_job()},

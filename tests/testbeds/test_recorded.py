@@ -19,13 +19,21 @@ def observed(mst: float, slots: int = 3, memory_mb: float = 8192.0, **parallelis
     return Observation(run="r", task_slots=slots, memory_mb=memory_mb, parallelism=parallelism, mst=mst)
 
 
-class TestRecordedConformance(conformance.TestbedConformance):
-    reports_samples = False
+class TestRecordedConformance(
+    conformance.RefusalConformance,
+    conformance.RateConformance,
+    conformance.RunConformance,
+    conformance.RepeatConformance,
+):
     places_tasks = False
 
     @pytest.fixture
     def testbed(self) -> protocol.Testbed:
         return Recorded([observed(20_000.0), observed(21_000.0), observed(35_000.0, slots=5)], load_cluster("testbed"))
+
+    def test_its_samples_are_an_empty_table_of_the_schema(self, run: protocol.Run) -> None:
+        samples = run.inject(1000.0, self.window_s, "observe").samples
+        assert samples.schema.equals(protocol.SAMPLE_SCHEMA) and samples.num_rows == 0
 
 
 @pytest.fixture
@@ -117,7 +125,7 @@ def test_no_observation_is_no_testbed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("3|35|1", r"must hold 9 numbers \(bids, count-window, .*holds 3"),
         ("3|35|1|1|2|1|3|1|x", "holds 'x'"),
@@ -125,8 +133,8 @@ def test_no_observation_is_no_testbed() -> None:
         ("", "holds 1"),
     ],
 )
-def test_a_parallelism_that_is_not_of_this_job_is_reported(text: str, told: str, q5: Job) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_a_parallelism_that_is_not_of_this_job_is_reported(text: str, message: str, q5: Job) -> None:
+    with pytest.raises(InvalidInput, match=message):
         parse_parallelism(q5, text)
 
 

@@ -1,4 +1,4 @@
-"""Measurements that broke off are made again, and given up in the end."""
+"""Interrupted measurements are repeated, a limited number of times."""
 
 import pytest
 
@@ -12,7 +12,7 @@ CONFIGURATION = Configuration({"source": 1, "map": 1, "count": 1, "sink": 1}, 65
 
 
 class Breaking:
-    """Measures, and breaks down the first few times."""
+    """Fails the first few measurements."""
 
     def __init__(self, faults: int) -> None:
         self.runs: list[Run] = []
@@ -26,22 +26,22 @@ class Breaking:
         return achieved
 
 
-def measure(breaking, told=None):
-    say = (told if told is not None else []).append
+def measure(breaking, messages=None):
+    say = (messages if messages is not None else []).append
     return measured(Simulator(), small_job(), CONFIGURATION, breaking, run="r", seed=1, say=say)
 
 
-def test_a_measurement_that_ends_is_made_once():
-    breaking, told = Breaking(0), []
-    assert measure(breaking, told) == pytest.approx(1000.0)
-    assert len(breaking.runs) == 1 and told == []
+def test_a_complete_measurement_is_not_repeated():
+    breaking, messages = Breaking(0), []
+    assert measure(breaking, messages) == pytest.approx(1000.0)
+    assert len(breaking.runs) == 1 and messages == []
 
 
-def test_what_broke_off_is_measured_again_from_the_beginning():
-    breaking, told = Breaking(2), []
-    assert measure(breaking, told) == pytest.approx(1000.0)
+def test_an_interrupted_measurement_is_repeated_in_a_new_run():
+    breaking, messages = Breaking(2), []
+    assert measure(breaking, messages) == pytest.approx(1000.0)
     assert len(set(map(id, breaking.runs))) == 3
-    assert told == [
+    assert messages == [
         "simulator: a TaskManager is gone; measuring again, 2 times at most",
         "simulator: a TaskManager is gone; measuring again, once at most",
     ]
@@ -52,12 +52,14 @@ def test_what_broke_off_is_measured_again_from_the_beginning():
 
 def test_three_faults_are_an_error():
     breaking = Breaking(3)
-    with pytest.raises(SluiceError, match="broke off 3 times, at last because a TaskManager is gone") as caught:
+    with pytest.raises(
+        SluiceError, match="was interrupted 3 times, the last time because a TaskManager is gone"
+    ) as caught:
         measure(breaking)
     assert not isinstance(caught.value, Disturbed) and len(breaking.runs) == 3
 
 
-def test_what_cannot_be_measured_is_not_tried_again():
+def test_an_infeasible_configuration_is_not_retried():
     def refused(run):
         refused.calls += 1
         raise Infeasible("too many slots")

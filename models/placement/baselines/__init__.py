@@ -1,1 +1,1 @@
-"""What CAPS is compared with: Flink's own policies, a random plan, and ODRP."""
+"""Baselines for CAPS: Flink's own policies, a random plan, and ODRP."""

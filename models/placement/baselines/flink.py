@@ -1,5 +1,5 @@
-"""What is done without CAPS: Flink's policies (CAPSys section 2.2) and a random plan. None looks at a load, only at
-slots and memory; tasks come in random order."""
+"""Placement without CAPS: Flink's policies (CAPSys section 2.2) and a random plan. They consider slots and memory, but
+no loads; tasks are placed in random order."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What ODRP knows of a query: the work of its operators, how many tasks each may have, and what flows between them."""
+"""The input of ODRP: the work of each operator, its allowed numbers of tasks, and the traffic between operators."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class Stream:
     upstream: int
     downstream: int
     bytes_per_s: float
-    """What all tasks of i send together."""
+    """Sent by all tasks of i together."""
 
 
 @dataclass(frozen=True)
 class OdrpInstance:
-    """What ODRP knows of a query."""
+    """The input of ODRP for one job."""
 
     operators: tuple[str, ...]
     work: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""The four objectives of ODRP for a given plan, and what makes them comparable; Eq. 5-8 of `odrp`."""
+"""The four objectives of ODRP for a given plan, and their scales; Eq. 5-8 of `odrp`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class OdrpWeights(Format):
 
 @dataclass(frozen=True)
 class Scales:
-    """The largest value of each objective, and of the response time the smallest: what makes them comparable."""
+    """The scales of the objectives: the largest value of each, and the smallest response time."""
 
     response: tuple[float, float]
     cost: tuple[float, float]

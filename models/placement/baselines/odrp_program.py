@@ -1,4 +1,4 @@
-"""The mixed-integer program of ODRP, and its solution by HiGHS; the formulation and its notation stand in `odrp`."""
+"""The mixed-integer program of ODRP, and its solution by HiGHS; see `odrp` for the formulation and its notation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

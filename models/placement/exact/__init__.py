@@ -1,1 +1,1 @@
-"""Engines that prove: patterns of a worker, the configuration LP over them, and the count of all plans."""
+"""Exact methods: patterns of a worker, the configuration LP over them, and the count of all plans."""

@@ -26,14 +26,14 @@ from models.placement.kernels.problem import Floats, Ints
 from models.placement.time_limit import TimeLimit
 
 MET: Final = 1e-8
-"""Tasks missing in the primal up to this share are none."""
+"""A share of missing tasks in the primal up to this counts as 0."""
 BLOCKS: Final = 32
 """Patterns that join the pool in a round, at most."""
 MOST_ROUNDS: Final = 200
 MORE_PATTERNS: Final = 200
 """Patterns beside the pool that a random solution may use."""
 LEAST_SHARE: Final = 1e-12
-"""Of a worker; less is none."""
+"""Fractions of a worker below this count as 0."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Proof:
     """Prices that the first patterns cannot meet."""
 
     rows: int
-    """The number of patterns that this is proved for, at least as many as were asked."""
+    """The number of patterns for which this is proved, at least as many as requested."""
     price: Floats
     """(n,): c, of a task of each operator."""
 
@@ -61,7 +61,7 @@ class Certificate:
     """Result of the configuration LP."""
 
     bound: float | None
-    """Proved: no plan keeps the limits below this t; None where none of the patterns at hand make up a plan."""
+    """Proved: no plan keeps the limits below this t; None if the stored patterns make up no plan."""
     exact: bool
     """The primal has a solution at the bound, so the LP proves no more."""
     mixture: Mixture | None
@@ -110,7 +110,7 @@ class ConfigurationLp:
         return Certificate(None, answer is not None and self._impossible(answer.price, time), None)
 
     def _impossible(self, price: Floats, time: TimeLimit) -> bool:
-        """Whether these prices, which no stored patterns meet, are met by none at all."""
+        """Whether these prices, which no stored pattern meets, are met by no pattern at all."""
         return self._checked(price, self.patterns.top, time) >= self.patterns.top
 
     def _checked(self, price: Floats, t: float, time: TimeLimit) -> float:
@@ -177,8 +177,11 @@ class ConfigurationLp:
 
 
 def cheapest_shortfall(columns: Floats, asked: Floats) -> tuple[float, Floats, Floats]:
-    """Minimise what is missing or too much of what is asked (m,), as shares of it, with workers on columns (m, K), which
-    are such shares too: that, the workers on each column, and the prices (m,) of one unit asked."""
+    """Minimise shortage and excess relative to the demand (m,), by assigning workers to columns (m, K) in the same units.
+
+    Returns:
+        the minimum, the workers on each column, and the prices (m,) of one unit of demand.
+    """
     rows, patterns = columns.shape
     cost = np.concatenate([np.zeros(patterns), np.ones(2 * rows)])
     slack = np.hstack([columns, np.eye(rows), -np.eye(rows)])

@@ -1,15 +1,15 @@
-"""How many distinct plans there are, without going through them.
+"""The number of distinct plans, without enumerating them.
 
 A plan is a multiset of patterns for each type of worker. Patterns join one by one, each any number of times:
 
     f[w, r] += f[w - 1, r - x]        for w = 1..W_j, over all r at once
 
 where f[w, r] is the number of multisets of w workers of the type that hold r tasks of the operators (and all workers of
-the types before). Free slots count as tasks of one operator more, so that every worker is full: then what w workers hold
-in all is known, and the largest of the numbers in r follows from the others and is left out.
+the types before). Free slots count as tasks of one more operator, so that every worker is full: the total that w workers
+hold is then known, and the largest of the numbers in r follows from the others and is left out.
 
 Thresholds limit each worker by itself, so they only exclude patterns. Counts may exceed 64 bits: they are computed modulo
-as many coprime numbers as their size asks for, and put together by the Chinese remainder theorem.
+as many coprime numbers as their size requires, and combined by the Chinese remainder theorem.
 """
 
 import math
@@ -28,9 +28,9 @@ from models.placement.problem import Problem
 from models.placement.time_limit import TimeLimit
 
 LARGEST_MODULUS: Final = 2**62
-"""Two numbers below it can be added in 64 bits."""
+"""The sum of two numbers below it fits into 64 bits."""
 MOST_STATES: Final = 50_000_000
-"""Numbers that are held at once, 8 bytes each."""
+"""Most numbers in memory at once, 8 bytes each."""
 TOO_MANY: Final = "plans are too many to count: {0}; use fewer tasks or workers, or tighter thresholds"
 
 
@@ -38,7 +38,7 @@ def count_within(problem: Problem, thresholds: Floats, time: TimeLimit) -> int:
     """Distinct plans whose costs stay within the thresholds (3,). O(patterns x workers x states).
 
     Raises:
-        SluiceError: the patterns or the states are too many, or the time limit came first.
+        SluiceError: there are too many patterns or states, or the time limit was reached.
     """
     nothing = np.zeros(3)
     patterns = Patterns.within(problem, load_limits(problem, thresholds), nothing, nothing, 0.0, windows=())
@@ -93,7 +93,7 @@ def _count(rows: list[Ints], workers: Ints, wanted: Ints, modulus: int | None, t
 
 
 def _coprime() -> Iterator[int]:
-    """Numbers with no common factor, each the largest that is left."""
+    """Pairwise coprime numbers, each as large as possible."""
     product = 1
     for modulus in count(LARGEST_MODULUS, -1):
         if math.gcd(product, modulus) == 1:

@@ -5,8 +5,8 @@ in its last solution, found by branch and bound (column generation). At any pric
 
     c p > sum_j W_j max_{x within the limits, of type j} c x
 
-proves that no plan keeps the limits, and an upper bound of all prices serves as well as the highest one. There
-are no listed costs of patterns to bisect over, so the smallest t is found up to `PRECISION`.
+proves that no plan keeps the limits, and an upper bound of all prices serves as well as the highest one. Without listed
+costs of patterns to bisect over, the smallest t is found up to `PRECISION`.
 """
 
 from dataclasses import dataclass
@@ -27,20 +27,20 @@ from models.placement.search.tree import Feasibility
 from models.placement.time_limit import TimeLimit
 
 PRECISION: Final = 0.001
-"""Share of the t that a plan reaches, which may stay between what is proved and what the LP can do."""
+"""Allowed gap between the proved bound and the LP's t, as a share of the best plan's t."""
 MOST_ROUNDS: Final = 150
 """Solutions of the LP, for all t together."""
 PATTERNS_AT_ONCE: Final = 8
-"""That join the pool for one type of workers, at most."""
+"""Most patterns that join the pool for one type of worker."""
 REPAIRS: Final = 8
 """Plans repaired towards the limits, whose patterns join the pool."""
 REPAIR_STEPS: Final = 100
 CLIMBS: Final = 20
 """Patterns of the pool whose price is raised by exchanges before branch and bound."""
 SOON: Final = 50_000
-"""Nodes of one branch and bound, some 50 ns each, after which any pattern above the price asked will do."""
+"""Nodes of one branch and bound, some 50 ns each, after which any pattern above the requested price is accepted."""
 MOST_TRIES: Final = 300_000
-"""After which there is none."""
+"""Nodes after which it gives up."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Generated:
     reached: float
     """The smallest t that the LP was solved for, or that of the plan it started from."""
     patterns: Patterns
-    """Those generated."""
+    """Patterns generated."""
 
 
 class GeneratedLp:

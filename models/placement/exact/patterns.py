@@ -22,11 +22,11 @@ MARGIN: Final = 1e-9
 MOST_PATTERNS: Final = 2_000_000
 """Patterns that are stored at most."""
 MOST_TRIES: Final = 60_000_000
-"""Tries to find them, some 10 ns each."""
+"""Most tries to find them, some 10 ns each."""
 TRIES_PER_SECOND: Final = 20_000_000
-"""On a slow machine; used only when the time runs out."""
+"""Duration of a try on a slow machine; used only to fit the tries into the time left."""
 WINDOWS: Final = (0.1, 0.03, 0.01)
-"""Where there are too many, only those whose t is within this share of the largest are stored."""
+"""If there are too many, only those whose t is within this share of the largest are stored."""
 RANGES: Final = 1024
 """Ranges of t for which the highest price of a pattern that is not stored is kept."""
 
@@ -91,7 +91,7 @@ class Patterns:
         spaces, top = _spaces(problem, limits, base, slope), t * (1 + 1e-6) + 1e-9
         for from_t in (0.0, *((1 - window) * t for window in windows)):
             stored = _stored(spaces, from_t, most, _tries(time))
-            if stored == TOO_MANY:  # even to look at; a window does not change that
+            if stored == TOO_MANY:  # too many even to enumerate; a window does not change that
                 return None
             if not isinstance(stored, int):
                 workers = np.bincount(problem.worker_type)

@@ -1,1 +1,1 @@
-"""From what users write to what is placed, and back: skew, several jobs, shared slots, subtasks."""
+"""From the user's graph to the placement problem and back: skew, several jobs, shared slots, subtasks."""

@@ -1,6 +1,6 @@
-"""The file that `sluice place` and `sluice tune` read: a dataflow, with what is known of skew and slot sharing.
+"""The file that `sluice place` and `sluice tune` read: a dataflow with its skew and slot sharing.
 
-In the library both are arguments of their own (`groups` and `slot_sharing` of this room).
+In the library both are separate arguments (modules `groups` and `slot_sharing`).
 """
 
 from typing import Annotated
@@ -14,7 +14,7 @@ from models.schema import Name, NonNegative
 
 
 class GraphOperator(OperatorLoad):
-    """An operator, the skew among its tasks, and with which others it shares slots."""
+    """An operator, the skew among its tasks, and its slot sharing group."""
 
     skew: tuple[NonNegative, ...] | None = Field(
         None,

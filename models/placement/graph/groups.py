@@ -124,7 +124,7 @@ class _Group:
     load: OperatorLoad
     tasks: tuple[int, ...]
     share: float
-    """Of its operator's load."""
+    """Share of its operator's load."""
 
 
 def _groups(operator: OperatorLoad, parts: Parts, shares: Shares) -> list[_Group]:
@@ -165,7 +165,7 @@ def _edges_from(operator: OperatorLoad, dataflow: Dataflow, groups: Mapping[str,
 
 
 def _portion(edge: Edge, group: _Group, groups: Mapping[str, Sequence[_Group]]) -> float:
-    """Of what the edge carries, the part that goes to the group."""
+    """Share of the edge's records that go to the group."""
     if edge.partitioning is Partitioning.FORWARD:
         return 1.0
     if edge.partitioning is Partitioning.HASH:
@@ -200,7 +200,7 @@ def _check_shares(dataflow: Dataflow, shares: Shares) -> None:
     for name, given in shares.items():
         if name not in parallelism:
             raise InvalidInput(
-                f"load shares must be of operators of the dataflow, but {name!r} is none of them; "
+                f"load shares must name operators of the dataflow, but {name!r} is none of them; "
                 f"known operators: {', '.join(parallelism)}"
             )
         if len(given) != parallelism[name]:
@@ -216,7 +216,7 @@ def _check_shares(dataflow: Dataflow, shares: Shares) -> None:
 def _check_parts(dataflow: Dataflow, parts: Parts) -> None:
     names = {o.name for o in dataflow.operators}
     if unknown := sorted(set(parts) - names):
-        raise InvalidInput(f"groups must be of operators of the dataflow, but {unknown[0]!r} is none of them")
+        raise InvalidInput(f"groups must name operators of the dataflow, but {unknown[0]!r} is none of them")
     for o in dataflow.operators:
         if o.name in parts:
             tasks = sorted(t for part in parts[o.name] for t in part)

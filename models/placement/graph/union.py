@@ -16,7 +16,7 @@ from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format
 
 LONGEST_NAME: Final = 120
-"""Characters that a name may have, a joined one as well."""
+"""Most characters of a name, joined names included."""
 Value = TypeVar("Value")
 
 

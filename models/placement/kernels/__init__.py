@@ -1,1 +1,1 @@
-"""What numba compiles: each formula once."""
+"""Kernels that numba compiles; each formula is written once."""

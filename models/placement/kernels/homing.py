@@ -1,4 +1,4 @@
-"""Tabu steps that return tasks to the workers that run them, without breaking the limits.
+"""Tabu search that returns tasks to the workers that run them, within the limits.
 
 The objective is moves + price x excess: a move is a task on a worker that did not run it, the excess how far workers
 lie above their limits, in units of cost. The price rises while the plan is outside the limits and falls while it is
@@ -18,14 +18,14 @@ SHORTEST_BAN: Final = 4
 """Steps for which a task may not go back, at least; a random number below `BAN_SPREAD` is added."""
 BAN_SPREAD: Final = 8
 FIRST_PRICE: Final = 20.0
-"""Moves that a whole unit of excess cost is worth at first."""
+"""Initial price of one unit of excess cost, in moves."""
 PRICE_STEP: Final = 1.3
 NEGLIGIBLE: Final = 1e-13
-"""Excess up to this is rounding."""
+"""Excess up to this counts as rounding."""
 
 
 class Setting(NamedTuple):
-    """What does not change."""
+    """The constant inputs of the search."""
 
     problem: CompiledProblem
     running: Ints
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 @compiled
 def excess_after(s: Setting, counts: Ints, w: int, out: int, into: int, enough: float) -> float:
-    """How far worker w is above its limits once one task of `out` left and one of `into` came (-1: none).
+    """How far worker w exceeds its limits after a task of `out` leaves and a task of `into` arrives (-1: none).
 
     The rest is skipped once `enough` is reached.
     """
@@ -61,7 +61,7 @@ def excess_after(s: Setting, counts: Ints, w: int, out: int, into: int, enough: 
 
 @compiled
 def _change(s: Setting, counts: Ints, a: int, b: int, i: int) -> int:
-    """Moves gained or saved when one task of i goes from worker a to b."""
+    """Change of the number of moves when one task of i goes from worker a to b."""
     if i < 0:
         return 0
     saved = 1 if counts[a, i] > s.running[a, i] else 0
@@ -71,7 +71,7 @@ def _change(s: Setting, counts: Ints, a: int, b: int, i: int) -> int:
 
 @compiled
 def _choose(s: Setting, counts: Ints, excess: Floats, random: Ints) -> int:
-    """The worker furthest above its limits or, where there is none, any that does not run what it did; -1 for none."""
+    """The worker furthest above its limits, else any that does not run its former tasks; -1 if there is none."""
     workers, n = counts.shape
     worst = int(np.argmax(excess))
     if excess[worst] > NEGLIGIBLE:

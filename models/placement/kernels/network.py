@@ -14,7 +14,7 @@ def crossing(load: float, forward: bool, here: int, there: float, tasks: int) ->
 def network_load(
     row: Ints, out: int, into: int, tasks: Ints, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools
 ) -> float:
-    """What leaves a worker that holds `row` (n,), once a task of `out` has left it and one of `into` has come (-1: none)."""
+    """Outbound traffic of a worker that holds `row` (n,), after a task of `out` leaves and one of `into` arrives (-1: none)."""
     total = 0.0
     for e in range(len(upstream)):
         u, v = upstream[e], downstream[e]
@@ -28,7 +28,7 @@ def network_load(
 def network_floor(
     k: int, row: Ints, free: int, tasks: Ints, upstream: Ints, downstream: Ints, edge_load: Floats, forward: Bools
 ) -> float:
-    """The least that can leave a worker that holds `row` (n,) of operators 0..k and has `free` slots for later ones."""
+    """Least outbound traffic of a worker that holds `row` (n,) of operators 0..k and has `free` slots for later ones."""
     total = 0.0
     for e in range(len(upstream)):
         u, v = upstream[e], downstream[e]

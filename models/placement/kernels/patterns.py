@@ -1,7 +1,7 @@
 """All count vectors of one worker, and prices over them.
 
-A walk goes through the operators in the order given. A branch is left when what is placed, with the fewest of the rest,
-breaks a limit, or with the most of the rest cannot reach a lower bound. What must leave over the network is bounded as in
+A walk goes through the operators in the order given. A branch is pruned when the tasks placed so far, with the fewest of
+the rest, break a limit, or with the most of the rest cannot reach a lower bound. Network traffic is bounded as in
 `models.placement.kernels.tree`.
 """
 
@@ -21,11 +21,11 @@ ALL: Final = 0
 NO_ROOM: Final = 1
 """The buffer is full."""
 TOO_MANY: Final = 2
-"""The tries are used up, or would be."""
+"""The tries are used up, or would not suffice."""
 PROBE: Final = 2_000_000
-"""Tries after which the share of the tree walked so far is checked:"""
+"""Tries between checks of the share of the tree walked so far."""
 IN_SIGHT: Final = 0.05
-"""give up below this share of what the tries allow for; the first branches are the largest, so the walk speeds up."""
+"""Give up if progress is below this share of the expected; the first branches are the largest, so the walk speeds up."""
 
 
 class WorkerSpace(NamedTuple):
@@ -40,9 +40,9 @@ class WorkerSpace(NamedTuple):
     """Fewest tasks of all operators together."""
     slots: int
     least: Floats
-    """(4,): load that the worker must carry at least; of the network nothing."""
+    """(4,): least load of the worker; 0 for the network."""
     most: Floats
-    """(4,): and at most; infinite where there is no limit."""
+    """(4,): largest load of the worker; infinite where there is no limit."""
 
 
 class Scale(NamedTuple):
@@ -52,7 +52,7 @@ class Scale(NamedTuple):
     balanced: Floats
     """L^min + base (L^max - L^min): the load at t = 0."""
     same: Floats
-    """A load that lies above `balanced` by no more costs nothing."""
+    """A load above `balanced` by no more than this costs nothing."""
     per_t: Floats
     """slope (L^max - L^min): load for each unit of t; 0 where t does not move the dimension."""
 
@@ -86,12 +86,12 @@ class Sink(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What operators k and later can add; rows k = 0..n."""
+    """Load that operators k and later can add; rows k = 0..n."""
 
     fewest: Ints
-    """(n + 1,): tasks at least."""
+    """(n + 1,): fewest tasks."""
     most: Ints
-    """(n + 1,): and at most."""
+    """(n + 1,): most tasks."""
     least_load: Floats
     """(n + 1, 4)"""
     most_load: Floats
@@ -157,7 +157,7 @@ def _share_walked(k: int, row: Ints, first: Ints, last: Ints) -> float:
 
 @compiled
 def _load(k: int, number: int, free: int, load: Floats, loads: Floats, least: Floats, rest: Rest) -> bool:
-    """Load the worker with so many tasks of operator k; whether the rest can still bring it to its least."""
+    """Put `tasks` of operator k on the worker; return whether the rest can still reach its least load."""
     enough = True
     for d in ADDITIVE:
         load[k + 1, d] = load[k, d] + number * loads[d, k]
@@ -171,7 +171,7 @@ def enumerate_patterns(room: WorkerSpace, scale: Scale, sink: Sink, tries: int) 
     """Walk through all patterns of a worker.
 
     Args:
-        tries: give up after so many, or earlier where they would not be enough.
+        tries: most tries; it gives up earlier if they would not be enough.
 
     Returns:
         how many were written, and ALL, NO_ROOM or TOO_MANY.

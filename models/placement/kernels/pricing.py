@@ -1,8 +1,8 @@
 """The pattern of a worker with the highest price, by branch and bound: a bounded knapsack with several limits.
 
-Operators are taken in the order given; in topological order, network loads are known early. A branch is left when the price
-of what is placed, with the best fractional filling of the free slots, or of what is left of cpu, io, memory or network, does
-not exceed the best so far.
+Operators are taken in the order given; in topological order, network loads are known early. A branch is pruned when its
+price, plus the best fractional filling of the free slots or of the remaining cpu, io, memory or network, does not exceed
+the best so far.
 """
 
 from typing import Final
@@ -61,7 +61,7 @@ def _exchange(row: Ints, out: int, into: int) -> None:
 def _most_of_rest(
     k: int, free: int, slack: Floats, highest: Ints, price: Floats, weights: Floats, by_density: Ints
 ) -> float:
-    """No less than what operators k and later can add to the price."""
+    """An upper bound of what operators k and later can add to the price."""
     best = np.inf
     for d in range(len(slack)):
         if slack[d] == np.inf:
@@ -100,8 +100,8 @@ def dearest(
         weights: (5, n): cpu and io of a task, the least that it sends over the network, its memory, and the slot it takes.
         by_density: (5, n): operators by falling price for each unit of these.
         found: (B, n) buffer, for the last B of them, in turn.
-        soon: stop after so many tries if there is one.
-        tries: give up after so many.
+        soon: tries after which it stops if a pattern was found.
+        tries: most tries.
 
     Returns:
         how many there were, and a price that no pattern exceeds, at least `least`.
@@ -162,7 +162,7 @@ def _root(
 
 @compiled
 def _take(k: int, number: int, weights: Floats, slack: Floats) -> bool:
-    """Take what so many tasks of operator k weigh, the network aside; whether there is so much left."""
+    """Subtract the weights of `tasks` of operator k, the network aside; return whether enough was left."""
     fits = True
     for d in range(len(weights)):
         if d != NET:

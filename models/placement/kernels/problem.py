@@ -1,4 +1,4 @@
-"""A placement problem as the kernels see it: types of arrays, the order of their rows, and what no search changes."""
+"""A placement problem as the kernels see it: array types, the order of their rows, and the constant inputs."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A greedy start, and tabu steps out of the worst worker.
+"""A greedy start, and tabu steps that unload the worst worker.
 
 `out` and `into` are operators, -1 for none.
 """
@@ -16,7 +16,7 @@ SHORTEST_BAN: Final = 3
 """Steps for which a task may not go back, at least; a random number below `BAN_SPREAD` is added."""
 BAN_SPREAD: Final = 10
 NEGLIGIBLE: Final = 1e-13
-"""Differences in excess up to this are rounding."""
+"""Differences in excess up to this count as rounding."""
 
 
 class Repairing(NamedTuple):
@@ -110,7 +110,7 @@ def repair(p: CompiledProblem, plan: Repairing, steps: int) -> bool:
 
 @compiled
 def _leave(p: CompiledProblem, plan: Repairing, worst: int, net_limited: bool, left: Floats) -> None:
-    """Set left[i, j]: excess of the worst worker once a task of i has left it and one of j has come (j = n: none)."""
+    """Set left[i, j]: excess of the worst worker after a task of i leaves and one of j arrives (j = n: none)."""
     tasks, loads, upstream, downstream, edge_load, forward = p
     n = len(tasks)
     row, load, most, weight = plan.counts[worst], plan.load[:, worst], plan.most[:, worst], plan.weight[:, worst]
@@ -185,7 +185,7 @@ def _exchange(p: CompiledProblem, plan: Repairing, worst: int, w: int, i: int, j
 
 @compiled
 def additive_excess(out: int, into: int, loads: Floats, load: Floats, most: Floats, weight: Floats) -> float:
-    """Excess in cpu, io and memory of a worker with `load` (4,), after one task went and another came."""
+    """Excess in cpu, io and memory of a worker with `load` (4,), after one task leaves and another arrives."""
     excess = 0.0
     for d in ADDITIVE:
         changed = load[d]

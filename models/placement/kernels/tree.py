@@ -5,8 +5,8 @@ w and tries how many tasks of k go to w, the fewest first. The stack has one lev
 
 - Duplicate elimination: among workers of one type that hold the same tasks so far ("twins"), a worker gets no more
   tasks than the one before it. Every plan is met once, as the one whose workers do not increase within their type.
-- Threshold pruning: a level is left as soon as a worker must break a limit. cpu, io and memory only grow. What leaves a
-  worker over edge (u, v) is at least c x_u (1 - min(p_v, x_v + free slots) / p_v) while v is not placed, and is counted
+- Threshold pruning: a level is pruned as soon as a worker must break a limit. cpu, io and memory only grow. Outbound
+  traffic over edge (u, v) is at least c x_u (1 - min(p_v, x_v + free slots) / p_v) while v is not placed, and is counted
   once u is; where the edge is forward, c max(0, x_u - min(p_v, free slots)).
 - Slack pruning: in cpu, io and memory, what the workers can still take, each no more than the heaviest tasks left that
   fill its free slots, must cover the load not yet placed.
@@ -43,7 +43,7 @@ class Tree(NamedTuple):
     limited: Bools
     """(4,): whether any worker has a limit; False for the network"""
     net_limited: bool
-    """whether any worker has a limit of what it sends"""
+    """whether any worker has a limit for its outbound traffic"""
     slots: Ints
     """(W,)"""
     same_type: Bools
@@ -158,7 +158,7 @@ def advance(tree: Tree, walk: Walk, plans: Ints, steps: int) -> tuple[int, int]:
     Returns:
         why it stopped (EXHAUSTED, PAUSED or FULL), and how many plans the buffer holds.
     """
-    # One long loop, and all taken out of the tuples once: a call with arrays, or an access to a tuple, counts references
+    # One long loop, with tuples unpacked once: a call with arrays, or an access to a tuple, counts references
     # each time, which makes the walk a sixth slower.
     tasks, loads, upstream, downstream, edge_load, forward = tree.problem
     limits, net_limits, remaining = tree.most, tree.most[NET], tree.remaining

@@ -1,1 +1,1 @@
-"""Placing again while a plan runs: the fewest tasks that have to move."""
+"""Replanning a running job: the placement that moves the fewest tasks."""

@@ -1,4 +1,4 @@
-"""Placing again while a plan runs: of the plans that cost little more than the best, the one that moves fewest tasks.
+"""Replanning a running job: of the plans that cost little more than the best, the one that moves the fewest tasks.
 
 A move is a task that starts on a worker which did not run it; tasks of one operator are interchangeable, and a worker
 on which nothing runs is interchangeable with any other of its type. With r_wi the tasks that run, a plan x has
@@ -6,9 +6,9 @@ on which nothing runs is interchangeable with any other of its type. With r_wi t
     moves(x) = sum_wi max(0, x_wi - r_wi)
 
 and must cost at most (1 + tolerance) x threshold in each dimension. Three candidates are compared: the best plan with
-its workers matched to what they run (an assignment problem), and two tabu searches, from there and from the plan that
-lets everything run on. Then a mixed-integer program over patterns (rows of x within the limits) looks for fewer moves:
-over all patterns where there are few enough, which proves the number or a bound; else over those near what runs.
+its workers matched to the running ones (an assignment problem), and two tabu searches, from there and from the plan that
+moves nothing. Then a mixed-integer program over patterns (rows of x within the limits) looks for fewer moves: over all
+patterns if they are few enough, which proves the number or a bound; else over those near the running placement.
 """
 
 from typing import Final
@@ -42,23 +42,23 @@ from models.schema import NonNegative
 COST_TOLERANCE: Final = 0.05
 STEPS: Final = 4000
 PATIENCE: Final = 800
-"""Steps of a tabu search, and those without a better plan after which it ends."""
+"""Most steps of a tabu search, and the steps without a better plan after which it ends."""
 TIME_LIMIT_S: Final = 10.0
 
 
 class StablePlacement(Answer):
-    """A placement that disturbs little of what runs; `optimal`: proved that no plan within `allowed` moves fewer."""
+    """A placement with few moves; `optimal`: proved that no plan within `allowed` moves fewer."""
 
     placement: Placement
     cost: CostVector
-    allowed: CostVector = Field(description="The thresholds, each raised by the tolerance: what the cost may reach.")
+    allowed: CostVector = Field(description="The thresholds, each raised by the tolerance: the largest allowed cost.")
     tolerance: NonNegative = Field(description="Share by which a threshold may be exceeded.")
     moves: int = Field(ge=0, description="Tasks that start on a worker which did not run them.")
     least_moves: int = Field(ge=0, description="Proved: no plan within the allowed cost moves fewer.")
     best_moves: int = Field(ge=0, description="Moves of the best plan, its workers matched to what they run.")
-    stay_moves: int | None = Field(description="Moves when all that can run on does, whatever it costs.")
+    stay_moves: int | None = Field(description="Moves when every task that can stay does, whatever it costs.")
     stay_cost: CostVector | None = Field(
-        description="Cost of that; None where what runs no longer fits slots or memory."
+        description="Cost of that; None if the running tasks no longer fit slots or memory."
     )
     subtasks: Subtasks | None = Field(
         None, description="Which subtasks run where, so that forward pairs meet; None where no edge is forward."
@@ -124,7 +124,7 @@ def fewest_moves(
 
 
 def running_counts(problem: Problem, running: Placement) -> Ints:
-    """What runs, (W, n); workers and operators that the problem does not have are left out."""
+    """The running tasks, (W, n); workers and operators that the problem does not have are left out."""
     counts = np.zeros((len(problem.workers), len(problem.operators)), dtype=np.int64)
     worker = {name: w for w, name in enumerate(problem.workers)}
     operator = {name: i for i, name in enumerate(problem.operators)}
@@ -141,7 +141,7 @@ def moves_of(counts: Ints, running: Ints) -> int:
 
 
 def fewest_possible(problem: Problem, running: Ints) -> int:
-    """Moves that no plan can go below: no more can run on than runs, is wanted, and has a slot."""
+    """A lower bound of the moves: a task can only stay if it runs, is wanted, and has a slot."""
     wanted = np.minimum(running.sum(axis=0), problem.parallelism).sum()
     slots = np.minimum(running.sum(axis=1), problem.slots).sum()
     return int(problem.tasks - min(wanted, slots))
@@ -161,10 +161,10 @@ def match_workers(problem: Problem, counts: Ints, running: Ints) -> Ints:
 
 
 def let_run(problem: Problem, running: Ints, limits: Floats) -> Ints | None:
-    """All that can runs on, (W, n): too many tasks stop on the most loaded workers, new ones start on the least loaded.
+    """Keep every task that can stay, (W, n): surplus tasks stop on the most loaded workers, new ones start on the least.
 
     Args:
-        limits: (3,) loads that a worker should keep to, which may be infinite; what is loaded is judged by them.
+        limits: (3,) largest loads of a worker, which may be infinite; workers are ranked by their load relative to them.
 
     Returns:
         None where memory leaves no place for a task.
@@ -206,7 +206,7 @@ def _pressure(problem: Problem, counts: Ints, limits: Floats) -> Floats:
 def _search(
     problem: Problem, running: Ints, matched: Ints, stay: Ints | None, allowed: Floats, least: int, seed: int
 ) -> Ints:
-    """The best of the matched plan and what the tabu searches make of it and of letting everything run on."""
+    """The best of the matched plan and of the tabu searches that start from it and from the plan that moves nothing."""
     setting = _setting(problem, running, allowed)
     best = matched
     for start in (stay, matched):

@@ -21,7 +21,7 @@ from models.placement.time_limit import TimeLimit
 MOST_PATTERNS: Final = 25_000
 """Patterns for which the program is set up, all groups together."""
 MOST_NEARBY: Final = 60_000
-"""The same for the program over patterns near what runs."""
+"""The same for the program over patterns near the running placement."""
 RADIUS: Final = 2
 """Tasks that such a pattern may lose, and gain."""
 MOST_PRESOLVED: Final = 5_000
@@ -33,7 +33,8 @@ NODES: Final = 2000
 def solve(problem: Problem, running: Ints, allowed: Floats, known: Ints, time: TimeLimit) -> tuple[Ints | None, int]:
     """The plan (W, n) with the fewest moves that the program found, and the moves that it proved necessary.
 
-    Where there are too many patterns, those near what runs and those of the known plan are used, and nothing is proved.
+    If there are too many patterns, those near the running placement and those of the known plan are used, and nothing is
+    proved.
 
     Args:
         running: (W, n) tasks that run now.
@@ -76,7 +77,7 @@ def _all_patterns(problem: Problem, workers: Ints, limits: Floats) -> list[Ints]
 
 
 def _nearby(problem: Problem, w: int, limits: Floats, running: Ints, known: Ints) -> Ints:
-    """Patterns of worker w that differ from what runs on it by few tasks out and in, and the rows of a known plan."""
+    """Patterns of worker w that differ from its running tasks by few tasks, and the rows of a known plan."""
     n = len(problem.operators)
     changes = np.unique(
         [np.bincount(np.array(c, dtype=np.int64), minlength=n + 1)[:n] for c in product(range(n + 1), repeat=RADIUS)],
@@ -99,7 +100,7 @@ def _solve(
         rows: (K, n) patterns.
         owner: (K,) group of each.
         members: (G,) workers of each group.
-        running: (G, n) what runs on each of them.
+        running: (G, n) tasks that run on each of them.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
     from scipy.sparse import csr_array

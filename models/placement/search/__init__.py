@@ -1,1 +1,1 @@
-"""Engines that find a plan within limits: the search tree of CAPS, and tabu repair."""
+"""Searches for a plan within limits: the search tree of CAPS, and tabu repair."""

@@ -3,8 +3,8 @@
 The excess of a worker is how far its loads lie above its limits, summed over cpu, io, net and memory, each in units of
 its cost (memory: as a share of the limit). A plan is within all limits when the excess of every worker is 0. A step
 takes the worker with the largest excess and tries, for each operator on it, to move one task to a free slot elsewhere
-or to swap it for a task of another operator elsewhere; what lowers the total most (or raises it least) is done, and for
-a while the tasks may not return. It proves nothing: where it finds no plan, one may exist.
+or to swap it for a task of another operator elsewhere; the exchange that lowers the total most (or raises it least) is
+made, and for a while the tasks may not return. It proves nothing: if it finds no plan, one may still exist.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from models.placement.problem import Problem
 
 
 class Repair:
-    """A plan that is moved within limits, which may be tightened meanwhile."""
+    """A plan that is repaired towards limits, which may be tightened meanwhile."""
 
     def __init__(self, problem: Problem, limits: Floats, seed: int, counts: Ints | None = None) -> None:
         """Start from the plan `counts` (W, n); the tasks that it does not place go longest processing time first.

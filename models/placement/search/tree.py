@@ -13,13 +13,13 @@ from models.placement.problem import Problem
 from models.placement.time_limit import TimeLimit
 
 STEPS_BETWEEN_LOOKS: Final = 1_000_000
-"""Tries between two looks at the clock, 20-50 ms."""
+"""Tries between two readings of the clock, 20-50 ms."""
 NO_THRESHOLDS: Final[Floats] = np.ones(3)
 """Costs are at most 1, so these thresholds exclude nothing."""
 
 
 class Feasibility(StrEnum):
-    """Whether a plan within the limits exists, as far as a search found out."""
+    """What a search found out about the existence of a plan within the limits."""
 
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
@@ -42,7 +42,7 @@ def search_first(problem: Problem, limits: Floats, time: TimeLimit, most_steps: 
 
     Args:
         limits: (3,) largest load of a worker, as a share of its capacity.
-        most_steps: give up after so many tries (a number of tasks of one operator on one worker).
+        most_steps: most tries (a try is a number of tasks of one operator on one worker).
     """
     operators = exploration_order(problem, limits)
     workers = np.argsort(problem.worker_type, kind="stable")

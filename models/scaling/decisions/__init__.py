@@ -1,1 +1,1 @@
-"""What policies share when they decide: bottlenecks, what a decision changes, and rules for one operator at a time."""
+"""Shared by the policies: bottlenecks, changes that a decision makes, and rules for single operators."""

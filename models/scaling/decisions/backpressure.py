@@ -1,4 +1,4 @@
-"""Who holds the job up: what Dhalion and HPA-Varga read from backpressure (evaluation paper, sections 4.1 and 4.4)."""
+"""Bottlenecks from backpressure, for Dhalion and HPA-Varga (evaluation paper, sections 4.1 and 4.4)."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -39,7 +39,7 @@ def bottlenecks(rates: Rates, backpressured: Collection[str], lagging: Collectio
 
     Args:
         backpressured: operators that are.
-        lagging: sources whose log counts as backpressured: upstream of a source is the log that it reads.
+        lagging: sources whose log counts as backpressured; the log that a source reads is upstream of it.
     """
     return tuple(
         name

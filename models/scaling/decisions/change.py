@@ -8,7 +8,7 @@ from models.scaling.rates import Rates
 from models.wording import tasks as task_count
 
 _NAMED: Final = 4
-"""Changes that a sentence names before it only counts."""
+"""Most changes that a sentence names; further ones are counted."""
 
 
 def runs_already(decision: Decision, rates: Rates) -> bool:
@@ -19,7 +19,7 @@ def runs_already(decision: Decision, rates: Rates) -> bool:
 
 
 def runs_now(rates: Rates, decision: Decision) -> Decision:
-    """What runs, of the operators that `decision` names: what to deploy to undo it."""
+    """The current configuration of the operators in `decision`, which undoes it when deployed."""
     operators = {name: rates.operators[name] for name in decision.parallelism}
     return Decision(
         parallelism={name: metrics.parallelism for name, metrics in operators.items()},

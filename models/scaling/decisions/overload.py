@@ -1,7 +1,7 @@
-"""Whether a source emits all that is offered to it: if it does not, its rate is what the job achieves, not what arrives.
+"""Whether a source keeps up with the arriving records; if not, its rate is what the job achieves, not what arrives.
 
-busyness, backpressure   shares of time of the source's fullest task, 0-1; a chained source counts as busy what the
-                         operators behind it in the chain take
+busyness, backpressure   shares of time of the source's fullest task, 0-1; the busyness of a chained source includes the
+                         operators behind it in the chain
 pending                  records that wait before the source (Flink's `pendingRecords`, FLIP-33), all tasks together
 """
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_BACKPRESSURE: Final = 0.1
-"""Up to which a source emits what is offered: short spells are the buffers' to even out."""
+"""Backpressure up to which a source counts as keeping up; buffers even out short spells."""
 FULLY_BUSY: Final = 0.95
 LEAST_GROWTH: Final = 0.05
-"""Of the rate that is emitted, by which the records that wait must grow for it to count."""
+"""Growth of the pending records from which it counts, as a share of the emitted rate."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class SourceReading:
     """One reading of a job's source rate."""
 
     rate: float
-    """Records/s that all sources together emit; as it was read, so it may be any number."""
+    """Records/s that all sources together emit, as read and not validated."""
     sources: tuple[SourceLoad, ...] = ()
-    """Empty where the rate is that of the records which arrive."""
+    """Empty if the rate is that of arriving records."""
 
 
 def pending_records(sources: Sequence[SourceLoad]) -> float | None:
@@ -43,7 +43,7 @@ def pending_records(sources: Sequence[SourceLoad]) -> float | None:
 
 
 def overload(reading: SourceReading, growth_per_s: float | None) -> str | None:
-    """Why the sources may emit less than what is offered to them; None where nothing says so.
+    """Why the sources may emit less than what arrives; None if there is no sign of that.
 
     Args:
         growth_per_s: by how much `pending_records` grew since the last reading, records/s; None where that is unknown.
@@ -54,5 +54,5 @@ def overload(reading: SourceReading, growth_per_s: float | None) -> str | None:
         if source.busyness is not None and source.busyness >= FULLY_BUSY:
             return f"the source {source.name!r} is busy {source.busyness:.0%} of the time"
     if growth_per_s is not None and growth_per_s > LEAST_GROWTH * reading.rate:
-        return f"the records that wait before the sources grow by {growth_per_s:,.0f}/s"
+        return f"the pending records of the sources grow by {growth_per_s:,.0f}/s"
     return None

@@ -1,4 +1,4 @@
-"""Tasks for one operator at a time: what a rule wants, whole numbers within limits, and waiting after a rescale."""
+"""Rules for single operators: wanted tasks, rounding within limits, and waiting after a rescale."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def round_up(tasks: float) -> int:
 
 
 class Wanted(NamedTuple):
-    """What a rule wants of one operator. (A tuple, since there is one for each of up to 1,000 operators.)"""
+    """The tasks that a rule wants for one operator. (A tuple, since there may be 1,000 operators.)"""
 
     tasks: int
     why: str
@@ -33,12 +33,12 @@ class Wanted(NamedTuple):
         return cls(metrics.parallelism, why, metrics.parallelism)
 
     def limited(self, tasks: int) -> "Wanted":
-        """The same wish, of which only `tasks` is granted."""
+        """The same, with only `tasks` granted."""
         return self if tasks == self.tasks else Wanted(tasks, self.why, self.exact)
 
 
 def decision_of(wanted: Mapping[str, Wanted], rates: Rates) -> Decision:
-    """All that is wanted, with the memory that there is."""
+    """The wanted tasks, with the current memory."""
     return Decision(
         parallelism={name: want.tasks for name, want in wanted.items()},
         exact={name: want.exact for name, want in wanted.items()},
@@ -53,13 +53,13 @@ def _reason(want: Wanted, before: int) -> str:
 
 
 def recommend(wanted: Mapping[str, Wanted], rates: Rates, title: str, otherwise: str) -> Recommendation:
-    """Deploy what is wanted, or give the reason `otherwise` where that already runs."""
+    """Deploy the wanted tasks, or give the reason `otherwise` if they already run."""
     decision = decision_of(wanted, rates)
     if runs_already(decision, rates):
         return Recommendation(None, otherwise)
     largest = max(wanted, key=lambda name: abs(wanted[name].tasks - rates.operators[name].parallelism))
     return Recommendation(
-        decision, f"{title} takes {changes_in_words(decision, rates)}; {largest}: {wanted[largest].why}."
+        decision, f"{title} scales {changes_in_words(decision, rates)}; {largest}: {wanted[largest].why}."
     )
 
 
@@ -69,5 +69,7 @@ def cooling_down(facts: Facts, cooldown_s: float) -> str | None:
         return None
     left_s = facts.last_rescale.ended_s + cooldown_s - facts.time_s
     return (
-        f"{left_s:,.0f} s are left of the {cooldown_s:,.0f} s cooldown after a rescale." if left_s > _CLOCK_S else None
+        f"{left_s:,.0f} s of the cooldown of {cooldown_s:,.0f} s after a rescale are left."
+        if left_s > _CLOCK_S
+        else None
     )

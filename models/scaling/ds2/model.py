@@ -6,7 +6,7 @@ Notation (DS2 Table 2):
     p_i          tasks of operator i now
     o_i[lp]      its true processing rate, summed over its tasks, records/s (Eq. 5)
     o_i[lo]      its true output rate, summed over its tasks, records/s (Eq. 6)
-    o_i[lo]*     its output rate once it and all before it keep up with their input, records/s
+    o_i[lo]*     its output rate if it and all operators upstream keep up with their input, records/s
     pi_i         tasks it needs
 
     o_i[lo]* = rate of the source,                                  for sources

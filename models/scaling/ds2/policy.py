@@ -4,18 +4,18 @@ Rulings, where the paper leaves room:
 
 - Warm-up also follows the first deployment (Figure 7: with 30 s of it and an interval of 10 s, the first decision falls
   at 40 s). An interval belongs to it if it begins less than `warm_up_intervals` x `policy_interval_s` after the job ran.
-  The paper's 30 s (sections 5.3, 5.4) are for JVMs that stay up; the default of 2 minutes is for ones that start anew.
-- Once the model asks for no operator to grow and a source still reads less than its target, every operator gets
+  The paper's 30 s (sections 5.3, 5.4) are for JVMs that stay up; the default of 2 minutes is for JVMs that restart.
+- If the model asks for no operator to grow and a source still reads less than its target, every operator gets
   ceil(target / read x tasks of the model) tasks: "the ratio between the currently achieved rate and the target rate".
-  That factor is kept while the target stays about the same; without it the next decision would take the tasks away. It
-  adds none while the sources reach their target.
-- A decision is minor if no operator grows and none shrinks by more than `minor_change_tasks`, each as many tasks as the
-  factor makes of one: leaving out tasks that the sources need would leave the job behind for good.
+  That factor is kept while the target stays about the same; without it the next decision would remove the tasks again.
+  It adds no tasks while the sources reach their target.
+- A decision is minor if no operator grows and none shrinks by more than `minor_change_tasks` times the factor, rounded
+  up. Growth is never minor: without the tasks that the sources need, the job would never catch up.
 - A scale-down after which the sources miss their target is not rolled back but refined by the model, as in Table 4 (q8:
   16, 8, 10 tasks). No other one follows until the target rate changes: where more tasks do more than their share, as when
   state fits in memory only then, the same scale-down would be decided again and again.
 - A scale-up after which the sources read less is rolled back. Then, or after `max_futile_decisions` scale-ups in a row
-  that left the target missed and brought next to nothing, DS2 decides no more until the target rate changes.
+  that left the target missed and had almost no effect, DS2 decides no more until the target rate changes.
 """
 
 from collections import deque
@@ -46,14 +46,21 @@ class Ds2Settings(Format):
     )
     warm_up_intervals: int = Field(4, ge=0, description="Warm-up time: intervals ignored after a start.")
     activation_intervals: PositiveInt = Field(1, description="Activation time: consecutive decisions considered.")
-    activation: Literal["max", "median"] = Field("max", description="What is made of them, operator by operator.")
+    activation: Literal["max", "median"] = Field("max", description="How these decisions are combined, per operator.")
     target_rate_ratio: float = Field(
-        1.01, ge=1, allow_inf_nan=False, description="Most that a target may be, over the rate a source achieves."
+        1.01,
+        ge=1,
+        allow_inf_nan=False,
+        description="Largest target, as a multiple of the rate that a source achieves, that counts as reached.",
     )
-    minor_change_tasks: int = Field(1, ge=0, description="A scale-down of each operator by no more is ignored.")
-    min_improvement: Ratio = Field(0.05, description="Relative change of the achieved rate that is not very small.")
-    max_futile_decisions: PositiveInt = Field(2, description="Very small improvements in a row before it stops.")
-    target_change: Ratio = Field(0.1, description="Relative change of the target rate that makes it start again.")
+    minor_change_tasks: int = Field(1, ge=0, description="A scale-down of each operator by at most this is ignored.")
+    min_improvement: Ratio = Field(
+        0.05, description="Relative change of the achieved rate that counts as an improvement."
+    )
+    max_futile_decisions: PositiveInt = Field(
+        2, description="Scale-ups in a row without an improvement before it stops."
+    )
+    target_change: Ratio = Field(0.1, description="Relative change of the target rate after which it starts again.")
     over_provisioning_factor: NonNegative = Field(
         0.0, description="Share of tasks added to the model's (evaluation of autoscalers, section 4.2: 0.2)."
     )
@@ -61,7 +68,7 @@ class Ds2Settings(Format):
 
 @dataclass(frozen=True)
 class _Attempt:
-    """A decision that was handed out, to be judged once its rescale is done."""
+    """A recommended decision, judged once its rescale is done."""
 
     time_s: float
     before: Decision
@@ -72,7 +79,7 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _Correction:
-    """What instrumentation misses: tasks needed over tasks that the model asks for, at a target rate."""
+    """Correction for overhead that true rates miss: tasks needed over tasks of the model, at a target rate."""
 
     factor: float
     target: float
@@ -86,12 +93,12 @@ class Ds2:
     def __init__(self, settings: Ds2Settings) -> None:
         self._settings = settings
         self._seen: deque[tuple[Decision, Throughput]] = deque(maxlen=settings.activation_intervals)
-        """What the model decided of the last intervals, and what was read in them."""
+        """The model's decisions for the last intervals, and the throughput in them."""
         self._correction: _Correction | None = None
         self._attempt: _Attempt | None = None
         self._futile = 0
         self._stopped: tuple[float, str] | None = None
-        """Target rate at which it decided to decide no more, and why."""
+        """Target rate at which it stopped deciding, and why."""
         self._too_small: float | None = None
         """Target rate at which a scale-down fell short."""
 
@@ -131,7 +138,7 @@ class Ds2:
         return self._deploy(decision, facts, now)
 
     def _forget(self, target: float) -> None:
-        """What was learned at a target rate holds near it."""
+        """Forget what was learned at a target rate far from the present one."""
         if self._correction is not None and self._moved(target, self._correction.target):
             self._correction = None
         if self._stopped is not None and self._moved(target, self._stopped[0]):
@@ -144,7 +151,7 @@ class Ds2:
         return abs(target - reference) > self._settings.target_change * reference
 
     def _judge(self, facts: Facts, now: Throughput) -> Recommendation | None:
-        """What the last decision was worth, and what follows from that; None to go on."""
+        """Judge the effect of the last decision; None to continue with the next one."""
         attempt = self._attempt
         if attempt is None or facts.last_rescale is None or facts.last_rescale.ended_s < attempt.time_s:
             return None
@@ -161,13 +168,13 @@ class Ds2:
         self._futile = self._futile + 1 if small and self._misses(now) else 0
         if self._futile >= self._settings.max_futile_decisions:
             why = f"DS2 stops at a target of {amount(now.target)} records/s: {self._futile} scale-ups in a row "
-            self._stopped = (now.target, f"{why}brought next to nothing, {read} the last.")
+            self._stopped = (now.target, f"{why}had almost no effect, {read} the last.")
             return Recommendation(None, self._stopped[1])
         return None
 
     def _roll_back(self, before: Decision, rates: Rates, target: float, read: str) -> Recommendation:
         self._seen.clear()
-        self._stopped = (target, f"DS2 keeps to what it rolled back to: {read} a scale-up.")
+        self._stopped = (target, f"DS2 keeps the configuration that it rolled back to: {read} a scale-up.")
         if runs_already(before, rates):
             return Recommendation(None, self._stopped[1])
         return Recommendation(before, f"DS2 rolls back: {read} the scale-up; {changes_in_words(before, rates)}.")
@@ -192,9 +199,9 @@ class Ds2:
         return min(lost) >= 0 and max(lost) <= round_up(factor) * self._settings.minor_change_tasks
 
     def _rests(self, decision: Decision, rates: Rates, now: Throughput) -> str:
-        keeps_up = f"the sources are to read {amount(now.target)} records/s and read {amount(now.achieved)}"
+        keeps_up = f"the sources should read {amount(now.target)} records/s and read {amount(now.achieved)}"
         if runs_already(decision, rates):
-            return f"DS2 asks for what runs: {keeps_up}."
+            return f"DS2 keeps the current tasks: {keeps_up}."
         return f"DS2 ignores the minor change of {changes_in_words(decision, rates)}: {keeps_up}."
 
     def _deploy(self, decision: Decision, facts: Facts, now: Throughput) -> Recommendation:
@@ -206,7 +213,7 @@ class Ds2:
         overheads = f", {factor:.2f} times what true rates ask for" if factor > 1 else ""
         return Recommendation(
             decision,
-            f"DS2 takes {changes_in_words(decision, facts.rates)}{overheads}: the sources are to read "
+            f"DS2 scales {changes_in_words(decision, facts.rates)}{overheads}: the sources should read "
             f"{amount(now.target)} records/s and read {amount(now.achieved)}.",
         )
 
@@ -218,7 +225,7 @@ def _scaled(decision: Decision, rates: Rates, factor: float, only_keep: bool = F
         decision: of the model.
         rates: that it was made from.
         factor: 1 or more.
-        only_keep: tasks that run are kept for the factor's sake, but none added.
+        only_keep: because of the factor, running tasks are kept, but none added.
     """
     if factor == 1.0:
         return decision

@@ -1,4 +1,4 @@
-"""What the sources achieve of what they are to reach."""
+"""The throughput of the sources against their targets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class Throughput:
     target: float
     achieved: float
     ratio: float
-    """Largest target over achieved rate of a source; sources that read nothing, or are to read nothing, don't count."""
+    """Largest target over achieved rate of a source; sources with a rate or target of 0 do not count."""
 
 
 def throughput(rates: Rates) -> Throughput:
-    """What the sources read in the interval, against their targets.
+    """The rates that the sources read in the interval, and their targets.
 
     Raises:
         InvalidInput: the observed output rate of a source is unknown.
@@ -30,7 +30,7 @@ def throughput(rates: Rates) -> Throughput:
 
 
 def median_throughput(seen: Sequence[Throughput]) -> Throughput:
-    """Each median over the intervals: one in which tasks were still cold, or a window fired, does not count."""
+    """Medians over the intervals, so that one with cold tasks or a firing window does not count."""
     return Throughput(
         median(one.target for one in seen), median(one.achieved for one in seen), median(one.ratio for one in seen)
     )

@@ -1,7 +1,7 @@
-"""Fitting a number of tasks to the key groups or source partitions that they share.
+"""Aligning the number of tasks with the key groups or source partitions that they share.
 
 With N key groups or partitions, p tasks get floor(N / p) of them, some one more; only a divisor of N is even. All modes
-look upwards from the target: for a scale-up as far as the limits allow, for a scale-down no further than what runs.
+search upwards from the target: for a scale-up as far as the limits allow, for a scale-down up to the current tasks.
 """
 
 from functools import lru_cache
@@ -22,8 +22,8 @@ def align(mode: Mode, current: int, target: int, shares: int, lower: int, upper:
         lower: fewest tasks.
         upper: most tasks.
 
-    `BALANCED` and `EVENLY_SPREAD` keep the target where nothing fits. The two modes of earlier releases then look
-    downwards instead, and keep what runs if that would turn the scaling round.
+    `BALANCED` and `EVENLY_SPREAD` keep the target if nothing fits. The two modes of earlier releases then search
+    downwards, and keep the current tasks if that would reverse the direction of the scaling.
     """
     if mode is AlignmentMode.OFF:
         return target

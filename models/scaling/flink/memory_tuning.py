@@ -1,9 +1,9 @@
-"""The operator's memory tuning: a TaskManager as large as what it uses, with some room.
+"""The operator's memory tuning: a TaskManager with the memory that it uses, plus a margin.
 
-From the TaskManager's memory before tuning, in this order: what is not tuned (framework off-heap memory, JVM overhead),
-the buffers of all channels that its tasks can have, metaspace and heap as used with some room on top, and managed memory:
-as before, or all that is left if it is to be maximised; none if none is used. When there will be fewer TaskManagers, the
-heap grows so that all together keep theirs. If the memory is not enough, what comes last is cut.
+The TaskManager's memory before tuning is divided in this order: what is not tuned (framework off-heap memory, JVM
+overhead), the buffers of all channels that its tasks can have, metaspace and heap as used plus a margin, and managed
+memory: as before, or all that is left if it is to be maximised; none if none is used. If there will be fewer
+TaskManagers, the heap grows so that their total stays the same. If the memory is not enough, the last parts are cut.
 
 All sizes are bytes. Fractions of a size are Flink's: 32-bit numbers, the product cut to whole bytes.
 """
@@ -34,12 +34,12 @@ _FLOATING_BUFFERS: Final = 8  # taskmanager.network.memory.floating-buffers-per-
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What TaskManagers use on average, each; bytes."""
+    """Mean memory use of a TaskManager; bytes."""
 
     heap: int
     metaspace: int
     managed: int
-    """Only whether it is 0 counts: a state backend takes all it is given."""
+    """Only whether it is 0 matters: a state backend uses all the memory it gets."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class TunedMemory:
 
 
 class MemoryBudget:
-    """Memory that is handed out until none is left."""
+    """Memory that is allocated until none is left."""
 
     def __init__(self, size: int) -> None:
         self.remaining = size
 
     def take(self, size: int) -> int:
-        """As much of it as there is."""
+        """Allocate up to `wanted`, as far as memory is left."""
         taken = min(size, self.remaining)
         self.remaining -= taken
         return taken
@@ -154,7 +154,7 @@ def buffers(tasks: int, connected: int, pointwise: bool) -> int:
 
 
 def _network(edges: Iterable[Channels], tasks: Mapping[str, int]) -> int:
-    """Bytes of one task of every operator, which is what a slot holds at most."""
+    """Bytes of one task of every operator, the most that a slot holds."""
     counts = ((tasks[e.upstream], tasks[e.downstream], e.pointwise) for e in edges)
     return sum(buffers(a, b, pointwise) + buffers(b, a, pointwise) for a, b, pointwise in counts) * _SEGMENT
 

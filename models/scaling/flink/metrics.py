@@ -1,4 +1,4 @@
-"""What the autoscaler makes of a window of metrics: rates to be reached, true rates, and when it is content.
+"""The autoscaler's evaluation of a metrics window: target rates, true rates, and the utilisation band.
 
     target rate    sources: records read + growth of the lag, records/s, not below 0; downstream: the sum over the edges
                    of the upstream operator's x records over the edge per record read
@@ -8,8 +8,8 @@
                    exceeds it by more than 15 %
     capacity(u)    round(catch-up rate + target rate x restart time / catch-up duration + target rate / u)
 
-An operator at `u` of its capacity is content between two of these: capacity at the upper end of the band, without
-the restart, and at the lower end with it. While a backlog is processed the band is from 0 to 1.
+An operator stays as it is while its true rate lies between two capacities: that at the upper end of the band, without the
+restart, and that at the lower end, with it. While a backlog is processed the band is from 0 to 1.
 """
 
 import math
@@ -39,23 +39,22 @@ class MetricMeans:
     edge_ratios: np.ndarray
     """float64[edges]."""
     observed_true_rates: dict[int, float]
-    """Sources whose true rate could be observed; infinite where nothing was to be read."""
+    """Sources whose true rate could be observed; infinite where there was nothing to read."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the operators are judged by; all arrays float64[operators], records/s."""
+    """The evaluated rates of the operators; all arrays float64[operators], records/s."""
 
     target_rate: np.ndarray
-    catch_up_rate: np.ndarray
     true_rate: np.ndarray
     """Of all tasks together; infinite where nothing was read."""
     scale_up_below: np.ndarray
-    """A true rate below it calls for more tasks."""
+    """A true rate below it requires more tasks."""
     scale_down_above: np.ndarray
-    """A true rate above it calls for fewer."""
+    """A true rate above it allows fewer tasks."""
     wanted_capacity: np.ndarray
-    """True rate at which an operator is busy as it should be."""
+    """True rate at which an operator has the target utilisation."""
     processing_backlog: bool
 
 
@@ -66,14 +65,14 @@ def capacity(
     restart_s: float,
     catch_up_s: float,
 ) -> np.ndarray:
-    """True rate to be had, records/s, whole: room to catch up, for one restart, and for `utilization` beyond.
+    """Required true rate, records/s, rounded: enough to catch up, also after one restart, at the given `utilization`.
 
     Args:
         target_rate: records/s that come in.
         catch_up_rate: records/s by which the backlog is to shrink.
-        utilization: busy share aimed at, taken as between 0 and 1; at 0 the capacity is unlimited.
-        restart_s: downtime to be caught up, seconds.
-        catch_up_s: in how many; 0 for no regard to it.
+        utilization: target busy share, clipped to 0-1; at 0 the capacity is unlimited.
+        restart_s: downtime to catch up with, seconds.
+        catch_up_s: time in which to catch up, seconds; 0 ignores backlog and restart.
     """
     utilization = min(max(utilization, 0.0), 1.0)
     target = np.asarray(target_rate, dtype=float)
@@ -107,7 +106,7 @@ def observed_true_rate(read: float, lag: float, backpressure: float, lag_thresho
         read: records/s.
         lag: records.
         backpressure: share of time that its tasks wait for those downstream.
-        lag_threshold_s: lag over `read` from which a source reads all it can, seconds.
+        lag_threshold_s: lag over `read` from which a source reads as fast as it can, seconds.
     """
     if read == 0:
         return math.inf
@@ -117,7 +116,7 @@ def observed_true_rate(read: float, lag: float, backpressure: float, lag_thresho
 
 
 def mean_rate(rates: Sequence[float], min_observations: int) -> float | None:
-    """Mean of the finite ones; None if they are too few, infinite if all are."""
+    """Mean of the finite values; None if they are too few, infinite if all are infinite."""
     finite = [rate for rate in rates if math.isfinite(rate)]
     if not finite:
         return math.inf if rates else None
@@ -141,7 +140,7 @@ def processes_backlog(window: MetricMeans, topology: Topology, lag_threshold_s: 
 
 
 def evaluate(window: MetricMeans, topology: Topology, settings: FlinkSettings, restart_s: float) -> Evaluated:
-    """All of the module's table at once. `restart_s` is the downtime to expect."""
+    """All quantities of the module's table. `restart_s` is the expected downtime."""
     catch_up_s = settings.catch_up_duration_s
     target = topology.propagate(np.maximum(window.arriving, 0.0), window.edge_ratios)
     backlog = window.lag / catch_up_s if catch_up_s else np.zeros_like(window.lag)
@@ -150,7 +149,6 @@ def evaluate(window: MetricMeans, topology: Topology, settings: FlinkSettings, r
     up, down = thresholds(target, catch_up, settings.band(), restart_s, catch_up_s, processing_backlog)
     return Evaluated(
         target_rate=target,
-        catch_up_rate=catch_up,
         true_rate=true_rates(window, settings.observed_rate_switch),
         scale_up_below=up,
         scale_down_above=down,

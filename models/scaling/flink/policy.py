@@ -1,9 +1,9 @@
 """The policy `flink`: the decisions of the Flink Kubernetes operator's autoscaler.
 
-Every reconcile interval it takes in the metrics. Once the job has settled and the window is full, it scales if an
-operator that should change lies outside its utilisation band; then all that should change do, at once.
+It reads the metrics in every reconcile interval. Once the job has settled and the window is full, it scales if an operator
+with a new parallelism lies outside its utilisation band; then all such operators are rescaled at once.
 
-Rulings. A scaling enters the history once its rescale is reported, so that one which was not done leaves no trace.
+Rulings. A scaling enters the history when its rescale is reported, so that one which was not executed leaves no trace.
 `vertex.exclude.ids` takes the names of operators.
 """
 
@@ -36,11 +36,11 @@ from models.wording import amount, tasks
 
 @dataclass(frozen=True)
 class _Targets:
-    """What the operators should have, and the figures that say so: one entry each, rates in records/s."""
+    """The target parallelism of each operator, and the figures behind it; rates in records/s."""
 
     names: Sequence[str]
     rated: Sequence[bool]
-    """Whether its metrics are there, so that it can be decided about."""
+    """Whether the operator has the metrics needed for a decision."""
     current: Sequence[int]
     tasks: Sequence[int]
     exact: Sequence[float]
@@ -49,7 +49,7 @@ class _Targets:
     wanted_capacity: Sequence[float]
     outside_band: Sequence[bool]
     kept: Mapping[int, str]
-    """Operators that are not decided about, and why."""
+    """Operators without a decision, and why."""
 
     def reason(self, i: int, after: int) -> str:
         now, exact = self.current[i], self.exact[i]
@@ -75,7 +75,7 @@ class _Targets:
 
 @dataclass(frozen=True)
 class _Planned:
-    """What was recommended, for the history once it is done."""
+    """A recommendation, kept for the history until its rescale is reported."""
 
     time_s: float
     targets: _Targets
@@ -83,7 +83,7 @@ class _Planned:
     changed: Sequence[int]
 
     def scaling(self, i: int) -> tuple[str, PastScaling]:
-        """The operator's name, and its part."""
+        """The operator's name, and its share of the rescale."""
         true_rate, now = self.targets.true_rate[i], self.targets.current[i]
         expected = true_rate * self.targets.exact[i] / now if math.isfinite(true_rate) else math.inf
         return self.targets.names[i], PastScaling(self.time_s, now, self.after[i], true_rate, expected)
@@ -104,14 +104,14 @@ class FlinkAutoscaler:
         self._last_rescale: Rescaled | None = None
         self._layout: tuple[tuple[tuple[str, str], ...], Topology] | None = None
         self._running: tuple[object, dict[str, int]] | None = None
-        """Edges and tasks, as seen last."""
+        """The last edges and tasks."""
 
     @property
     def interval_s(self) -> float:
         return self._settings.reconcile_interval_s
 
     def decide(self, rates: Rates) -> Decision:
-        """What the vertices' capacity asks for: without the utilisation band, and without waiting for scale-downs."""
+        """Tasks for the required capacity, regardless of the utilisation band and of the delay of scale-downs."""
         topology = self._topology(rates)
         sample = Sample.of(rates, topology, self._settings)
         restart_s = self._settings.restart_time_s
@@ -133,7 +133,7 @@ class FlinkAutoscaler:
         return self._recommend(facts, evaluated, targets)
 
     def _take_note(self, facts: Facts) -> float:
-        """What happened since the last call. Returns when the job was last started, seconds."""
+        """Update the history since the last call. Returns when the job was last started, seconds."""
         rescale, rates = facts.last_rescale, facts.rates
         running = (rates.edges, {name: metrics.parallelism for name, metrics in rates.operators.items()})
         if rescale != self._last_rescale and rescale is not None:
@@ -203,7 +203,7 @@ class FlinkAutoscaler:
         return Recommendation(None, f"The autoscaler leaves the job as it is: {content}{backlog}.")
 
     def _due(self, targets: _Targets, i: int, now_s: float) -> WantedTasks | None:
-        """What to do now with an operator that should change; None to leave it."""
+        """The change of an operator to make now; None to leave it."""
         name, now, after = targets.names[i], targets.current[i], targets.tasks[i]
         wanted = WantedTasks(now_s, after, targets.outside_band[i])
         if after < now:
@@ -216,15 +216,15 @@ class FlinkAutoscaler:
         return wanted
 
     def _held(self, targets: _Targets, held: Sequence[int]) -> str:
-        """Why nothing is done, by the first of the operators that should change but may not."""
+        """Why nothing is done, from the first operator whose change is held back."""
         if not held:
             return "every operator is within its utilisation band"
         name, now, after = targets.names[held[0]], targets.current[held[0]], targets.tasks[held[0]]
         more = f", and {len(held) - 1} more operators wait" if len(held) > 1 else ""
         if after < now:
             interval_s = self._settings.scale_down_interval_s
-            return f"{name} would do with {tasks(after)}, but has not for {interval_s:g} s{more}"
-        return f"{name} should have {tasks(after)}, but its last scale-up brought next to nothing{more}"
+            return f"{name} has needed only {tasks(after)} for less than {interval_s:g} s{more}"
+        return f"{name} should have {tasks(after)}, but its last scale-up had almost no effect{more}"
 
     def _deploy(self, facts: Facts, targets: _Targets, changes: dict[int, WantedTasks]) -> Recommendation:
         after = list(targets.current)
@@ -234,7 +234,7 @@ class FlinkAutoscaler:
         decision = self._decision(facts.rates, targets, after)
         name = next(targets.names[i] for i, change in changes.items() if change.outside_band)
         remark = f"{changes_in_words(decision, facts.rates)}: at {name}, {decision.reasons[name]}"
-        return Recommendation(decision, f"The autoscaler takes {remark}.")
+        return Recommendation(decision, f"The autoscaler scales {remark}.")
 
     def _decision(self, rates: Rates, targets: _Targets, after: Sequence[int]) -> Decision:
         rated = [(i, name) for i, name in enumerate(targets.names) if targets.rated[i]]
@@ -254,7 +254,7 @@ class FlinkAutoscaler:
         )
 
     def _tune(self, rates: Rates, after: dict[str, int]) -> TunedMemory:
-        """TaskManagers of which every task has a slot. Edges count as all-to-all: the rates don't say otherwise."""
+        """TaskManagers with a slot for every task. Edges count as all-to-all, since the rates do not show partitionings."""
         use = rates.task_manager_use
         if use is None:
             raise InvalidInput(

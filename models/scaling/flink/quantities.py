@@ -24,7 +24,7 @@ _BYTES_OF: Final = {name: size for size, names in _BYTES.items() for name in nam
 
 
 def _in_units(value: Any, units: dict[str, float] | dict[str, int], what: str) -> Any:
-    """A text with a unit as a number; all else is left to the type of the field."""
+    """Convert a text with a unit to a number; other values are left to the field's type."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value) if isinstance(value, str) else None
     if found is None:
         return value

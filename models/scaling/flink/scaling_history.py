@@ -1,4 +1,4 @@
-"""What the autoscaler remembers: earlier scalings, scale-downs that wait, and how long restarts took."""
+"""The autoscaler's memory: earlier scalings, pending scale-downs, and durations of restarts."""
 
 import math
 from collections import deque
@@ -11,7 +11,7 @@ from models.scaling.flink.settings import FlinkSettings
 
 @dataclass(frozen=True)
 class PastScaling:
-    """One operator's part in a rescale."""
+    """A rescale as it affected one operator."""
 
     time_s: float
     before: int
@@ -20,14 +20,14 @@ class PastScaling:
     true_rate: float
     """Records/s, of the tasks before it."""
     expected_rate: float
-    """True rate that it was to bring."""
+    """True rate expected from it."""
 
 
 def is_ineffective(last: PastScaling | None, tasks: int, true_rate: float, threshold: float) -> bool:
-    """Whether the last scaling was a scale-up to what runs, and brought less than a share of the expected increase.
+    """Whether the last scaling was a scale-up to the current tasks with less than a share of the expected increase.
 
     Args:
-        tasks: that run now; if others than the last scaling left, somebody else has scaled.
+        tasks: current tasks; if they differ from those of the last scaling, someone else has rescaled.
         true_rate: records/s, now.
         threshold: share of the expected increase.
     """
@@ -38,7 +38,7 @@ def is_ineffective(last: PastScaling | None, tasks: int, true_rate: float, thres
 
 
 def observed_scalability(scalings: Sequence[PastScaling], min_observations: int, lowest: float) -> float:
-    """Share of linear scaling that earlier scalings showed, from `lowest` to 1; 1 if there are too few.
+    """Share of linear scaling observed in earlier scalings, from `lowest` to 1; 1 if there are too few.
 
     The baseline is the rate per task of the latest scaling from the fewest tasks. Least squares of
     rate = baseline x tasks x share give share = sum(tasks x rate) / (baseline x sum(tasks^2)), rounded up to hundredths.
@@ -73,7 +73,7 @@ class ScalingHistory:
         return scalings
 
     def scalability(self, names: Sequence[str], now_s: float) -> list[float]:
-        """Of each operator; 1 unless the option is on and there is enough to see."""
+        """Scalability of each operator; 1 unless the option is on and the history is long enough."""
         if not self._settings.observes_scalability:
             return [1.0] * len(names)
         enough, lowest = self._settings.scalability_min_observations, self._settings.scalability_min
@@ -93,25 +93,25 @@ class WantedTasks:
 class _Delayed:
     first_s: float
     falling: deque[WantedTasks] = field(default_factory=deque)
-    """Tasks strictly fall: what came before more tasks were wanted can no longer be the maximum."""
+    """Strictly decreasing in tasks: earlier entries with fewer tasks can no longer be the maximum."""
 
 
 class DelayedScaleDowns:
-    """A scale-down is done once less was wanted for a whole interval, and then to the most wanted in it."""
+    """A scale-down happens once fewer tasks were wanted for a whole interval, to the most wanted in it."""
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
         self._of: dict[str, _Delayed] = {}
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget all but these: the others no longer want less."""
+        """Forget all but these operators: the others no longer want fewer tasks."""
         self._of = {name: delayed for name, delayed in self._of.items() if name in names}
 
     def clear(self) -> None:
         self._of.clear()
 
     def want(self, name: str, wanted: WantedTasks) -> WantedTasks | None:
-        """What to scale down to now; None to wait."""
+        """Tasks to scale down to now; None to wait."""
         if self._interval_s <= 0:
             return wanted
         delayed = self._of.setdefault(name, _Delayed(wanted.time_s))

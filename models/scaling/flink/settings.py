@@ -1,8 +1,8 @@
 """The options of the Flink Kubernetes operator's autoscaler, by their public names and with their defaults.
 
 Names are without the prefix `job.autoscaler.`, which may be given too; so may the two names that the operator has
-renamed since. Left out are options about what is not there here: garbage collection, quotas of the cluster,
-excluded periods, event and client intervals.
+renamed since. Options without a counterpart here are left out: garbage collection, quotas of the cluster, excluded
+periods, event and client intervals.
 """
 
 from collections.abc import Mapping
@@ -52,9 +52,9 @@ class FlinkSettings(Format):
         900.0, alias="metrics.window", gt=0, description="Window that metrics are averaged over, seconds or '15 min'."
     )
     stabilization_interval_s: Seconds = _seconds(
-        300.0, "stabilization.interval", "Time after a start whose metrics are not used"
+        300.0, "stabilization.interval", "Time after a start whose metrics are ignored"
     )
-    utilization_target: Positive = Field(0.7, alias="utilization.target", le=1, description="Busy share aimed at.")
+    utilization_target: Positive = Field(0.7, alias="utilization.target", le=1, description="Target busy share.")
     utilization_max: Positive | None = Field(
         None, alias="utilization.max", description="Upper end of the band; target + boundary if it is not given."
     )
@@ -65,7 +65,9 @@ class FlinkSettings(Format):
         0.3, alias="target.utilization.boundary", description="Half the width of the band around the target."
     )
     busy_time_aggregator: Literal["MAX", "AVG"] = Field(
-        "MAX", alias="metrics.busy-time.aggregator", description="Busy share of an operator, from its tasks'."
+        "MAX",
+        alias="metrics.busy-time.aggregator",
+        description="How the busy share of an operator is aggregated from its tasks.",
     )
     vertex_min_parallelism: PositiveInt = Field(1, alias="vertex.min-parallelism", description="Fewest tasks.")
     vertex_max_parallelism: PositiveInt = Field(200, alias="vertex.max-parallelism", description="Most tasks.")
@@ -81,40 +83,42 @@ class FlinkSettings(Format):
         100_000.0, alias="scale-up.max-factor", description="Largest multiple of the tasks that one scale-up adds."
     )
     scale_down_interval_s: Seconds = _seconds(
-        3600.0, "scale-down.interval", "How long less must be wanted before a scale-down; 0 for at once"
+        3600.0, "scale-down.interval", "How long fewer tasks must be wanted before a scale-down; 0 scales down at once"
     )
     catch_up_duration_s: Seconds = _seconds(
-        1800.0, "catch-up.duration", "Time to read a backlog in; 0 for no regard to backlogs"
+        1800.0, "catch-up.duration", "Time in which to catch up with a backlog; 0 ignores backlogs"
     )
     restart_time_s: Seconds = _seconds(300.0, "restart.time", "Expected downtime of a rescale")
     restart_time_tracked: bool = Field(
-        False, alias="restart.time-tracking.enabled", description="Expect the longest downtime seen instead."
+        False, alias="restart.time-tracking.enabled", description="Expect the longest observed downtime instead."
     )
     restart_time_limit_s: Seconds = _seconds(
         900.0, "restart.time-tracking.limit", "Longest downtime that is expected when it is tracked"
     )
     backlog_lag_s: Seconds = _seconds(
-        300.0, "backlog-processing.lag-threshold", "Lag, over the rate read, from which a backlog is being processed"
+        300.0,
+        "backlog-processing.lag-threshold",
+        "Lag over the rate read, from which the job counts as processing a backlog",
     )
     observed_rate_lag_s: Seconds = _seconds(
         30.0,
         "observed-true-processing-rate.lag-threshold",
-        "Lag, over the rate read, from which a source's true rate is observed",
+        "Lag over the rate read, from which a source's true rate is observed",
     )
     observed_rate_switch: NonNegative = Field(
         0.15,
         alias="observed-true-processing-rate.switch-threshold",
-        description="Relative excess of the true rate by busy time over the observed one, above which that is used.",
+        description="Relative excess of the true rate from busy time over the observed one, from which the latter is used.",
     )
     observed_rate_min_observations: PositiveInt = Field(
         2,
         alias="observed-true-processing-rate.min-observations",
-        description="Fewest observations that make an observed true rate.",
+        description="Fewest observations for an observed true rate.",
     )
     blocks_ineffective: bool = Field(
         False,
         alias="scaling.effectiveness.detection.enabled",
-        description="No further scale-up after one that brought too little.",
+        description="Whether to make no further scale-up after an ineffective one.",
     )
     effectiveness_threshold: NonNegative = Field(
         0.1,
@@ -124,7 +128,7 @@ class FlinkSettings(Format):
     observes_scalability: bool = Field(
         False,
         alias="observed-scalability.enabled",
-        description="Assume the scalability seen in earlier scalings instead of a linear one.",
+        description="Assume the scalability observed in earlier scalings instead of linear scaling.",
     )
     scalability_min_observations: PositiveInt = Field(
         3, alias="observed-scalability.min-observations", description="Fewest earlier scalings for that."
@@ -139,13 +143,13 @@ class FlinkSettings(Format):
     alignment_mode: AlignmentMode | None = Field(
         None,
         alias="scaling.parallelism-alignment.mode",
-        description="How tasks are fitted to key groups and partitions; BALANCED if neither mode is given.",
+        description="How tasks are aligned with key groups and partitions; BALANCED if neither mode is given.",
     )
     adjust_mode: AdjustMode | None = Field(
-        None, alias="scaling.key-group.partitions.adjust.mode", description="The modes of earlier releases."
+        None, alias="scaling.key-group.partitions.adjust.mode", description="The alignment modes of earlier releases."
     )
     memory_tuning_enabled: bool = Field(
-        False, alias="memory.tuning.enabled", description="Fit the memory of TaskManagers to its use."
+        False, alias="memory.tuning.enabled", description="Adapt the memory of TaskManagers to its use."
     )
     memory_overhead: NonNegative = Field(
         0.2, alias="memory.tuning.overhead", description="Share added to the heap and the metaspace that are used."
@@ -153,12 +157,12 @@ class FlinkSettings(Format):
     maximizes_managed_memory: bool = Field(
         False,
         alias="memory.tuning.maximize-managed-memory",
-        description="Turn what is saved into managed memory where managed memory is used.",
+        description="Add the memory saved to managed memory, if managed memory is used.",
     )
     compensates_scale_down: bool = Field(
         True,
         alias="memory.tuning.scale-down-compensation.enabled",
-        description="Keep the heap of all TaskManagers together when there will be fewer.",
+        description="Keep the total heap when the number of TaskManagers falls.",
     )
     process_memory: Bytes = Field(
         1728 << 20,
@@ -170,7 +174,7 @@ class FlinkSettings(Format):
     @model_validator(mode="before")
     @classmethod
     def _public_names(cls, given: Any) -> Any:
-        """Today's name of every option, without the prefix."""
+        """The current name of every option, without the prefix."""
         if not isinstance(given, Mapping):
             return given
         renamed: dict[str, Any] = {}
@@ -196,11 +200,11 @@ class FlinkSettings(Format):
 
     @property
     def alignment(self) -> AlignmentMode | AdjustMode:
-        """The mode that is in force."""
+        """The effective mode."""
         return self.alignment_mode or self.adjust_mode or AlignmentMode.BALANCED
 
     def band(self) -> tuple[float, float]:
-        """Lowest and highest utilisation that are left alone."""
+        """Lowest and highest utilisation without a change."""
         low = (
             self.utilization_target - self.utilization_boundary
             if self.utilization_min is None

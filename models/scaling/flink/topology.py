@@ -1,4 +1,4 @@
-"""The dataflow as arrays, and how many records go over an edge for each that its upstream operator reads."""
+"""The dataflow as arrays, and the records over each edge per record that its upstream operator reads."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,9 +41,9 @@ class Topology:
     def edge_ratios(self, records_in: np.ndarray, records_out: np.ndarray) -> np.ndarray:
         """Records over each edge per record that its upstream operator reads, float64[edges]; 0 where it reads none.
 
-        Edges have no counters of their own. What an operator reads came over its only edge; of several
-        edges, what is left after the others, if nothing else could have read what those bring; failing that, all that
-        the upstream operator sent out.
+        Edges have no counters of their own. An operator with one input edge reads everything over it. Of several input
+        edges, one gets the records left after the others, if those are the only inputs of their kind; otherwise, all
+        records that the upstream operator sends.
 
         Args:
             records_in: records/s, float64[operators].

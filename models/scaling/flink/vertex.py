@@ -3,7 +3,7 @@
     factor = wanted capacity / true rate / scalability, within [1 - scale-down.max-factor, 1 + scale-up.max-factor]
     tasks  = ceil(factor x tasks now), within the limits, aligned to key groups or partitions
 
-The limits never force a change by themselves: what runs always lies within them.
+The limits alone never force a change: the current tasks always count as within them.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ _NO_LIMIT: Final = (_MOST_TASKS, None)
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the tasks of the operators are held to; arrays are int64[operators]."""
+    """Limits of the operators' tasks; arrays are int64[operators]."""
 
     lower: np.ndarray
     upper: np.ndarray
     shares: Sequence[int | None]
-    """Key groups or source partitions; None where records are not dealt out by either."""
+    """Key groups or source partitions; None where records are distributed by neither."""
 
     @classmethod
     def of(cls, operators: Sequence[OperatorMetrics | None], current: np.ndarray, settings: FlinkSettings) -> "Bounds":
@@ -53,7 +53,7 @@ def scaling_factors(
 
 
 def parallelism(current: np.ndarray, factors: np.ndarray, bounds: Bounds, mode: Mode) -> list[int]:
-    """Tasks for `factors` times what the tasks do now; int64[operators] and float64[operators]."""
+    """Tasks for `factors` times the current capacity; int64[operators] and float64[operators]."""
     target = np.minimum(np.maximum(bounds.lower, np.ceil(factors * current)), bounds.upper).astype(np.int64)
     tasks: list[int] = target.tolist()
     now, lower, upper = current.tolist(), bounds.lower.tolist(), bounds.upper.tolist()

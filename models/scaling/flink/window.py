@@ -1,4 +1,4 @@
-"""The metrics window: what was measured since the job has settled, and its means."""
+"""The metrics window: measurements since the job has settled, and their means."""
 
 import math
 from collections import deque
@@ -26,7 +26,7 @@ class Sample:
     arriving: np.ndarray
     lag: np.ndarray
     all_measured: bool
-    """Whether it is known of every operator what it really read; if not, true rates stand for it."""
+    """Whether the observed rate of every operator is known; if not, true rates replace them."""
     unrated: frozenset[int]
     """Operators whose busy share is unknown, so that they cannot be scaled."""
     observed: dict[int, float]
@@ -59,18 +59,18 @@ class Sample:
         )
 
     def window(self, topology: Topology) -> MetricMeans:
-        """This interval as a window of its own."""
+        """A window of this interval alone."""
         return _window([self], np.ones(1), self.observed, topology)
 
 
 def _flow(metrics: OperatorMetrics | None, by_max: bool) -> tuple[float, float, float | None]:
-    """Records/s in and out, and busy share, None if unknown. Without observed rates: those while it is busy."""
+    """Records/s in and out, and busy share, None if unknown. Without observed rates, the true rates."""
     if metrics is None:
         return 1.0, 1.0, None
     true_in, true_out = metrics.true_processing_rate, metrics.true_output_rate
     read = metrics.observed_input_rate
     if read is None:
-        # A source may say only what it can send.
+        # A source may report only its output rate.
         rate = true_in or true_out
         return (rate, true_out if true_in and true_out is not None else rate, 1.0) if rate else (1.0, 1.0, None)
     sent = metrics.observed_output_rate
@@ -83,7 +83,7 @@ def _flow(metrics: OperatorMetrics | None, by_max: bool) -> tuple[float, float, 
 
 
 def _arriving(metrics: OperatorMetrics | None, wanted: float) -> float:
-    """Records/s that come to a source: what it reads and what piles up or, if that is unknown, its target."""
+    """Records/s that arrive at a source: the rate read plus the growth of the lag or, if unknown, its target."""
     if metrics is None or metrics.observed_input_rate is None or metrics.lag_change_per_s is None:
         return wanted
     return metrics.observed_input_rate + metrics.lag_change_per_s
@@ -116,11 +116,11 @@ class _Interval:
     end_s: float
     sample: Sample
     observed: dict[int, float]
-    """As in the sample; where nothing could be observed, the mean of what was before."""
+    """As in the sample; if nothing could be observed, the mean of the values before."""
 
 
 class MetricWindow:
-    """Intervals since the job has settled, no older than the window."""
+    """Intervals since the job settled, no older than the window."""
 
     def __init__(self, settings: FlinkSettings) -> None:
         self._settings = settings
@@ -130,7 +130,7 @@ class MetricWindow:
         self._intervals.clear()
 
     def add(self, sample: Sample, time_s: float, interval_s: float, running_since_s: float) -> str | None:
-        """Take in what was measured; why it is too little for a decision, or None.
+        """Add the measurements of an interval; return why they are not enough for a decision, or None.
 
         Args:
             time_s: when the interval ended, seconds.
@@ -153,7 +153,7 @@ class MetricWindow:
         return None
 
     def mean(self, topology: Topology) -> MetricMeans:
-        """Means over the intervals by their lengths."""
+        """Means over the intervals, weighted by their lengths."""
         weights = np.array([i.end_s - i.start_s for i in self._intervals])
         observed = {source: self._mean_observed(source) for source in topology.sources}
         known = {source: rate for source, rate in observed.items() if rate is not None}

@@ -10,13 +10,13 @@ Notation, of operator o_i in configuration C^t, the one that is decided on:
 Rulings, where the published pseudo-code leaves room:
 
 - `(m + 1) < maxLevel` with maxLevel = 3 leaves the levels 0, 1 and 2, which are the three that section 5 uses.
-- Line 6 asks for `p^t != p^(t-1)` and is taken at its word: fewer tasks than now, under memory pressure, is answered by
-  more memory as well. Its comment, "capacity insufficient?", would only take more tasks.
-- Line 12, "Roll-back scale in", lowers the memory level; the text has it as "cancel the previous scale-up". DS2's tasks
-  stand. After that the operator counts as not scaled up, so a later decision may try again.
+- Line 6 tests `p^t != p^(t-1)` and is taken literally: under memory pressure, fewer tasks than now also lead to more
+  memory. Its comment, "capacity insufficient?", suggests that only more tasks should.
+- Line 12, "Roll-back scale in", lowers the memory level; the text calls it "cancel the previous scale-up". DS2's tasks
+  are deployed. After that the operator counts as not scaled up, so a later decision may try again.
 - Where no line sets m^t it is m^(t-1), and where no line sets v^t it is false.
-- An operator is stateless if no metric of a state backend is reported: cache hit rate, state latency, size of state. A
-  stateful one without one of the first two is judged by the other. Its level is 0 where its managed memory is unknown.
+- An operator is stateless if no metric of a state backend is reported: cache hit rate, state latency, size of state. If
+  one of the first two is missing, the other one decides. The level is 0 if the managed memory is unknown.
 """
 
 import math
@@ -44,24 +44,28 @@ class JustinSettings(Format):
     min_improvement: NonNegative = Field(
         0.0, description="Relative change of hit rate or latency that more memory must bring (footnote to line 8)."
     )
-    min_busyness: Ratio = Field(0.2, description="An operator of several tasks that is less busy starts a decision.")
-    max_busyness: Ratio = Field(0.8, description="An operator that is busier, and holds up its input, starts one.")
-    min_backpressure: Ratio = Field(0.05, description="Backpressure of an operator that is held up.")
+    min_busyness: Ratio = Field(
+        0.2, description="An operator with several tasks and a lower busyness triggers a decision."
+    )
+    max_busyness: Ratio = Field(
+        0.8, description="An operator with a higher busyness whose upstream is backpressured triggers a decision."
+    )
+    min_backpressure: Ratio = Field(0.05, description="Backpressure from which an operator counts as backpressured.")
     decision_window_s: float = Field(
         120.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Time that metrics are averaged over, s."
     )
-    stabilization_s: float = Field(60.0, ge=0, description="Time after a start that is not measured, s.")
+    stabilization_s: float = Field(60.0, ge=0, description="Time after a start whose metrics are ignored, s.")
     over_provisioning_factor: NonNegative = Field(0.0, description="Share of tasks added to those DS2 asks for.")
 
 
 class ScaledUp(NamedTuple):
-    """An operator whose memory the last reconfiguration raised (v^(t-1)), and what was measured before it.
+    """An operator whose memory the last reconfiguration raised (v^(t-1)), and its metrics before that.
 
     A tuple, since there is one for each of up to 1,000 operators.
     """
 
     level: int
-    """Its level since then."""
+    """Its memory level since then."""
     cache_hit_rate: float | None
     state_latency_s: float | None
 
@@ -110,13 +114,13 @@ def _is_stateless(metrics: OperatorMetrics) -> bool:
 def _memory_change(
     metrics: OperatorMetrics, level: int, before: ScaledUp | None, settings: JustinSettings
 ) -> tuple[int, str]:
-    """What lines 7 to 16 add to the memory level of an operator that DS2 scales, and why."""
+    """The change of the memory level by lines 7 to 16 for an operator that DS2 scales, and why."""
     access = _access_in_words(metrics)
     kept = f"so it gets more memory and keeps its {task_count(metrics.parallelism)}"
     can_scale_up = level + 1 < settings.max_level
     if before is not None:  # line 7
         if not _improved(metrics, before, settings):  # line 8
-            return -1, f"more memory brought nothing ({access}), so it is taken back"  # line 12
+            return -1, f"more memory had no effect ({access}), so it is withdrawn"  # line 12
         if can_scale_up:  # lines 9, 10
             return 1, f"more memory helped ({access}), {kept}"
         return 0, f"more memory helped ({access}), but it is at the highest level"
@@ -154,7 +158,7 @@ def _level(metrics: OperatorMetrics, before: ScaledUp | None, settings: JustinSe
 
 
 def _memory(metrics: OperatorMetrics, level: int, change: int, settings: JustinSettings) -> float:
-    """Managed memory of one task, MiB; as it is where its level stays."""
+    """Managed memory of one task, MiB; unchanged if its level stays."""
     if change == 0 and metrics.memory_mb:
         return metrics.memory_mb
     return float(settings.managed_memory_mb * 2 ** max(0, level + change))

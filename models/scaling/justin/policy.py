@@ -2,18 +2,18 @@
 
 An operator triggers a decision if it is busier than `max_busyness` and an operator that sends to it is backpressured
 (Justin section 4), or if it has several tasks and is less busy than `min_busyness` (section 5: "between 20 % and 80 %").
-A source that is as busy triggers if what comes in for it piles up: the log stands for the operator that sends to it. It
-is busy whenever there is lag, so busyness alone says nothing of it.
+A busy source triggers if its lag grows: the log takes the place of the upstream operator. A source is busy whenever there
+is lag, so busyness alone is not enough.
 
-Rulings: the policy is called once in each decision window. A window that begins before the stabilization period after a
-start is over is not looked at.
+Rulings: the policy is called once per decision window. A window that begins within the stabilization period after a start
+is ignored.
 """
 
-from models.errors import InvalidInput
+from models.scaling.decisions.backpressure import measured
 from models.scaling.decisions.change import changes_in_words, runs_already
 from models.scaling.justin.algorithm import JustinSettings, ScaledUp, justin
 from models.scaling.policy import Decision, Facts, Recommendation
-from models.scaling.rates import OperatorMetrics, Rates
+from models.scaling.rates import Rates
 
 
 class Justin:
@@ -38,16 +38,16 @@ class Justin:
             return Recommendation(None, f"Justin ignores the first {self._settings.stabilization_s:g} s after a start.")
         trigger = self._trigger(facts.rates)
         if trigger is None:
-            return Recommendation(None, "Justin keeps what runs: no operator is too busy or too idle.")
+            return Recommendation(None, "Justin keeps the current configuration: no operator is too busy or too idle.")
         decision, raised = justin(facts.rates, self._raised, self._settings)
         if runs_already(decision, facts.rates):
-            return Recommendation(None, f"Justin keeps what runs, although {trigger}.")
+            return Recommendation(None, f"Justin keeps the current configuration, although {trigger}.")
         self._raised = raised
-        return Recommendation(decision, f"Justin takes {changes_in_words(decision, facts.rates)}, since {trigger}.")
+        return Recommendation(decision, f"Justin scales {changes_in_words(decision, facts.rates)}, since {trigger}.")
 
     def _trigger(self, rates: Rates) -> str | None:
-        """What starts a decision, if anything does."""
-        backpressure = {name: self._backpressure(rates, name) for name in rates.order}
+        """What triggers a decision; None if nothing does."""
+        backpressure = measured(rates, "backpressure", rates.order, self.name)
         idle: str | None = None
         for name in rates.order:
             upstream = rates.upstream(name)
@@ -57,16 +57,16 @@ class Justin:
                     return short
                 continue
             metrics = rates.operators[name]
-            busyness = self._busyness(name, metrics)
+            busyness = measured(rates, "busyness", [name], self.name)[name]
             held_up = max(backpressure[u] for u in upstream)
             if busyness > self._settings.max_busyness and held_up >= self._settings.min_backpressure:
-                return f"{name} is {busyness:.0%} busy and holds its input up {held_up:.0%} of the time"
+                return f"{name} is {busyness:.0%} busy and its upstream is backpressured {held_up:.0%} of the time"
             if idle is None and metrics.parallelism > 1 and busyness < self._settings.min_busyness:
                 idle = f"{name} is only {busyness:.0%} busy"
         return idle
 
     def _falls_behind(self, source: str, rates: Rates) -> str | None:
-        """Why this source starts a decision, if it does; one of which nothing is known does not."""
+        """Why this source triggers a decision; None if it does not, or has no metrics."""
         metrics, target = rates.operators.get(source), rates.source_rates[source]
         if metrics is None or not metrics.busyness or not metrics.lag_change_per_s or target <= 0:
             return None
@@ -74,14 +74,3 @@ class Justin:
         if metrics.busyness <= self._settings.max_busyness or unread < self._settings.min_backpressure:
             return None
         return f"{source} is {metrics.busyness:.0%} busy and leaves {unread:.0%} of its records unread"
-
-    def _busyness(self, name: str, metrics: OperatorMetrics) -> float:
-        if metrics.busyness is None:
-            raise InvalidInput(f"operator {name!r} has no busyness, which starts Justin's decisions; measure it")
-        return metrics.busyness
-
-    def _backpressure(self, rates: Rates, name: str) -> float:
-        metrics = rates.operators.get(name)
-        if metrics is None or metrics.backpressure is None:
-            raise InvalidInput(f"operator {name!r} has no backpressure, which starts Justin's decisions; measure it")
-        return metrics.backpressure

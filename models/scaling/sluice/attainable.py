@@ -1,13 +1,13 @@
-"""What skew, bursts and contention leave of the even capacity, learned from what was reached.
+"""The share of the even capacity that skew, bursts and contention leave, learned from attained rates.
 
-Notation: x even capacity of a deployment, records/s; y the rate that it can really take; m(x) the share y / x that is
-expected beforehand: the champion's where there is one, else a stated constant.
+Notation: x even capacity of a deployment, records/s; y its real capacity; m(x) the share y / x expected beforehand: the
+champion's if there is one, else a constant.
 
     log (y / x) = log m(x) + alpha + beta (log x - log x_0) + noise             -1 <= beta <= 0
 
-Linear regression with a normal prior (alpha ~ N(0, 0.15^2), beta ~ N(0, 0.3^2), noise 0.1), after each observation back
-towards the prior by what is forgotten. x_0 is the first x that was seen. beta = 0 is linear scaling; with beta = -1 more
-tasks bring nothing, as where all records of a window have one key.
+Linear regression with a normal prior (alpha ~ N(0, 0.15^2), beta ~ N(0, 0.3^2), noise 0.1); old observations are
+forgotten exponentially, towards the prior. x_0 is the first x observed. beta = 0 is linear scaling; with beta = -1 more
+tasks add no capacity, for example if all records of a window have one key.
 """
 
 import math
@@ -28,7 +28,7 @@ class AttainableShare:
 
     def __init__(self, memory_s: float) -> None:
         """Args:
-        memory_s: over which observations are forgotten, seconds.
+        memory_s: time constant of forgetting observations, seconds.
         """
         self._memory_s = memory_s
         self._precision = _PRIOR.copy()
@@ -36,7 +36,7 @@ class AttainableShare:
         self._first: float | None = None
 
     def observe(self, even: float, reached: float, expected: float, seconds: float) -> None:
-        """A deployment of even capacity `even` took `reached` records/s, where the share `expected` was expected."""
+        """Record that a deployment of even capacity `even` took `reached` records/s; `expected` is m(x)."""
         if self._first is None:
             self._first = math.log(even)
         row = np.array([1.0, math.log(even) - self._first])

@@ -1,4 +1,4 @@
-"""What a task can do, learned while the job runs: the policy's picture of the job's capacity.
+"""The job's capacity, learned while it runs.
 
 Notation, for operator i:
 
@@ -8,14 +8,14 @@ Notation, for operator i:
     p_i     its tasks
     e       attainable share: what skew, bursts and contention leave of the even capacity
 
-    even capacity   min_i p_i / a_i                                       (DS2 Eq. 7 and 8, turned round)
+    even capacity   min_i p_i / a_i                                       (DS2 Eq. 7 and 8, inverted)
     capacity        e x even capacity, records/s at the sources together
 
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
-burst counts with what it costs on average, however short the interval is in which it fires.
+burst counts with its average cost, however short the interval in which it fires.
 
-e depends on the deployment, and is learned (`attainable`) from the rate that was read while records waited throughout an
-interval, and from a utilisation beyond it that was sustained without.
+e depends on the deployment, and is learned (`attainable`) from the rate read in intervals in which records waited
+throughout, and from a higher utilisation that was sustained without waiting records.
 """
 
 import math
@@ -33,7 +33,7 @@ from models.scaling.sluice.settings import SluiceSettings
 Array = NDArray[np.float64]
 
 SATURATED_LAG_S: Final = 1.0
-"""Seconds of reading that must wait, at both ends of an interval, for it to show the capacity."""
+"""Lag, in seconds of reading, at both ends of an interval from which the interval shows the capacity."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Demand:
 
 
 class Learned:
-    """Collects what was measured; not yet `known` until something was read."""
+    """Collects measurements; not `known` until records were read."""
 
     def __init__(self, settings: SluiceSettings) -> None:
         self._settings = settings
@@ -75,7 +75,7 @@ class Learned:
 
     @property
     def demand(self) -> Demand:
-        """What the operators of the last interval need for a source record; once something is `known`."""
+        """Demand of the operators of the last interval; requires `known`."""
         assert self._demand is not None
         return self._demand
 
@@ -85,14 +85,14 @@ class Learned:
         return {name: self._useful_s[name] / records for name, records in self._records.items()}
 
     def forget(self, name: str) -> None:
-        """The next warm interval replaces what is known of an operator: its tasks are not what they were."""
+        """Let the next warm interval replace an operator's history, since its tasks have changed."""
         self._stale.add(name)
 
     def observe(self, rates: Rates, seconds: float, warm: bool) -> None:
-        """Take an interval in.
+        """Add the measurements of an interval.
 
         Args:
-            warm: the tasks have run long enough for their times to be those of later.
+            warm: the tasks have run long enough for their times to be representative.
 
         Raises:
             InvalidInput: an operator lacks busyness, or a source the rate that it read.

@@ -2,7 +2,7 @@
 
 Exponential smoothing (ETS) with or without a damped trend, whichever has the lower corrected Akaike criterion, fitted
 at each forecast to the rates of the last hour; the random walk while the history is short. All come from
-statsforecast. A rate that wanders has no trend to be followed, one that goes up and down over the day has.
+statsforecast. A random walk has no trend to follow; a daily pattern has.
 """
 
 from collections import deque
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEAST_HISTORY: Final = 12
-"""Steps from which a trend is fitted; before, what comes is like what is."""
+"""Steps from which a trend is fitted; with fewer, the rate is assumed to stay as it is."""
 SHIFT_WIDTHS: Final = 3.0
-"""Half widths of the interval from which a rate is one that was not to be expected."""
+"""Deviation from the forecast, in half widths of its interval, from which a rate counts as unexpected."""
 LEAST_SHIFT: Final = 0.1
-"""Share of the expected rate below which a deviation is none, however narrow the interval."""
+"""Share of the expected rate below which a deviation is ignored, however narrow the interval."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class RateForecast:
 
     @property
     def mean(self) -> float:
-        """Mean rate of what is remembered, records/s."""
+        """Mean rate over the remembered history, records/s."""
         seconds = len(self._past) * self._step_s + self._seconds
         return (sum(self._past) * self._step_s + self._records) / seconds if seconds > 0 else 0.0
 
     def observe(self, rate: float, seconds: float) -> None:
-        """Take note that `rate` records/s came for `seconds`."""
+        """Record that `rate` records/s arrived for `seconds`."""
         while seconds > 0:
             part = min(seconds, self._step_s - self._seconds)
             self._records += rate * part
@@ -72,7 +72,7 @@ class RateForecast:
         self._expected = None
 
     def _has_shifted(self, rate: float) -> bool:
-        """Whether the rate is another one than that which was forecast: nothing of the past says how it goes on."""
+        """Whether the rate differs so much from the forecast that the history is no guide any more."""
         if self._expected is None:
             return False
         mean, half_width = self._expected
@@ -81,7 +81,7 @@ class RateForecast:
     def forecast(self, steps: int) -> Forecast:
         """The rate over the next `steps` steps.
 
-        A history of a step or two is continued as it is.
+        A history of one or two steps is continued as a constant.
         """
         history = np.array(self._steps)
         if self._seconds >= self._step_s / 2 or not len(history):
@@ -93,12 +93,12 @@ class RateForecast:
         else:
             found = self._fitted(history, steps)
         if self._expected is None:
-            # Of the step that is under way or comes next: it is compared with this once it has ended.
+            # For the current or next step, which is compared with it once it has ended.
             self._expected = float(found.mean[0]), float(found.high[0] - found.low[0]) / 2
         return found
 
     def _fitted(self, history: Array, steps: int) -> Forecast:
-        # Imported here: it takes seconds, and the other policies need none of it.
+        # Imported here: the import takes seconds, and other policies do not need it.
         from statsforecast.models import AutoETS, Naive
 
         level = round(100 * self._probability)

@@ -1,8 +1,8 @@
-"""Memory before tasks: an operator whose state does not fit its memory looks overloaded, and is not (Justin section 4).
+"""Memory before tasks: an operator whose state does not fit its memory needs memory, not tasks (Justin section 4).
 
 Where an operator would get more tasks while its state accesses go to disk (hit rate or latency beyond the thresholds of
-Justin section 5), it gets the next level of managed memory instead, and keeps its tasks. What that brought is measured:
-if its tasks take less than `LEAST_IMPROVEMENT` more, the level is given back with the next rescale, and not tried again.
+Justin section 5), it gets the next level of managed memory instead, and keeps its tasks. The effect is measured: if its
+tasks take less than `LEAST_IMPROVEMENT` more, the level is undone with the next rescale, and not tried again.
 Operators without state get no managed memory.
 """
 
@@ -25,7 +25,7 @@ class _Trial:
 
 
 class Memory:
-    """What was tried, and what it brought."""
+    """Memory levels tried, and their effects."""
 
     def __init__(self, settings: SluiceSettings) -> None:
         self._settings = settings
@@ -34,7 +34,7 @@ class Memory:
         self._futile: dict[str, float] = {}
 
     def observe(self, rates: Rates, task_seconds: dict[str, float]) -> None:
-        """Take an interval in; `task_seconds` are those of the operators that are measured well enough."""
+        """Add the measurements of an interval; `task_seconds` are those of the operators measured reliably."""
         self._stateful |= {name for name, metrics in rates.operators.items() if _keeps_state(metrics)}
         for name in list(self._trials.keys() & task_seconds.keys()):
             trial = self._trials.pop(name)

@@ -1,4 +1,4 @@
-"""What a deployment would cost over the time to come: tasks that are paid for, and records that are late.
+"""The expected cost of a deployment over the horizon: running tasks, and late records.
 
 A fluid model: between two steps the lag grows by what arrives and shrinks by what is read.
 
@@ -7,13 +7,13 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
 
     cost = sum_t n(t) dt + price x need x sum_t [wait(t) > late] (1 + wait(t) / patience) r(t) dt / r_mean
 
-n(t) tasks run, `need` is the tasks that the mean rate needs. With a long patience it is the share of late records that
-counts, as in a service level, and not how late they are. Lag that is left at the end costs the time that it takes to read
-it. The rate is uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and 1/4, as quartiles and median.
+n(t) tasks run, `need` is the tasks that the mean rate needs. With a long patience the share of late records counts, as in
+a service level, rather than how late they are. Lag at the end costs the time that it takes to read it. The rate is
+uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and 1/4, as quartiles and median.
 
-No decision is the last one. An overload that has lasted for `correction_s` is mended in the model, too: by a rescale to
-`CORRECTED` x the rate, with its own downtime, as far as the cluster goes. So what an unlikely path costs is what mending
-it would cost, not being overloaded until the end.
+Later decisions are modelled, too: an overload that has lasted for `correction_s` is corrected by a rescale to `CORRECTED`
+x the rate, with its own downtime, as far as the cluster allows. So an unlikely path costs its correction, not an overload
+until the end of the horizon.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ Array = NDArray[np.float64]
 STEP_S: Final = 10.0
 WEIGHTS: Final = np.array([0.25, 0.5, 0.25])
 LEAST_SPARE: Final = 0.05
-"""Share of the capacity that is taken to be spare when lag at the end of the horizon is priced."""
+"""Share of the capacity assumed to be spare when lag at the end of the horizon is priced."""
 CORRECTED: Final = 1.3
 
 
 @dataclass(frozen=True)
 class Options:
-    """Deployments that are compared; arrays of shape (options,)."""
+    """Candidate deployments; arrays of shape (options,)."""
 
     capacity: Array
     """Records/s at the sources together."""
@@ -45,12 +45,12 @@ class Options:
     delay_s: Array
     """When the rescale begins."""
     downtime_s: Array
-    """0 for the deployment that runs."""
+    """0 for the current deployment."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What all options start from."""
+    """The state that all options start from."""
 
     capacity: float
     tasks: float
@@ -65,7 +65,7 @@ class Situation:
     most_tasks: float
     """That the cluster takes."""
     late_price: float
-    """Task-seconds of the mean need for a second of late records at the mean rate."""
+    """Price of a second of late records at the mean rate, in task-seconds of the mean need."""
 
 
 def costs(options: Options, situation: Situation, forecast: Forecast, settings: SluiceSettings) -> Array:

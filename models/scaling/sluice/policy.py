@@ -1,14 +1,14 @@
-"""Sluice's own scaling policy: rescale when what it saves is worth what it holds up.
+"""Sluice's own scaling policy: rescale when the savings outweigh the delay that the rescale causes.
 
-At each interval all deployments worth considering are compared with what runs, over the next minutes, under a forecast
-of the rate: the tasks that they pay for, and the records that they let wait, those of the rescale's own downtime among
-them (`outlook`). What a deployment can take is learned from true rates and dataflow propagation as in DS2, averaged
-over bursts and corrected by the champion's non-linear capacity and by what was attained (`capacity`). A rescale is
-recommended when it, begun now, costs less than staying and less than any rescale begun later.
+At each interval the candidate deployments are compared with the current one over the next minutes, under a forecast of
+the rate: the tasks that they run, and the records that they delay, those of the rescale's own downtime included
+(`outlook`). The capacity of a deployment is learned from true rates and dataflow propagation as in DS2, averaged over
+bursts and corrected by the champion's non-linear capacity and by the rates attained (`capacity`). A rescale is
+recommended when it costs, begun now, less than staying and less than any rescale begun later.
 
-What follows: scale-up comes early, while few records are held up by it, and goes far enough to catch up with the lag
-that the rescale itself leaves; scale-down waits until the tasks that it saves outweigh that lag, which is sooner when
-the rate is low; noise that fits into what runs moves nothing.
+As a result, scale-ups come early, while they delay few records, and go far enough to catch up with the lag that the
+rescale itself leaves; scale-downs wait until the tasks saved outweigh that lag, which is sooner when the rate is low;
+noise within the current capacity changes nothing.
 """
 
 from dataclasses import dataclass
@@ -30,20 +30,20 @@ from models.wording import amount
 Array = NDArray[np.float64]
 
 CANDIDATES: Final = 64
-"""Capacities that are compared, in even ratios."""
+"""Number of capacities compared, evenly spaced on a logarithmic scale."""
 MOST_OVER_NEED: Final = 3.0
-"""Highest capacity that is considered, over the highest rate that is expected."""
+"""Highest capacity considered, as a multiple of the highest expected rate."""
 FULL_CLUSTER: Final = np.linspace(0.6, 1.0, 9)
-"""Shares of the even capacity of the whole cluster that are candidates, too."""
+"""Further candidates, as shares of the even capacity of the whole cluster."""
 NEARLY_MOST: Final = 0.98
-"""Share of what the whole cluster takes, from which a deployment takes as much."""
+"""Deployments from this share of the whole cluster's capacity on count as equal to it."""
 DELAYS_S: Final = (0.0, 120.0, 300.0, 600.0)
-"""When a rescale may begin: now, or later if waiting is better."""
+"""Delays after which a rescale may begin, seconds."""
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Deployments by row, and what they would cost; the first row is the one that runs."""
+    """Deployments by row, and their expected costs; the first row is the current one."""
 
     demand: Demand
     share: Array
@@ -105,8 +105,8 @@ class Sluice:
         self._take_in(facts)
         since = _running_s(facts)
         if since < self._settings.cooldown_s:
-            wait = f"its new rates are awaited until {self._settings.cooldown_s:.0f} s"
-            return Recommendation(None, f"The job runs since {since:.0f} s only: {wait}.")
+            wait = f"its rates are used from {self._settings.cooldown_s:.0f} s on"
+            return Recommendation(None, f"The job has run for only {since:.0f} s: {wait}.")
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
         forecast = self._forecast.forecast(round(self._settings.horizon_s / self._settings.forecast_step_s))
@@ -131,7 +131,7 @@ class Sluice:
             self._spending.observe(float(np.sum(demand.tasks)), even, passed)
 
     def _lost_s(self, facts: Facts) -> float:
-        """Seconds of work that fresh code lost in the first interval after a restart, as far as records waited in it."""
+        """Seconds of work lost to cold code in the first interval after a restart, as far as records waited in it."""
         read = read_rate(facts.rates)
         if not self._learned.known or lag_of(facts.rates) <= read:
             return 0.0
@@ -142,7 +142,7 @@ class Sluice:
         return facts.interval_s * max(1.0 - read / capacity, 0.0)
 
     def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
-        # Compiles at import, which commands that only name the policy need not wait for.
+        # Compiles at import, which would delay commands that only name the policy.
         from models.scaling.sluice.outlook import Options, Situation, costs
 
         demand, lag = self._learned.demand, lag_of(facts.rates)
@@ -168,19 +168,19 @@ class Sluice:
         delay = np.concatenate([[0.0], np.repeat(DELAYS_S, len(others))])
         down = np.where(rows == 0, 0.0, self._downtime_s)
         found = costs(Options(capacity[rows], numbers[rows], delay, down), situation, forecast, self._settings)
-        # Waiting can be bought off with tasks saved, falling behind for good cannot.
+        # Savings can compensate for waiting, but not for falling behind for good.
         enough = min(float(np.mean(forecast.mean)), NEARLY_MOST * float(np.max(capacity)))
         found[(rows > 0) & (capacity[rows] < enough)] = np.inf
         return _Choice(demand, share, tasks, capacity, rows, delay, found)
 
     def _candidates(self, facts: Facts, demand: Demand, forecast: Forecast, lag: float) -> Array:
-        """Deployments worth comparing, shape (n, operators): other than what runs, and within the cluster."""
+        """Candidate deployments, shape (n, operators): different from the current one, and within the cluster."""
         caught_up_s = max(self._downtime_s, self._settings.interval_s)
         highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9) + lag / caught_up_s
         rates = np.geomspace(highest / 50, MOST_OVER_NEED * highest, CANDIDATES)
         slots = facts.max_task_slots
         if slots is not None:
-            # What the whole cluster takes if all is even; rounding up needs some room.
+            # Capacity of the whole cluster under even load; rounding up needs some slack.
             rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * FULL_CLUSTER)
         tasks = demand.tasks_for(np.sort(rates))
         differs = np.any(tasks != demand.tasks, axis=1)
@@ -192,7 +192,7 @@ class Sluice:
         best = int(np.argmin(choice.cost))
         stay, cost = float(choice.cost[0]), float(choice.cost[best])
         expected = _expected(forecast, self._settings.horizon_s)
-        fits = f"what runs takes {amount(choice.capacity[0])}"
+        fits = f"the current tasks take {amount(choice.capacity[0])}"
         if best == 0 or cost > stay * (1 - self._settings.least_gain):
             return Recommendation(
                 None, f"{expected} and {fits}: no rescale saves {self._settings.least_gain:.0%} of what staying costs."
@@ -210,7 +210,7 @@ class Sluice:
         return Recommendation(
             decision,
             f"{expected} and {fits}: {after} tasks instead of {before} take {amount(choice.capacity[row])}, and cost {gain}, "
-            f"the {amount(held)} records included that {self._downtime_s:.0f} s of restart and warm-up hold up.",
+            f"including the {amount(held)} records delayed by {self._downtime_s:.0f} s of restart and warm-up.",
         )
 
     def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:
@@ -239,7 +239,7 @@ class Sluice:
 
 
 def _running_s(facts: Facts) -> float:
-    """Since the job was started for the last time."""
+    """Seconds since the last start of the job."""
     return facts.time_s - (0.0 if facts.last_rescale is None else facts.last_rescale.ended_s)
 
 

@@ -1,1 +1,1 @@
-"""Replays: a workload on a testbed under a scaling policy, and the metrics of what happened."""
+"""Replays: a workload on a testbed under a scaling policy, and the resulting metrics."""

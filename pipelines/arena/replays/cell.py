@@ -1,4 +1,4 @@
-"""A cell of the arena: one job under one workload and one policy, with one seed; and what came of it.
+"""A cell of the arena: one job under one workload and one policy, with one seed; and its result.
 
 Both are plain data, so that a cell can be computed in another process or on another machine.
 """
@@ -12,13 +12,14 @@ from pydantic import Field, JsonValue
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
-from pipelines.arena.replays.workloads import SEED, Workload
+from pipelines.arena.replays.workloads import Workload
+from pipelines.arena.request import SEED
 
 MINUTE_S = 60.0
 
 
 class Cell(Format):
-    """All that the outcome depends on, but the code."""
+    """All inputs of the outcome, except the code."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: Job
@@ -26,25 +27,29 @@ class Cell(Format):
     workload: Workload
     policy: Name = Field(description="One of the registered scaling policies.")
     settings: dict[str, JsonValue] = Field(default_factory=dict, description="Settings of the policy, by name.")
-    placement: Literal["evenly", "caps"] = Field("evenly", description="What places the tasks of a deployment.")
+    placement: Literal["evenly", "caps"] = Field("evenly", description="Placement of the tasks of a deployment.")
     managed_memory_mb: Positive | None = Field(
         None, description="Managed memory of one task at the start, MiB; the even share of its TaskManager's if absent."
     )
-    seed: int = Field(SEED, ge=0, description="Of everything random in the testbed.")
+    seed: int = Field(SEED, ge=0, description="Seed of all random choices in the testbed.")
 
 
 class RescaleRecord(Format):
     """A rescale, or a decision that the cluster refused."""
 
     time_s: NonNegative = Field(description="When it was decided, seconds since the start.")
-    downtime_s: NonNegative = Field(description="How long the job read nothing; 0 where it was refused.")
+    downtime_s: NonNegative = Field(description="How long the job read nothing; 0 if it was refused.")
     state_mb: NonNegative = Field(description="State that was saved and restored, MiB.")
-    tasks: PositiveInt = Field(description="Tasks of all operators in what was to be deployed.")
-    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator in it.")
-    memory_mb: dict[str, NonNegative] = Field(description="Managed memory of a task of each operator in it, MiB.")
-    reason: str = Field(description="The policy's, in words.")
-    note: str | None = Field(None, description="What the cluster did not grant, or why it refused, in words.")
-    refused: bool = Field(False, description="Whether the job ran on as it was.")
+    tasks: PositiveInt = Field(description="Tasks of all operators in the intended deployment.")
+    parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator in the intended deployment.")
+    memory_mb: dict[str, NonNegative] = Field(
+        description="Managed memory of one task of each operator in the intended deployment, MiB."
+    )
+    reason: str = Field(description="The policy's reason, in words.")
+    note: str | None = Field(
+        None, description="What the cluster did not grant, or why it refused the decision, in words."
+    )
+    refused: bool = Field(False, description="Whether the decision was refused and the job continued unchanged.")
 
 
 class Convergence(Format):
@@ -53,7 +58,7 @@ class Convergence(Format):
     change_s: NonNegative = Field(description="When the rate changed.")
     rate: NonNegative = Field(description="The rate from then on, records/s.")
     seconds: NonNegative | None = Field(
-        description="From the change until the job ran with the tasks that stayed; null where they never stayed."
+        description="Time from the change until the job ran with its final tasks; null if it never settled."
     )
     steps: int = Field(ge=0, description="Rescales from the change to the next one.")
 
@@ -61,24 +66,24 @@ class Convergence(Format):
 class ReplayOutcome(Format):
     """Metrics of section 5.1 of the evaluation of autoscalers."""
 
-    latency_p50_s: NonNegative | None = Field(description="Median over records; null where none came in.")
+    latency_p50_s: NonNegative | None = Field(description="Median over records; null if none arrived.")
     latency_p95_s: NonNegative | None = Field(description="95th percentile over records.")
-    input_rate: NonNegative = Field(description="Records that came in per second, mean.")
+    input_rate: NonNegative = Field(description="Records that arrived per second, mean.")
     throughput: NonNegative = Field(description="Records read per second, mean.")
-    throughput_ratio: NonNegative | None = Field(description="Records read per record that came in.")
-    most_lag: NonNegative = Field(description="Most records that waited.")
-    last_lag: NonNegative = Field(description="Records that waited at the end.")
+    throughput_ratio: NonNegative | None = Field(description="Records read per record that arrived.")
+    most_lag: NonNegative = Field(description="Largest lag, records.")
+    last_lag: NonNegative = Field(description="Lag at the end, records.")
     task_minutes: NonNegative = Field(description="Tasks of all operators over time, task-minutes.")
     memory_mb_minutes: NonNegative = Field(description="Memory of all tasks over time, MiB-minutes.")
     most_tasks: PositiveInt = Field(description="Most tasks at a time.")
     rescales: int = Field(ge=0, description="Scaling actions.")
     refusals: int = Field(ge=0, description="Decisions that the cluster could not deploy.")
-    downtime_s: NonNegative = Field(description="Time in which the job read nothing, for rescales.")
-    convergences: tuple[Convergence, ...] = Field((), description="One for each lasting change of the rate.")
+    downtime_s: NonNegative = Field(description="Time in which the job read nothing because of rescales.")
+    convergences: tuple[Convergence, ...] = Field((), description="One entry for each lasting change of the rate.")
 
     @property
     def convergence_s(self) -> float | None:
-        """Mean time to converge; None where it did not always, or the rate never changed for long."""
+        """Mean time to converge; None if it did not always converge, or there were no lasting changes."""
         known = [c.seconds for c in self.convergences if c.seconds is not None]
         return sum(known) / len(known) if known and len(known) == len(self.convergences) else None
 
@@ -102,14 +107,14 @@ TRACE_SCHEMA = pa.schema(
         pa.field("parallelism", pa.map_(pa.string(), pa.int64()), nullable=False),
     ]
 )
-"""One row a reporting interval: its end, seconds of it that the job ran, records/s that came in and were read, records
-that wait at the end and how long the next one has (s), tasks and memory of all operators (MiB), the rate that the tasks
-could take by what the policy's interval showed (records/s; null until it is known), and tasks by operator."""
+"""One row per reporting interval: its end, seconds of it that the job ran, records/s that arrived and were read, lag at the
+end and how long the next record has waited (s), tasks and memory of all operators (MiB), the capacity of the tasks
+according to the policy's interval (records/s; null until it is known), and tasks by operator."""
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """What came of a cell."""
+    """The result of a cell."""
 
     outcome: ReplayOutcome
     rescales: tuple[RescaleRecord, ...]

@@ -1,4 +1,4 @@
-"""Computing one cell: from plain data to plain data, with nothing read or written.
+"""Computing one cell: from plain data to plain data, without I/O.
 
 `run_cell` is what every runner maps over cells: the processes of `pipelines.arena.grid`, or a Spark job.
 """
@@ -31,8 +31,8 @@ def run_cell(cell: Cell) -> CellResult:
     The job starts with the tasks that its nominal costs ask for at the first rate (`models.scaling.provision`).
 
     Raises:
-        InvalidInput: no such policy, an unusable setting, or the policy lacks a metric of the testbed.
-        Infeasible: the cluster has fewer slots than the job operators, or too little memory.
+        InvalidInput: an unknown policy, an unusable setting, or the testbed lacks a metric that the policy needs.
+        Infeasible: the cluster has fewer slots than the job has operators, or too little memory.
     """
     policy = make_policy(cell.policy, cell.settings)
     begin = start(cell)
@@ -45,7 +45,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 
 def start(cell: Cell) -> Start:
-    """What the job is deployed with first; raises Infeasible as `run_cell`."""
+    """The initial deployment of the job; raises Infeasible as `run_cell`."""
     workers = cell.cluster.workers
     memory_mb = min((w.memory_mb for w in workers if w.memory_mb is not None), default=DEFAULT_MEMORY_MB)
     share = managed_memory_per_slot_mb(memory_mb, max(w.slots for w in workers))
@@ -64,9 +64,9 @@ def start(cell: Cell) -> Start:
 
 
 def _by_caps(cell: Cell, parallelism: Mapping[str, int], rate: float) -> Placement:
-    """CAPS's placement of all operators but the sources, which read from machines of their own, at a rate.
+    """CAPS's placement of all operators but the sources, which run on machines of their own, at a rate.
 
-    The unit costs are the catalogue's; within thresholds tuned for it.
+    It uses the catalogue's unit costs, and thresholds tuned for that rate.
     """
     job = cell.job
     ratio = records_in_per_source_record(job)

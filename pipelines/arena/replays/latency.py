@@ -1,14 +1,14 @@
 """How long records waited in the input queue (evaluation of autoscalers, section 5.1), from two cumulative curves.
 
-Notation: A(t) records that came in until t, R(t) records read until t, both linear within a reporting interval, R <= A.
-Records are read in the order in which they came, so record n waits
+Notation: A(t) records that arrived until t, R(t) records read until t, both linear within a reporting interval, R <= A.
+Records are read in order of arrival, so record n waits
 
     w(n) = R^-1(n) - A^-1(n)
 
-which is linear between the n at which either curve bends. Percentiles are over all records that came in. Ruling: one that
-was not read by the end counts with the time it has waited by then, which is less than it will have waited; without it, a
-job that stops reading would look fast. What happens within a reporting interval is not seen: a record that is read in the
-interval in which it came waits 0 if nothing waited at its ends.
+which is linear between the n at which either curve bends. Percentiles are over all records that arrived. Ruling: a record
+that was not read by the end counts with the time it has waited by then, a lower bound; without it, a job that stops reading
+would look fast. The resolution is a reporting interval: a record that is read in the interval of its arrival waits 0 if
+nothing waited at its ends.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from typing import Final
 import numpy as np
 
 _NO_TIME_S: Final = 1e-9
-"""Waiting times closer than this are one."""
+"""Waiting times closer than this count as equal."""
 _ROUNDING: Final = 1e-9
-"""Share of the records that rounding errors may amount to."""
+"""Largest rounding error, as a share of the records."""
 
 
 def quantiles(arrived: np.ndarray, read: np.ndarray, interval_s: float, shares: Sequence[float]) -> list[float] | None:
-    """Seconds within which each share of the records was read; None where none came in.
+    """Seconds within which each share of the records was read; None if none arrived.
 
     Args:
-        arrived: records that came in, in each interval; float64[intervals].
+        arrived: records that arrived in each interval; float64[intervals].
         read: records read in each interval.
     """
     starts, ends, weights = _segments(arrived, read, interval_s)
@@ -41,7 +41,7 @@ def quantiles(arrived: np.ndarray, read: np.ndarray, interval_s: float, shares: 
 
 
 def waiting_s(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> np.ndarray:
-    """How long the record that is next to be read has waited at the end of each interval, s; 0 where none waits."""
+    """How long the next record to read has waited at the end of each interval, s; 0 where none waits."""
     came, gone, times = _curves(arrived, read, interval_s)
     since = times - _inverse(came, times, gone, after=True)
     return np.asarray(np.maximum(np.where(came - gone > _tolerance(came), since, 0.0), 0.0)[1:])
@@ -55,16 +55,16 @@ def _curves(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> tuple[n
 
 
 def _tolerance(came: np.ndarray) -> float:
-    """Records that rounding errors of the sums may amount to."""
+    """Largest rounding error of the sums, records."""
     return float(came[-1]) * 1e-9
 
 
 def _segments(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Runs of records whose waiting time goes linearly: of the first, of the last, and how many."""
+    """Sections of records with linear waiting times: that of the first, of the last, and the number of records."""
     came, gone, times = _curves(arrived, read, interval_s)
     bends = np.unique(np.concatenate([came, gone]))
     first, last = bends[:-1], bends[1:]
-    # What is not read counts as read at the end.
+    # Unread records count as read at the end.
     out_first = _inverse(gone, times, first, after=True)
     out_last = np.where(last <= gone[-1], _inverse(gone, times, last, after=False), times[-1])
     starts = out_first - _inverse(came, times, first, after=True)
@@ -73,7 +73,7 @@ def _segments(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> tuple
 
 
 def _inverse(curve: np.ndarray, times: np.ndarray, counts: np.ndarray, *, after: bool) -> np.ndarray:
-    """When a cumulative curve is at `counts`: where it stays there, the end of that time (`after`) or its beginning."""
+    """When a cumulative curve reaches `counts`: if it stays there, the end of that time (`after`) or its beginning."""
     right = np.clip(np.searchsorted(curve, counts, side="right" if after else "left"), 1, len(curve) - 1)
     low, high = curve[right - 1], curve[right]
     part = np.clip(np.divide(counts - low, high - low, out=np.ones_like(counts), where=high > low), 0.0, 1.0)
@@ -81,9 +81,9 @@ def _inverse(curve: np.ndarray, times: np.ndarray, counts: np.ndarray, *, after:
 
 
 def _distribution(low: np.ndarray, high: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values, and the weight that does not exceed each, where every weight is spread evenly from `low` to `high`.
+    """Values, and the cumulative weight at each, where every weight is spread evenly from `low` to `high`.
 
-    Each value stands twice, before and after the weight that lies on it alone; between values the weight goes linearly.
+    Each value appears twice, before and after its point weight; between values the cumulative weight is linear.
     """
     values, at = np.unique(np.concatenate([low, high]), return_inverse=True)
     first, last = at[: len(low)], at[len(low) :]

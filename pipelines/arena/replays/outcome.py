@@ -1,15 +1,15 @@
-"""From what happened to the metrics of section 5.1 of the evaluation of autoscalers.
+"""From a replay to the metrics of section 5.1 of the evaluation of autoscalers.
 
 | metric | definition |
 |---|---|
 | latency | time in the input queue, percentiles over records (`pipelines.arena.replays.latency`) |
-| throughput | records read per second, and per record that came in |
-| task-minutes | tasks of all operators, sources included, over time; what is being deployed counts from the decision on |
+| throughput | records read per second, and per record that arrived |
+| task-minutes | tasks of all operators, sources included, over time; a new deployment counts from the decision on |
 | memory-minutes | heap 134 MiB, network 39 MiB and managed memory of each task (Justin section 5), over time |
 | rescales | scaling actions; each takes the job down for its downtime |
-| convergence | after a lasting change of the rate: time until the job runs with tasks that stay, and rescales until then |
+| convergence | after a lasting change of the rate: time until the job runs with its final tasks, and rescales until then |
 
-Tasks stay if there is no rescale in the last 10 minutes before the next lasting change, or the end.
+Tasks are final if there is no rescale in the last 10 minutes before the next lasting change, or the end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from pipelines.arena.replays.replay import Trace
 from pipelines.arena.replays.workloads import Workload
 
 SETTLED_S: Final = 600.0
-"""Tasks that stay for so long, until the rate changes again, are those that a policy converged to."""
+"""A policy has converged to tasks that stay for this long, until the rate changes again."""
 
 
 def outcome(trace: Trace, workload: Workload) -> ReplayOutcome:

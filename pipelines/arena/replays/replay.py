@@ -1,9 +1,9 @@
-"""The loop of the arena: records come in, the policy observes what the operators did, and its decisions are deployed.
+"""The loop of the arena: records arrive, the policy observes the operators, and its decisions are deployed.
 
-Rulings. A policy is called at multiples of its interval, with rates over the time since the last call that the job ran;
-not while the job is down, nor within a reporting interval after that, nor before every operator has taken a record. A
-decision is brought within the cluster (`models.scaling.limits`); if nothing is left to change, the job runs on. All
-tasks take a slot, those of sources too.
+Rulings. A policy is called at multiples of its interval, with rates over the running time since the last call; not while
+the job is down, nor within a reporting interval after that, nor before every operator has taken a record. A decision is
+limited to the cluster (`models.scaling.limits`); if nothing is left to change, the job continues unchanged. All tasks take
+a slot, including those of sources.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,12 +26,12 @@ from pipelines.arena.replays.workloads import Workload
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
 
 Placer = Callable[[Mapping[str, int], float], Placement | None]
-"""Where the tasks run, from the parallelism and the rate at the moment; None leaves it to the testbed."""
+"""The placement for the current parallelism and rate; None leaves it to the testbed."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """How a replay begins."""
+    """The initial deployment of a replay."""
 
     parallelism: Mapping[str, int]
     memory_mb: float
@@ -43,7 +43,7 @@ class Start:
 
 @dataclass
 class Trace:
-    """What happened; arrays float64[reporting intervals]."""
+    """The course of a replay; arrays float64[reporting intervals]."""
 
     rate: np.ndarray
     read: np.ndarray
@@ -51,7 +51,7 @@ class Trace:
     lag: np.ndarray
     running_s: np.ndarray
     capacity: np.ndarray
-    """Records/s; not a number where it is not known."""
+    """Capacity, records/s; NaN where it is unknown."""
     deployed: tuple[tuple[int, Mapping[str, int], float], ...]
     """First interval with these tasks, the tasks, and the memory of all of them, MiB."""
     rescales: tuple[RescaleRecord, ...]
@@ -68,8 +68,8 @@ def replay(
     """Run the job through the workload under the policy.
 
     Raises:
-        InvalidInput: the testbed cannot rescale, or the policy lacks a metric.
-        Infeasible: the job does not fit the testbed as it starts.
+        InvalidInput: the testbed cannot rescale, or lacks a metric that the policy needs.
+        Infeasible: the initial deployment does not fit the testbed.
     """
     configuration = Configuration(
         parallelism=dict(start.parallelism),
@@ -101,7 +101,7 @@ class _Loop:
     last: Rescaled | None = None
     served: list[Served] = field(default_factory=list)
     capacity: list[tuple[int, int, float]] = field(default_factory=list)
-    """First reporting interval that it was measured in, one after the last, and its value."""
+    """First reporting interval of a measured capacity, one after the last, and its value."""
     deployed: list[tuple[int, Mapping[str, int], float]] = field(default_factory=list)
     rescales: list[RescaleRecord] = field(default_factory=list)
 
@@ -113,7 +113,7 @@ class _Loop:
         self._take_note()
 
     def _take_note(self) -> None:
-        """Of what is deployed from now on."""
+        """Memory of the deployments from now on."""
         running = self.run.configuration
         self.meter.deployed(running.parallelism, running.managed_memory_mb)
         self.deployed.append(
@@ -121,7 +121,7 @@ class _Loop:
         )
 
     def serve(self, rate: float, until: int) -> None:
-        """Let records come in at `rate` until then, and the policy act meanwhile."""
+        """Let records arrive at `rate` until then, while the policy acts."""
         while self.now < until:
             end = min(until, (self.now // self.every + 1) * self.every)
             served = self.run.serve(rate, (end - self.now) * SAMPLE_INTERVAL_S)
@@ -202,6 +202,6 @@ class _Loop:
 
 
 def _running_s(served: Served) -> np.ndarray:
-    """Seconds of each interval that the job ran: it is down at the beginning, if at all."""
+    """Seconds of each interval that the job ran; downtime is at the beginning."""
     ends = SAMPLE_INTERVAL_S * np.arange(1, len(served.read) + 1)
     return np.asarray(np.clip(ends - (served.seconds - served.running_s), 0.0, SAMPLE_INTERVAL_S))

@@ -9,10 +9,10 @@ patterns are those of the evaluation's public generator, in each minute:
     random       v_i = v_(i-1) + U(-P/5, P/5), clipped to [0, P], from v_0 = P/2
     steps        0 for 10 minutes, then P/2 for 40, P for 40, and P/2 for the rest
 
-P is nominal: the walks may exceed it, the cosine by its noise. U comes from the generator that the Java documentation
-specifies for `java.util.Random`, and the numbers are drawn and rounded down as in the public generator, so that P, seed
-and length give its rates exactly: P = 2 500 000 records/s and seed 1066 for increasing, decreasing and (with 7 added to
-the seed, as published) random; P = 22 000 for cosine.
+P is nominal: the random walks may exceed it, and the cosine by its noise. U comes from the generator specified for
+`java.util.Random`, and numbers are drawn and rounded down as in the public generator, so that P, seed and length give its
+rates exactly: P = 2 500 000 records/s and seed 1066 for increasing, decreasing and (with 7 added to the seed, as published)
+random; P = 22 000 for cosine.
 """
 
 import math
@@ -27,20 +27,19 @@ from pydantic import Field, model_validator
 from models.errors import InvalidInput
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive
+from pipelines.arena.request import SEED
 from pipelines.inputs.files import read_csv
 
 MINUTES: Final = 140
 """Length of the published workloads."""
-SEED: Final = 1066
-"""Of the published workloads."""
 MINUTE_S: Final = 60.0
 _RANDOM_SEED_OFFSET: Final = 7
 _MOST_STEPS: Final = 1_000_000
-"""Rates that a file may hold; two years of minutes."""
+"""Most rates in a file; two years of minutes."""
 
 
 class Pattern(StrEnum):
-    """How the rate goes over time."""
+    """The course of the rate over time."""
 
     INCREASING = "increasing"
     DECREASING = "decreasing"
@@ -50,13 +49,13 @@ class Pattern(StrEnum):
 
 
 class Workload(Format):
-    """Rates at the sources together, each for the same time."""
+    """Rates at the sources together, each for the same duration."""
 
     name: str = Field(min_length=1, description="A pattern, or the name of the file.")
     step_s: Positive = Field(MINUTE_S, description="How long a rate lasts: a multiple of the reporting interval.")
-    rates: tuple[NonNegative, ...] = Field(min_length=1, description="Records/s, one after the other.")
+    rates: tuple[NonNegative, ...] = Field(min_length=1, description="Records/s, in order.")
     changes_s: tuple[NonNegative, ...] = Field(
-        (), description="When the rate changes for long, s: convergence is measured from each of them."
+        (), description="Times of lasting changes of the rate, s; convergence is measured from each of them."
     )
 
     @model_validator(mode="after")
@@ -71,7 +70,7 @@ class Workload(Format):
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Its duration."""
         return self.step_s * len(self.rates)
 
     @property
@@ -80,7 +79,7 @@ class Workload(Format):
         return max(self.rates)
 
     def first(self, minutes: int) -> Self:
-        """Its first so many minutes, or all of it where it is shorter."""
+        """Its first `minutes` minutes, or all of it if it is shorter."""
         steps = max(1, math.floor(minutes * MINUTE_S / self.step_s + 1e-9))
         rates = self.rates[:steps]
         end_s = self.step_s * len(rates)
@@ -104,7 +103,7 @@ def pattern(kind: Pattern, peak_rate: float, seed: int = SEED, minutes: int = MI
     """A pattern with nominal peak rate P (see above), one rate a minute.
 
     Raises:
-        InvalidInput: the peak rate is not above 0, or there is not one minute.
+        InvalidInput: the peak rate is not above 0, or the length is below one minute.
     """
     if not (peak_rate > 0 and math.isfinite(peak_rate)):
         raise InvalidInput(f"the peak rate must be above 0 and finite, but got {peak_rate:g} records/s")
@@ -130,7 +129,7 @@ def _random(peak: float, seed: int, minutes: int) -> list[float]:
 
 
 def _walk(value: float, down: float, up: float, most: float, noise: Iterator[float], steps: int) -> list[float]:
-    """Each value is the one before and U(down, up), rounded down, with bounds rounded to whole records towards 0."""
+    """Each value is the one before plus U(down, up), rounded down, with bounds rounded to whole records towards 0."""
     low, width, rates = math.trunc(down), math.trunc(up) - math.trunc(down), []
     for _ in range(steps):
         value = float(math.trunc(min(max(value + next(noise) * width + low, 0.0), most)))
@@ -180,14 +179,14 @@ def _uniform(seed: int) -> Iterator[float]:
 
 
 _TIME_COLUMNS: Final = {"minute": MINUTE_S, "time": 1.0, "time_s": 1.0}
-"""Columns that say when a rate begins, and their unit in seconds."""
+"""Columns with the start of a rate, and their unit in seconds."""
 _RATE_COLUMNS: Final = ("rate", "mean_rate")
 
 
 def read_workload(path: Path, column: str | None = None) -> Workload:
     """Rates from a CSV file: a column `minute`, `time_s` or `time` (seconds), and one of rates in records/s.
 
-    The rates are those of the column named, or else of `rate`, `mean_rate`, or the only other column.
+    The rates are those of the given column, or else of `rate`, `mean_rate`, or the only other column.
 
     Raises:
         InvalidInput: a column is missing or ambiguous, a value is not a number of 0 or more, or the times do not rise
@@ -200,7 +199,7 @@ def read_workload(path: Path, column: str | None = None) -> Workload:
     time_column = next((name for name in _TIME_COLUMNS if name in columns), None)
     if time_column is None:
         raise InvalidInput(
-            f"{path} must have a column 'minute' or 'time_s' (seconds), but has {', '.join(columns)}; name it so"
+            f"{path} must have a column 'minute' or 'time_s' (seconds), but has {', '.join(columns)}; rename one"
         )
     rate_column = _rate_column(path, [name for name in columns if name != time_column], column)
     times = [_number(path, line, time_column, row) for line, row in enumerate(rows, start=2)]
@@ -235,7 +234,7 @@ def _number(path: Path, line: int, column: str, row: dict[str, str]) -> float:
 
 
 def _step_s(path: Path, column: str, times: Sequence[float]) -> float:
-    """How long each rate lasts; a minute where there is only one."""
+    """How long each rate lasts; a minute if there is only one."""
     unit_s = _TIME_COLUMNS[column]
     if len(times) == 1:
         return MINUTE_S

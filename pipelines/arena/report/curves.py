@@ -1,4 +1,4 @@
-"""What happened in a replay over time, with no more points than a screen can show."""
+"""The curves of a replay over time, with no more points than a screen can show."""
 
 import math
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from models.scaling.policies import POLICIES
 from pipelines.arena.replays.cell import MINUTE_S, RescaleRecord
 
 MOST_POINTS: Final = 600
-"""Of one curve; a plot is some 1,100 pixels wide."""
+"""Most points of one curve; a plot is some 1,100 pixels wide."""
 MIB_PER_GIB: Final = 1024
 INPUT: Final = "#0f172a"
 """Colour of the arrival rate, which belongs to no policy."""
 _PALETTE: Final = ("#2563eb", "#059669", "#d97706", "#ec4899", "#7c3aed", "#0891b2", "#dc2626", "#65a30d", "#92400e")
-"""Further apart than the colours of other pages, since up to seven lines cross one another."""
+"""More distinct than the colours of other pages, since up to seven lines cross one another."""
 
 Curve = np.ndarray
 """float32[points]."""
@@ -26,7 +26,7 @@ Curve = np.ndarray
 
 @dataclass(frozen=True)
 class Mark:
-    """A rescale: when it was decided (minutes), tasks afterwards, and what is to be read about it."""
+    """A rescale: when it was decided (minutes), tasks afterwards, and its text."""
 
     minute: float
     tasks: int
@@ -36,31 +36,30 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curves:
-    """A replay; a point stands for the time since the one before. Each curve float32[points]."""
+    """A replay; a point represents the time since the one before. Each curve float32[points]."""
 
     policy: str
     minutes: Curve
-    """When the time ends that a point stands for."""
+    """End of the period of each point, minutes."""
     rate: Curve
-    """Records/s that came in, mean."""
+    """Records/s that arrived, mean."""
     capacity: Curve
-    """Records/s that the tasks could take, as last measured; not a number where that is not known."""
+    """Capacity of the tasks, records/s, as last measured; NaN where it is unknown."""
     tasks: Curve
     """The most."""
     memory_gib: Curve
-    """The most, of all tasks."""
+    """The largest, of all tasks."""
     latency_s: Curve
-    """The most that a record waited."""
+    """The longest time that a record waited."""
     lag_records: Curve
-    """The most that waited."""
+    """The largest lag, records."""
     marks: tuple[Mark, ...]
 
 
 def curves(policy: str, trace: pa.Table, rescales: tuple[RescaleRecord, ...], most: int = MOST_POINTS) -> Curves:
-    """The curves of a trace with `pipelines.arena.replays.cell.TRACE_SCHEMA`, of at most so many points.
+    """The curves of a trace with `pipelines.arena.replays.cell.TRACE_SCHEMA`, with at most `points` points.
 
-    Peaks survive: of the reporting intervals that a point stands for, it shows the worst (of the rate the mean, of the
-    capacity the last).
+    Peaks survive: a point shows the worst of its reporting intervals (the mean rate, the last capacity).
     """
     every = math.ceil(len(trace) / most)
     firsts = np.arange(0, len(trace), every)
@@ -87,7 +86,7 @@ def curves(policy: str, trace: pa.Table, rescales: tuple[RescaleRecord, ...], mo
 
 
 def seconds_per_point(intervals: int, most: int = MOST_POINTS) -> float:
-    """How long a point stands for, in a trace of so many reporting intervals."""
+    """The period of a point, in a trace of `intervals` reporting intervals."""
     return math.ceil(intervals / most) * SAMPLE_INTERVAL_S
 
 

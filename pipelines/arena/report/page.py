@@ -10,12 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import Ranking
 from pipelines.arena.report.curves import MIB_PER_GIB, Curves, curves, policy_colours, seconds_per_point
 from pipelines.arena.report.time_figure import time_figure
 from pipelines.arena.report.trade_off import trade_off, trade_off_figure
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 _TEMPLATES = Environment(
@@ -29,9 +30,9 @@ class Section:
 
     ranking: Ranking
     replays: tuple[Curves, ...]
-    """Of the first seed."""
+    """The replays of the first seed."""
     point_s: float
-    """How long a point of a curve stands for, seconds."""
+    """The period of a point of a curve, seconds."""
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ def _section(ranking: Ranking, replays: Sequence[Finished], workspace: Workspace
 
 
 def write_report(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> str:
-    """Keep the report beside the evaluation's results; returns its key in the workspace."""
+    """Store the report beside the evaluation's results; returns its key in the workspace."""
     key = report_key(evaluation)
     workspace.write_bytes(key, render(request, evaluation, workspace).encode())
     return key
@@ -89,5 +90,5 @@ def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Worksp
 
 
 def _embedded(figure: Figure) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """JSON that cannot close its script element."""
     return str(figure.to_json()).replace("<", "\\u003c")

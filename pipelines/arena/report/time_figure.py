@@ -13,14 +13,14 @@ from pipelines.arena.report.curves import INPUT, Curves, policy_colours
 from pipelines.report.style import NEUTRAL, layout
 
 LEAST_LATENCY_S: Final = 0.1
-"""Latencies are drawn on a logarithmic axis; what is less is drawn at its foot."""
+"""Lower end of the logarithmic latency axis; smaller values are drawn there."""
 HOVER_WIDTH: Final = 42
-"""Characters of a line of what is shown at a mark; fits a telephone."""
+"""Characters per line of a mark's text; fits a phone."""
 
 
 @dataclass(frozen=True)
 class PlotRow:
-    """One of the stacked plots: what it shows, and how a step between two points is drawn."""
+    """One of the stacked plots: its values, and how a step between two points is drawn."""
 
     curve: str
     title: str
@@ -44,7 +44,7 @@ def time_figure(replays: Sequence[Curves], bound_s: float) -> go.Figure:
     A trace's `meta` is its policy, by which the page switches it on and off.
 
     Args:
-        bound_s: latency that is good enough, seconds.
+        bound_s: bound on the latency, seconds.
     """
     figure = make_subplots(
         rows=len(ROWS), cols=1, shared_xaxes=True, vertical_spacing=0.045, subplot_titles=[r.title for r in ROWS]

@@ -1,4 +1,4 @@
-"""Latency against task-minutes: what each policy pays for, and which of them none beats in both."""
+"""Latency against task-minutes of each policy, and their Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class TradeOff:
 
 
 def trade_off(standings: Sequence[Standing]) -> TradeOff:
-    """Policies that had no record to read are left out."""
+    """Policies without records to read are left out."""
     known = [Point(s.policy, s.task_minutes, s.latency_p95_s) for s in standings if s.latency_p95_s is not None]
     points = sorted(known, key=lambda p: (p.task_minutes, p.latency_p95_s))
     front: list[Point] = []
@@ -76,7 +76,7 @@ def _drawn(point: Point) -> float:
 
 
 def _range(values: Sequence[float]) -> list[float] | None:
-    """Room for the names beside the outermost points."""
+    """Margin for the names beside the outermost points."""
     if not values:
         return None
     margin = 0.14 * (max(values) - min(values)) or 0.1 * max(values)

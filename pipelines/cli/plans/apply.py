@@ -31,22 +31,32 @@ def apply_plan(
     reference: Reference,
     flink: Annotated[str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081.")],
     job_id: Annotated[
-        str | None, typer.Option(help="Flink's id of the job; else the job named as the plan's.", show_default=False)
+        str | None,
+        typer.Option(help="Flink's id of the job; default: the job with the plan's name.", show_default=False),
     ] = None,
     vertices: Annotated[
         Path | None, typer.Option(help="YAML or JSON file {operator: Flink job vertex id}.", show_default=False)
     ] = None,
     program: Annotated[
         Path | None,
-        typer.Option(help="YAML or JSON file with jar, entry_class, arguments: to restart with.", show_default=False),
+        typer.Option(
+            help="YAML or JSON file with jar, entry_class and arguments, to restart the job with.", show_default=False
+        ),
     ] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For the plan to run; then go back.", min=0)] = 120,
-    observe: Annotated[float, typer.Option(metavar="SECONDS", help="Watch the job afterwards; 0: do not.", min=0)] = 60,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Time for the plan to run, seconds; then the previous state is restored.", min=0
+        ),
+    ] = 120,
+    observe: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time to observe the job afterwards, seconds; 0: none.", min=0)
+    ] = 60,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and change nothing.")] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a running Flink job what a plan says, verify it, and go back if that fails."""
+    """Apply a plan to a running Flink job, verify it, and roll back on failure."""
     place = Workspace(workspace)
     plan = find_plan(PlanStore(place), reference)
     mapping = None if vertices is None else read_vertices(vertices, plan)
@@ -76,7 +86,7 @@ def apply_plan(
 
 
 def _job_file(name: str) -> Job | None:
-    """The job as the catalogue has it, if it does."""
+    """The job's file in the catalogue, if there is one."""
     try:
         return load_job(name)
     except InvalidInput:
@@ -114,7 +124,7 @@ def _print_steps(flink: str, preparation: Preparation, timeout: float, observe: 
     for number, step in enumerate(todo, start=1):
         console.print(Text(f"{number}. {step}"), soft_wrap=True)
     if not todo:
-        console.print("Flink runs already what the plan says")
+        console.print("Flink runs the plan already")
     _print_advice(preparation.advice)
 
 

@@ -1,4 +1,4 @@
-"""`sluice drift`: whether production still costs what was measured."""
+"""`sluice drift`: whether records still cost in production what was measured."""
 
 from typing import Annotated
 
@@ -21,14 +21,14 @@ def drift(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Parquet file or folder of production samples; below production/JOB in the workspace if absent.",
+            help="Parquet file or folder of production samples; default: production/JOB in the workspace.",
             show_default=False,
         ),
     ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare production samples with the measurements. These are the ones that the current plan was made from."""
+    """Compare production samples with the measurements of the plan. The plan is the job's current one."""
     place = Workspace(workspace)
     report = detect_drift(place, job, samples, TerminalProgress())
     if as_json:
@@ -39,7 +39,7 @@ def drift(
 
 
 def _view(report: DriftReport) -> Group:
-    """What drifted, and the MST; the document that `--json` prints holds every comparison."""
+    """The quantities that drifted, and the MST; `--json` prints every comparison."""
     rows = table(
         "operator", "quantity", "measured", "from", "to", "production", "change", wrap=("operator", "quantity")
     )

@@ -7,7 +7,7 @@ import typer
 from models.plan import Plan
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.cli.plans.request_options import request_options
+from pipelines.cli.request_options import request_options
 from pipelines.inputs.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import TerminalProgress
@@ -19,7 +19,7 @@ FIELDS = tuple(name for name in PlanRequest.model_fields if name != "schema_vers
 
 
 @app.command()
-@request_options(*FIELDS)
+@request_options(PlanRequest, *FIELDS)
 def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Plan a job for a target rate: measure it small, plan it large.
 
@@ -27,7 +27,7 @@ def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: Jso
 
     The same request resumes where it was stopped, and repeats no finished measurement.
     """
-    # The stages take seconds to import; other commands should not wait for them.
+    # The stages take seconds to import, which other commands do not need.
     from pipelines.run import PipelineRun
     from pipelines.stages import run_all
 
@@ -39,13 +39,13 @@ def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: Jso
 
 
 @app.command()
-@request_options("job", "rate")
+@request_options(PlanRequest, "job", "rate")
 def replan(
     fields: dict[str, Any],
     policy: Annotated[
         str | None,
         typer.Option(
-            help="Scaling policy that says how many tasks each operator gets, as in `sluice scale`; if absent, the one "
+            help="Scaling policy that decides the tasks of each operator, as in `sluice scale`; default: the one "
             "that an evaluation chose for the job, else ds2.",
             show_default=False,
         ),
@@ -53,7 +53,7 @@ def replan(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan again for another rate, without new measurements."""
+    """Replan a job for another rate, without new measurements."""
     from pipelines.inputs.catalogue import job_name
     from pipelines.planning.replan import replan as replan_job
 

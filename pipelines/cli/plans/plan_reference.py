@@ -14,7 +14,7 @@ Reference = Annotated[str, typer.Argument(metavar="JOB[@V]", help="A job, or one
 
 
 def parse_reference(reference: str) -> tuple[str, int | None]:
-    """Job and version; None where the newest is meant.
+    """Job and version; None for the newest version.
 
     Raises:
         InvalidInput: it is neither JOB nor JOB@VERSION.
@@ -26,6 +26,6 @@ def parse_reference(reference: str) -> tuple[str, int | None]:
 
 
 def find_plan(store: PlanStore, reference: str) -> Plan:
-    """The plan that is meant; raises as `PlanStore.current` and `PlanStore.get` do."""
+    """The plan with this name; raises as `PlanStore.current` and `PlanStore.get` do."""
     job, version = parse_reference(reference)
     return store.current(job) if version is None else store.get(job, version)

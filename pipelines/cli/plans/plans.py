@@ -70,7 +70,7 @@ def show(reference: Reference, workspace: WorkspaceOption = None, json: JsonOpti
 @plans.command()
 def diff(
     before: Annotated[str, typer.Argument(metavar="JOB[@A]", help="The plan to start from.")],
-    after: Annotated[str | None, typer.Argument(metavar="[JOB@B]", help="The plan to get to.")] = None,
+    after: Annotated[str | None, typer.Argument(metavar="[JOB@B]", help="The plan to compare it with.")] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -86,14 +86,16 @@ def diff(
 @plans.command()
 def rollback(
     reference: Annotated[str, typer.Argument(metavar="JOB@V", help="The version to go back to.")],
-    reason: Annotated[str | None, typer.Option(help="Why; kept with the pin and the plan.", show_default=False)] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Reason, stored with the pin and the plan.", show_default=False)
+    ] = None,
     by: NameOption = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
     """Add a version that deploys what an older one did, and pin the job to it.
 
-    Nothing replans a pinned job, whatever its source rate, before `sluice plans unpin JOB`.
+    A pinned job is not replanned, whatever its source rate, until `sluice plans unpin JOB`.
     """
     job, version = parse_reference(reference)
     if version is None:
@@ -119,7 +121,7 @@ def unpin(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Release a job that a rollback pinned, so that it is planned again when its rate changes."""
+    """Release a job pinned by a rollback, so that it is replanned when its rate changes."""
     place = Workspace(workspace)
     pin = release_pin(place, _known(PlanStore(place), job))
     if json:
@@ -131,12 +133,12 @@ def unpin(
 @plans.command("export")
 def export_(
     reference: Reference,
-    form: Annotated[ExportFormat, typer.Option("--format", help="What to write.")],
+    form: Annotated[ExportFormat, typer.Option("--format", help="Export format.")],
     vertices: Annotated[
         Path | None, typer.Option(help="YAML or JSON file {operator: Flink job vertex id}.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="File to write to; standard output without it.", show_default=False)
+        Path | None, typer.Option(help="File to write to; default: standard output.", show_default=False)
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -164,7 +166,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _known(store: PlanStore, reference: str) -> str:
-    """The job that is meant, which has versions, intact or not."""
+    """Check that the job has versions, intact or not; return its name."""
     job, _ = parse_reference(reference)
     return job if store.versions(job) else store.current(job).job
 

@@ -1,13 +1,15 @@
-"""`sluice thresholds`: tune ahead of time for the scalings that may come."""
+"""`sluice thresholds`: tune placement thresholds ahead of rate changes."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.request_options import request_options
 from pipelines.inputs.files import validate_as
+from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
@@ -15,16 +17,14 @@ from pipelines.terminal.tables import table
 if TYPE_CHECKING:
     from pipelines.planning.threshold_table import ThresholdTable
 
+FIELDS = tuple(name for name in ThresholdRequest.model_fields if name != "schema_version")
+
 
 @app.command("thresholds")
+@request_options(ThresholdRequest, *FIELDS)
 def thresholds_command(
+    fields: dict[str, Any],
     job: Annotated[str, typer.Argument(metavar="JOB", help="Job that has a plan.")],
-    rate: Annotated[float | None, typer.Option(help="Rate to look around; the plan's target if absent.")] = None,
-    lowest: Annotated[float, typer.Option(help="Lowest rate, as a factor.")] = 0.5,
-    highest: Annotated[float, typer.Option(help="Highest rate, as a factor.")] = 2.0,
-    step: Annotated[float, typer.Option(help="Step between rates, as a factor.")] = 0.1,
-    time_limit: Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds for each scaling.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Of ties in the search.")] = 0,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,20 +32,12 @@ def thresholds_command(
 
     Covers the rates around a job's plan, in parallel on Spark (CAPSys section 5.2).
 
-    A replan that comes down to one of these scalings takes its placement from the table. What is there already is kept.
+    A replan that needs one of these scalings takes its placement from the table. Rows that exist are not tuned again.
     """
-    # The stages take seconds to import; other commands should not wait for them.
+    # The stages take seconds to import, which other commands do not need.
     from pipelines.inputs.catalogue import job_name
-    from pipelines.planning.threshold_table import ThresholdRequest, make_table
+    from pipelines.planning.threshold_table import make_table
 
-    fields = {
-        "rate": rate,
-        "lowest": lowest,
-        "highest": highest,
-        "step": step,
-        "time_limit_s": time_limit,
-        "seed": seed,
-    }
     request = validate_as(fields, ThresholdRequest, origin="the request")
     made = make_table(Workspace(workspace), job_name(job), request, TerminalProgress())
     if as_json:

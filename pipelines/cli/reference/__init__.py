@@ -1,1 +1,1 @@
-"""The documentation that is generated from the code: reference pages and JSON Schemas."""
+"""Documentation generated from the code: reference pages and JSON Schemas."""

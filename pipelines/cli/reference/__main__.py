@@ -1,4 +1,4 @@
-"""`python -m pipelines.cli.reference [DOCS]` writes the generated pages and schemas into the folder of the documentation."""
+"""`python -m pipelines.cli.reference [DOCS]` writes the generated pages and schemas into the documentation folder."""
 
 import sys
 from pathlib import Path

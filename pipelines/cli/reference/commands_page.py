@@ -46,7 +46,7 @@ def _row(parameter: Any) -> str:
 
 
 def _value_of(annotation: Any) -> str:
-    """What an option's value is called, if it has no name of its own."""
+    """The placeholder of an option's value, if it has no name of its own."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return "|".join(str(one.value) for one in annotation)
     return _VALUES.get(annotation, "TEXT")

@@ -18,7 +18,7 @@ def fields_table(schema: dict[str, Any], parts: dict[str, Any], pages: dict[str,
 
 
 def _value(rule: dict[str, Any]) -> str:
-    """The default of a field; nothing where that says nothing."""
+    """The default of a field; empty if it carries no information."""
     default = rule.get("default")
     return (
         ""

@@ -12,8 +12,8 @@ from pipelines.cli.reference.schemas import FORMATS, schema_of, schema_text
 FOLDER: Final = "reference"
 _METRICS: Final = """`models/metrics.py` specifies both tables; the Arrow and Spark schemas and the checks are made from it.
 
-A **sample** is one task over one reporting interval (5 s). `job` and `run` stand in the path only (Hive layout). No two
-samples share `run`, `operator`, `task` and `time_s`. Only sources have a lag.
+A **sample** is one task over one reporting interval (5 s). `job` and `run` are only in the path (Hive layout). The key is
+`run`, `operator`, `task` and `time_s`. Only sources have a lag.
 
 A row of **features** is one operator in one measurement run, over the samples of the phases `profile` and `observe`. A
 value that cannot be known is null, never NaN, 0 or -1. Rates are taken per task and then summed, as in DS2; if one task

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from flink_client.restart import RestartProgram
 from models.capacity.observation import Observation
 from models.cluster import Worker
+from models.keys.distribution import KeyDistribution
 from models.placement.graph.document import Graph
 from models.plan import Plan
 from models.scaling.rates import Rates
@@ -27,6 +28,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "cluster": ClusterFile,
     "dataflow": Graph,
     "job": JobFile,
+    "key-distribution": KeyDistribution,
     "machine": Physics,
     "observation": Observation,
     "plan": Plan,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from models.cluster import Cluster
 from models.errors import InvalidInput, SluiceError
@@ -20,6 +21,7 @@ from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json
 from pipelines.inputs.files import read_as
 from pipelines.inputs.graphs import read_graph
+from pipelines.terminal.tables import table
 
 
 class PlacementPolicy(StrEnum):
@@ -34,7 +36,9 @@ GraphArgument = Annotated[
     Path, typer.Argument(metavar="GRAPH", help="Dataflow with the loads of its tasks, or several.")
 ]
 ClusterArgument = Annotated[Path, typer.Argument(metavar="CLUSTER", help="Workers and their slots.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of random orders and ties; the same seed, the same answer.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, help="Seed of random orders and ties; the same seed gives the same answer.")
+]
 TimeLimitOption = Annotated[float, typer.Option("--time-limit", metavar="S", help="Stop searching after S seconds.")]
 
 
@@ -47,7 +51,7 @@ def place_command(
     ),
     thresholds: Annotated[
         str | None,
-        typer.Option(metavar="cpu=A,io=B,net=C", help="Largest costs wanted, 0 to 1; tuned if left out."),
+        typer.Option(metavar="cpu=A,io=B,net=C", help="Largest costs allowed, 0 to 1; tuned if absent."),
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count the distinct plans (within the thresholds).")] = (
         False
@@ -87,17 +91,19 @@ def tune_command(
     graph: GraphArgument,
     cluster: ClusterArgument,
     front: Annotated[
-        bool, typer.Option("--front", help="All costs worth choosing from instead: the Pareto front.")
+        bool, typer.Option("--front", help="Print the Pareto front: all costs worth choosing from.")
     ] = False,
     step: Annotated[
         float | None,
-        typer.Option(metavar="D", help="With --front: difference in cost that does not matter; 0 up to 128 tasks."),
+        typer.Option(
+            metavar="D", help="With --front: difference in cost to ignore; default: 0 up to 128 tasks, 0.01 beyond."
+        ),
     ] = None,
     seed: SeedOption = 0,
     time_limit: TimeLimitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the least thresholds a placement can meet. The method is CAPSys section 5.2."""
+    """Find the least thresholds that a placement can meet. The method is CAPSys section 5.2."""
     problem, given = read_graph(graph), read_as(cluster, Cluster)
     dataflow, workers = problem.dataflow, problem.seen_by_search(given)
     if step is not None and not front:
@@ -150,7 +156,7 @@ def _time_limit(seconds: float) -> float:
 
 def _print_result(result: PlacementResult, problem: Problem) -> None:
     console.print(_grid(result.placement, problem))
-    costs = Table("cost", *DIMENSIONS)
+    costs = table("cost", *DIMENSIONS)
     costs.add_row("placement", *_numbers(result.cost))
     if result.policy == "caps":
         costs.add_row("threshold", *_numbers(result.thresholds))
@@ -161,23 +167,23 @@ def _print_result(result: PlacementResult, problem: Problem) -> None:
 
 def _print_tuning(tuning: Tuning, problem: Problem) -> None:
     console.print(_grid(tuning.placement, problem))
-    table = Table("cost", *DIMENSIONS)
-    table.add_row("least alone", *_numbers(tuning.single))
-    table.add_row("  proved", *("yes" if tuning.single_proved[d] else "no" for d in DIMENSIONS))
-    table.add_row("threshold", *_numbers(tuning.thresholds))
-    table.add_row("placement", *_numbers(tuning.cost))
-    console.print(table)
+    costs = table("cost", *DIMENSIONS)
+    costs.add_row("least alone", *_numbers(tuning.single))
+    costs.add_row("  proved", *("yes" if tuning.single_proved[d] else "no" for d in DIMENSIONS))
+    costs.add_row("threshold", *_numbers(tuning.thresholds))
+    costs.add_row("placement", *_numbers(tuning.cost))
+    console.print(costs)
     console.print(f"common relaxation {tuning.relaxation:.4f} (grid of 1.1: {tuning.grid_relaxation:.4f})")
     _print_left_out(tuning)
     _print_status(tuning)
 
 
 def _print_front(front: Front) -> None:
-    table = Table("point", *DIMENSIONS, "status")
+    points = table("point", *DIMENSIONS, "status", text=("status",))
     for number, point in enumerate(front.points, start=1):
-        table.add_row(str(number), *_numbers(point.cost), point.status)
-    console.print(table)
-    left = f"; {len(front.open_corners)} boxes of costs not searched to their end" if front.open_corners else ""
+        points.add_row(str(number), *_numbers(point.cost), point.status)
+    console.print(points)
+    left = f"; {len(front.open_corners)} boxes of costs not searched completely" if front.open_corners else ""
     console.print(
         f"{front.status} within a step of {front.step:g}, {front.nodes} nodes, {front.seconds or 0:.3f} s{left}"
     )
@@ -196,15 +202,15 @@ def _print_status(answer: PlacementResult | Tuning) -> None:
 
 
 def _grid(placement: Placement, problem: Problem) -> Table:
-    """Workers x operators: tasks there, slots taken, and loads as the cost model counts them."""
+    """One row per worker: slots taken, loads as in the cost model, and its tasks."""
     counts = problem.counts(placement)
     loads = worker_loads(problem, counts)
-    table = Table("worker", "slots", *problem.operators, *(f"{d} load" for d in DIMENSIONS))
+    rows = table("worker", "slots", *(f"{d} load" for d in DIMENSIONS), "tasks", wrap=("tasks",))
     for w, worker in enumerate(problem.workers):
-        tasks = (str(number) if number else "" for number in counts[w])
+        tasks = ", ".join(f"{name} {count}" for name, count in zip(problem.operators, counts[w], strict=True) if count)
         taken = f"{counts[w].sum()}/{problem.slots[w]}"
-        table.add_row(worker, taken, *tasks, *(f"{load:.5g}" for load in loads[:, w]))
-    return table
+        rows.add_row(worker, taken, *(f"{load:.4g}" for load in loads[:, w]), Text(tasks))
+    return rows
 
 
 def _numbers(cost: CostVector) -> tuple[str, str, str]:

@@ -25,7 +25,7 @@ def scale(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide the parallelism of each operator by a policy. The policy sees one set of rates, and no history."""
+    """Decide the parallelism of each operator by a policy. The policy gets one set of rates, without history."""
     decides = make_policy(policy, policy_settings(settings or []))
     read = read_as(rates, Rates)
     decision = decides.decide(read)

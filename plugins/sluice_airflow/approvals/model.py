@@ -20,10 +20,10 @@ REASON: Final = "reason"
 
 
 class ModelApproval(ApprovalOperator):
-    """Asks a person to approve the run's model if its review waits for one, and records the decision.
+    """Asks a person to approve the run's model if its review is pending, and records the decision.
 
-    Approving makes it the champion, rejecting keeps the champion; name and reason are kept with the model. Unlike its base
-    class it continues either way: the plan follows the decision. A retry asks again only where nothing was decided.
+    Approving makes it the champion, rejecting keeps the champion; name and reason are stored with the model. Unlike its
+    base class it continues either way: the plan follows the decision. A retry asks again only without a decision.
 
     Args:
         request_uri: URI of the pipeline run's request.
@@ -38,20 +38,20 @@ class ModelApproval(ApprovalOperator):
             type="string",
             maxLength=1000,
             title="Why",
-            description="Required, and kept with the model; the question stays open after an answer without it.",
+            description="Required, and stored with the model; the question stays open after an answer without it.",
             source="task",
         )
-        # Airflow hands on the DAG's parameters; the form asks for the reason alone.
+        # Airflow passes on the DAG's parameters; the form asks only for the reason.
         own = {**kwargs, "params": {REASON: reason}}
         super().__init__(subject="Plan with the new capacity model?", response_timeout=ANSWER_WITHIN, **own)
         self.request_uri, self.review_uri = request_uri, review_uri
 
     def execute(self, context: Any) -> Any:
-        """Ask, if the review waits for a person."""
+        """Ask, if the review is pending."""
         with reported("approve"):
             waiting = pending_review(self.request_uri)
             if waiting is None:
-                task_progress().say("approve: the review does not wait for a person")
+                task_progress().say("approve: no approval is pending")
                 return self._reviewed(context)
             if on_terminal():
                 self._refuse(waiting)
@@ -102,7 +102,7 @@ class ModelApproval(ApprovalOperator):
         super().process_trigger_event_error(event)
 
     def _refuse(self, waiting: "VersionInfo") -> None:
-        """The embedded Airflow has no pages to answer on."""
+        """Raised since the embedded Airflow has no pages for the answer."""
         from pipelines.registry.models import NotReviewed, unreviewed
 
         raise NotReviewed(unreviewed(waiting))
@@ -115,7 +115,7 @@ def _reviewed(run: "PipelineRun") -> "VersionInfo":
 
 
 def _body(run: "PipelineRun", waiting: "VersionInfo") -> str:
-    """Markdown: the link to MLflow's page, then what the model's description says."""
+    """Markdown: the link to MLflow's page, then the model's description."""
     from pipelines.registry.review.decision import review_page
 
     return f"{review_page(run.workspace, waiting)}\n\n{waiting.description}"

@@ -12,8 +12,8 @@ JOB_FILE = "the job's file"
 
 
 class PlanApproval(ApprovalOperator):
-    """Shows the rehearsed steps and waits until a person approves them; does not ask where the job's file allows its plans
-    to be applied alone. No answer in time counts as a rejection.
+    """Shows the rehearsed steps and waits until a person approves them; does not ask if the job's file allows plans to be
+    applied without an approval. No answer in time counts as a rejection.
 
     Returns who decided: `person:NAME`, `rejected:NAME`, or `the job's file`.
 
@@ -32,7 +32,7 @@ class PlanApproval(ApprovalOperator):
 
         asked = question(self.rehearsal_uri)
         if asked is None:
-            task_progress().say("   the job's file allows its plans to be applied alone (operations.apply.mode)")
+            task_progress().say("   the job's file needs no approval (operations.apply.mode)")
             return JOB_FILE
         self.subject, self.body = asked.subject, asked.body
         self.response_timeout = timedelta(seconds=asked.patience_s)
@@ -43,5 +43,5 @@ class PlanApproval(ApprovalOperator):
 
         answer = super().execute_complete(context, event)
         who = (answer["responded_by_user"] or {}).get("name", "no answer in time")
-        # Downstream tasks can be run although they were to be skipped, so the answer itself decides.
+        # Downstream tasks can be run even if they should be skipped, so the answer itself decides.
         return f"{PERSON if answer['chosen_options'] == [self.APPROVE] else REJECTED}{who}"

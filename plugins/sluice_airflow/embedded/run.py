@@ -102,7 +102,7 @@ def _published(dag: DAG, dag_run: DagRun) -> list[str]:
 
 
 def _stop(remarks: Console) -> NoReturn:
-    # A KeyboardInterrupt inside a task would fail that task alone, and Airflow would retry it.
+    # A KeyboardInterrupt inside a task would only fail that task, and Airflow would retry it.
     remarks.print("\nstopped; the same command resumes after the last finished stage")
     os._exit(EXIT_STOPPED)
 

@@ -25,7 +25,7 @@ IMPORTED: Final = {
     "capacity_plan": ("great_expectations", "sklearn.linear_model", "models.placement", "pipelines.stages.publish"),
     "replan": ("pipelines.planning.replan",),
 }
-"""Name of the DAG -> modules that its stages use and that take long to import."""
+"""Name of the DAG -> slow imports of its stages."""
 ON_SPARK: Final = frozenset({"capacity_plan"})
 
 SECONDS_TO_END: Final = 10.0
@@ -34,7 +34,7 @@ _running: Connection | None = None
 
 
 def start(dag: str) -> None:
-    """Start the process, and let it import what the stages of the DAG use."""
+    """Start the process, and let it import the modules of the DAG's stages."""
     global _running
     ours, theirs = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=_serve, args=(theirs, dag), daemon=True)
@@ -45,7 +45,7 @@ def start(dag: str) -> None:
 
 
 def _stop(requests: Connection, process: BaseProcess) -> None:
-    """Let the process end by itself, so that it releases what it holds."""
+    """Let the process end by itself, so that it releases its resources."""
     requests.close()
     process.join(SECONDS_TO_END)
 
@@ -94,7 +94,7 @@ def _serve(requests: Connection, dag: str) -> None:
 
 
 def portable(error: Exception) -> Exception:
-    """The error, or its message in the nearest base class, if its own class is not made from a message alone."""
+    """The error, or its message in the nearest base class, if its own class needs more than a message."""
     kind = next(kind for kind in type(error).__mro__ if not isfunction(getattr(kind, "__init__", None)))
     return error if kind is type(error) else kind(str(error))
 
@@ -107,24 +107,14 @@ def _end_with_parent() -> None:
 
 
 def _warm_up(dag: str) -> None:
-    """Import what the stages use. Spark's JVM starts meanwhile, in a thread that waits for it most of the time."""
+    """Start Spark, and import the modules of the stages while its JVM starts."""
     if dag in ON_SPARK:
-        import spark.features  # noqa: F401  (imports must not run in two threads)
+        from pipelines.stages.features import start_spark
 
-        threading.Thread(target=_start_spark, daemon=True).start()
+        start_spark()
     if dag in IMPORTED:
         from pipelines.registry.tracking import configure_mlflow
 
         configure_mlflow()
     for module in IMPORTED.get(dag, ()):
         import_module(module)
-
-
-def _start_spark() -> None:
-    from models.errors import SluiceError
-    from spark.session import session
-
-    try:
-        session()
-    except SluiceError:
-        traceback.print_exc()  # the stage that needs Spark fails with the same error

@@ -1,4 +1,4 @@
-"""One component of Airflow as a process that is started again when it ends or hangs."""
+"""One component of Airflow as a process that is restarted when it ends or hangs."""
 
 import os
 import signal
@@ -12,10 +12,10 @@ from typing import Final
 import psutil
 
 HUNG_S: Final = 240.0
-"""Without a heartbeat for so long, a component is stopped and started again."""
+"""Time without a heartbeat after which a component is restarted, seconds."""
 PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
-"""Between an end and the next start: doubled each time, unless the component ran for longer than this."""
+"""Pause before a restart: doubled each time, unless the component ran for longer than this."""
 STOP_S: Final = 30.0
 
 Say = Callable[[str, str], None]
@@ -23,11 +23,11 @@ Say = Callable[[str, str], None]
 
 
 class Component:
-    """A process in a session of its own, by which its children are found when it is gone.
+    """A process in a session of its own, by which its children are found after its end.
 
     Args:
         command: program and arguments.
-        say: prints what the process and the supervisor have to say of it.
+        say: prints lines of the process and of the supervisor.
     """
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], say: Say) -> None:
@@ -45,7 +45,7 @@ class Component:
         return self._process.pid if self._process is not None else None
 
     def beat(self, healthy: bool | None, now_s: float) -> None:
-        """Record whether Airflow has heard of the component lately; None: Airflow cannot be asked. Changes are printed."""
+        """Record whether Airflow has a recent heartbeat of the component; None: unknown. Changes are printed."""
         if healthy is not False:
             self._seen_s = now_s
         if healthy is None or healthy == self.healthy or (self.healthy is None and not healthy):
@@ -128,5 +128,5 @@ def _kill_session(leader: int) -> None:
 
 
 def _heed_interrupts() -> None:
-    """A process that a shell started in the background ignores SIGINT, and hands that down; Airflow stops by it."""
+    """Restore SIGINT, by which Airflow stops: processes that a shell starts in the background ignore and inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,7 +1,7 @@
 """How Airflow's components share one SQLite file.
 
-Airflow sets write-ahead logging itself. What is left is that a writer waits for the others: the driver's default of five
-seconds is shorter than the queue of writers on a busy machine, and a scheduler that runs into it ends.
+Airflow sets write-ahead logging itself. Writers still wait for each other: the driver's default of five seconds is shorter
+than the queue of writers on a busy machine, and a scheduler that exceeds it ends.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from typing import Any, Final
 
 BUSY_TIMEOUT_S: Final = 120.0
 CONNECT_ARGS: Final[dict[str, Any]] = {"timeout": BUSY_TIMEOUT_S}
-"""`[database] sql_alchemy_connect_args` names it."""
+"""Referenced by `[database] sql_alchemy_connect_args`."""
 CONNECT_ARGS_ASYNC: Final[dict[str, Any]] = {"timeout": BUSY_TIMEOUT_S}
-"""`[database] sql_alchemy_connect_args_async` names it."""
+"""Referenced by `[database] sql_alchemy_connect_args_async`."""
 
 Message = MutableMapping[str, Any]
 Application = Callable[

@@ -38,7 +38,7 @@ def run(home: Path, url: str) -> None:
     """Run all components until SIGINT or SIGTERM.
 
     Args:
-        home: AIRFLOW_HOME; its files become readable by their owner alone.
+        home: AIRFLOW_HOME; its files become readable only by their owner.
         url: of the API server.
     """
     stopping = threading.Event()
@@ -64,13 +64,13 @@ def run(home: Path, url: str) -> None:
 
 
 def say(name: str, line: str) -> None:
-    """Print a line with the name of the component it is from."""
+    """Print a line with the name of its component."""
     with _lock:
         print(f"{name:13} | {line}", flush=True)
 
 
 def healthy_components(answer: Any) -> set[str]:
-    """Those that Airflow's `/api/v2/monitor/health` calls healthy, by the names of COMMANDS; the API server answered."""
+    """Health of the components by Airflow's `/api/v2/monitor/health`, by the names of COMMANDS; the API server answered."""
     keys = {"scheduler": "scheduler", "dag-processor": "dag_processor", "triggerer": "triggerer"}
     return {"api-server"} | {name for name, key in keys.items() if answer[key]["status"] == "healthy"}
 
@@ -80,7 +80,7 @@ def _follow_health(components: list[Component], url: str, stopping: threading.Ev
     while not stopping.wait(_ASK_EVERY_S):
         healthy = _ask(url)
         for component in components:
-            # While the API server is silent, nothing is known of the others.
+            # While the API server does not answer, the health of the others is unknown.
             known = bool(healthy) or component.name == "api-server"
             component.beat(component.name in healthy if known else None, time.monotonic())
         if not announced and len(healthy) == len(components):
@@ -110,6 +110,6 @@ def _prepare_database() -> None:
     from airflow.api_fastapi.app import create_auth_manager
     from airflow.utils import db
 
-    say("airflow", "bringing the database to this version")
+    say("airflow", "migrating the database to this version")
     db.initdb()
     create_auth_manager().init()  # prints a password that it generates

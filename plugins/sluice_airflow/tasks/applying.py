@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pipelines.store.workspace import Workspace
 
 PERSON, REJECTED = "person:", "rejected:"
-"""Prefixes of the name in an answer."""
+"""Prefixes of the name in a decision."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a person."""
+    """The question to the approver."""
 
     subject: str
     body: str
@@ -26,10 +26,10 @@ class Question:
 
 
 def plans_to_apply(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:
-    """URIs of the plans that may be applied: the newest of each job in the asset events, or the parameters'.
+    """URIs of the plans that may be applied: the newest of each job in the asset events, or the one in the parameters.
 
     Raises:
-        InvalidInput: an event carries no plan's URI; or the plan that the parameters name may not be applied.
+        InvalidInput: an event carries no plan's URI, or the plan in the parameters may not be applied.
     """
     with reported("plans"):
         from models.errors import InvalidInput, SluiceError
@@ -58,7 +58,7 @@ def plans_to_apply(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]
 
 
 def rehearse(plan_uri: str) -> str | None:
-    """Work out the steps of applying a plan, and return their URI; None where Flink runs the plan already."""
+    """Determine the steps of applying a plan, and return their URI; None if Flink runs the plan already."""
     with reported("rehearse"):
         from pipelines.apply.rehearsal import rehearse as work_out
         from pipelines.store.workspace import Workspace
@@ -76,7 +76,7 @@ def rehearse(plan_uri: str) -> str | None:
 
 
 def question(rehearsal_uri: str) -> Question | None:
-    """The question about the steps; None where the job's file needs no approval."""
+    """The question about the steps; None if the job's file needs no approval."""
     workspace, key = _open(rehearsal_uri)
     from pipelines.apply.rehearsal import Rehearsal
     from pipelines.inputs.job_files import operations_of
@@ -96,7 +96,7 @@ def question(rehearsal_uri: str) -> Question | None:
 
 
 def apply_rehearsed(rehearsal_uri: str, approved_by: str) -> str | None:
-    """Apply the steps and return the URI of the record; None, without any step, where they were rejected."""
+    """Apply the steps and return the URI of the record; None, without any step, if they were rejected."""
     with reported("apply"):
         if approved_by.startswith(REJECTED):
             task_progress().say(f"   rejected by {approved_by.removeprefix(REJECTED)}")

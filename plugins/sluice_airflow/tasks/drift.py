@@ -1,4 +1,4 @@
-"""Tasks of `watch_drift`, and of `capacity_plan` for the requests that drift makes."""
+"""Tasks of `watch_drift`, and of `capacity_plan` for requests after drift."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def watch(job: str, samples: str | None) -> dict[str, Any] | None:
     """Compare a job's production with its measurements; returns a request for new ones, or None.
 
     Args:
-        samples: workspace key below `production/`; None: all of the job.
+        samples: workspace key below `production/`; None: all samples of the job.
     """
     with reported("watch"):
         from datetime import UTC, datetime
@@ -85,15 +85,16 @@ def newest_of_each_job(extras: Sequence[Mapping[str, Any]]) -> list[dict[str, An
 
 
 def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
-    """Keep a copy of the request that an event names, else of the one behind the job's plan; returns its URI.
+    """Store a copy of the request in the event, else of the one behind the job's plan; returns its URI.
 
-    The request is read from this workspace, whatever workspace the event names. The rate is the event's, else the plan's.
+    The request is always read from this workspace, even if the event names another one. The rate is the event's, else the
+    plan's.
 
     Args:
         run: name of the new run; a new name makes it measure again.
 
     Raises:
-        InvalidInput: there is no such run, or the job has no plan.
+        InvalidInput: the run does not exist, or the job has no plan.
     """
     with reported("request"):
         from models.errors import InvalidInput

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def keep_request(params: Mapping[str, Any]) -> str:
-    """Validate the parameters as a request, keep it in the workspace, and return its URI."""
+    """Validate the parameters as a request, store it in the workspace, and return its URI."""
     with reported("request"):
         from pipelines.arena.stages import keep_request as keep
         from pipelines.store.workspace import Workspace
@@ -48,7 +48,7 @@ def jobs(request_uri: str) -> list[str]:
 
 
 def choose(request_uri: str, job: str) -> dict[str, Any]:
-    """Keep the job's policy, and return the content of its asset event."""
+    """Store the job's policy, and return the content of its asset event."""
     with reported("choose"):
         from pipelines.arena.choice import choice_key
         from pipelines.arena.stages import choose_policy

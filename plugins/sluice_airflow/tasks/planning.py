@@ -1,4 +1,4 @@
-"""Tasks of `capacity_plan`: keep the request, run a stage."""
+"""Tasks of `capacity_plan`: store the request, run a stage."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def keep_request(params: Mapping[str, Any]) -> str:
-    """Validate the parameters as a request, keep it in the workspace, and return its URI."""
+    """Validate the parameters as a request, store it in the workspace, and return its URI."""
     from pipelines.inputs.files import validate_as
     from pipelines.inputs.plan_request import PlanRequest
     from pipelines.run import PipelineRun
@@ -34,7 +34,7 @@ def run_name(dag_run_id: str) -> str:
 
 
 def run_stage(name: str, request_uri: str) -> str:
-    """Run one stage for the request kept at `request_uri`, and return the URI of its output.
+    """Run one stage for the request at `request_uri`, and return the URI of its output.
 
     Raises:
         InvalidInput: the job's or the cluster's file has changed since the run began.
@@ -44,12 +44,12 @@ def run_stage(name: str, request_uri: str) -> str:
 
 
 def pending_review(request_uri: str) -> "VersionInfo | None":
-    """The model of the run whose request is kept at `request_uri`, if planning waits for its review."""
+    """The model of the run with the request at `request_uri`, if planning waits for its review."""
     return call(_pending_review, request_uri)
 
 
 def open_run(request_uri: str) -> "PipelineRun":
-    """The run whose request is kept at `request_uri`."""
+    """The run with the request at `request_uri`."""
     from pipelines.run import PipelineRun
     from pipelines.store.workspace import Workspace
 

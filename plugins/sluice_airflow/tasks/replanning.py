@@ -1,4 +1,4 @@
-"""Tasks of `replan`: which rate changes to plan for, and the plan for one of them."""
+"""Tasks of `replan`: the rate changes to plan for, and the plan for one of them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Change = dict[str, Any]
 def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]], dag_run: str) -> list[Change]:
     """The rate changes to plan for: of the asset events the latest for each job, or the one in the parameters.
 
-    A change of a followed rate that another DAG run plans for is left out.
+    A change of a followed rate for which another DAG run plans is left out.
 
     Raises:
         InvalidInput: there is no change, or one lacks the job or the rate.
@@ -35,7 +35,7 @@ def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]],
 
 
 def replan(change: Mapping[str, Any]) -> str | None:
-    """Make the next plan for a change, and return its URI; None where the current plan serves the rate."""
+    """Make the next plan for a change, and return its URI; None if the current plan serves the rate."""
     with reported("replan"):
         return call(_replan, dict(change))
 
@@ -53,7 +53,7 @@ def _replan(change: Change) -> str | None:
 
 
 def _payload(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The content of an event: of one that a trigger sent its payload."""
+    """The content of an event; for one from the trigger, its payload."""
     payload = extra.get("payload") if extra.get("from_trigger") else None
     return payload if isinstance(payload, Mapping) else extra
 
@@ -71,7 +71,7 @@ def _change(content: Mapping[str, Any]) -> Change:
 
 
 def _is_recorded(key: object) -> bool:
-    """Whether it is the key of a change in this workspace; events may come from other senders, with other keys."""
+    """Whether it is the key of a change in this workspace; other senders may use other keys."""
     if not isinstance(key, str):
         return False
     from pipelines.rates.record import is_change
@@ -81,7 +81,7 @@ def _is_recorded(key: object) -> bool:
 
 
 def _take(change: Change, dag_run: str) -> bool:
-    """Whether this DAG run is the one to plan for the change."""
+    """Whether this DAG run may plan for the change."""
     if "change" not in change:
         return True
     from pipelines.rates.record import take

@@ -29,7 +29,7 @@ def threshold_table(job: str, params: Mapping[str, Any]) -> str:
     """Make the job's threshold table or add missing rows, and return its URI."""
     with reported("threshold_table"):
         from pipelines.inputs.files import validate_as
-        from pipelines.planning.threshold_table import ThresholdRequest
+        from pipelines.planning.threshold_request import ThresholdRequest
         from pipelines.planning.threshold_table import threshold_table as make
         from pipelines.store.workspace import Workspace
 

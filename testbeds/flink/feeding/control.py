@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from flink_client.closing import Closing
+from models.closing import Closing
 from models.errors import InvalidInput
 
 _JOIN_S: Final = 5.0
@@ -20,12 +20,12 @@ _JOIN_S: Final = 5.0
 
 @dataclass(frozen=True)
 class SourceReport:
-    """Where a task of a source is, by its own count."""
+    """Progress of a source task, by its own count."""
 
     order: str
-    """The order it follows."""
+    """The order in force at the task."""
     seconds: float
-    """Since that order came to it."""
+    """Seconds since that order arrived."""
     emitted: int
     """Records since then."""
     pending: int
@@ -33,7 +33,7 @@ class SourceReport:
     emitted_in_all: int
     """Records since the task was started."""
     heard_at: float
-    """When this came, `time.monotonic`."""
+    """When the report arrived, `time.monotonic`."""
 
 
 class SourceControl(Closing):
@@ -43,7 +43,7 @@ class SourceControl(Closing):
         """
         Args:
             host: address to listen on; the TaskManagers must be able to reach it.
-            lease_s: a task that has lost its connection for so long fails, and with it the job; None: it waits.
+            lease_s: a task without a connection for this long fails, and with it the job; None: it waits.
         """
         self._lease = None if lease_s is None else f"lease {lease_s!r}\n"
         self._lock = threading.Lock()
@@ -69,14 +69,14 @@ class SourceControl(Closing):
         return f"{host!s}:{port}"
 
     def offer(self, rates: Mapping[str, float]) -> str:
-        """From now on offer so many records/s to each source (all its tasks together); not named: as before.
+        """From now on offer these records/s to each source (all its tasks together); others stay as they are.
 
-        What a source owes at the old rate is forgotten. Returns the id of the order.
+        Records due at the old rate are dropped. Returns the id of the order.
         """
         return self._send({source: f"{rate!r}" for source, rate in rates.items()}, "rate", rates)
 
     def fill(self, rates: Mapping[str, float], arrived: Mapping[str, float]) -> str:
-        """From now on so many records/s come into each source's log, in which `arrived` records are already.
+        """From now on these records/s arrive in each source's log, which holds `arrived` records already.
 
         Returns the id of the order.
         """
@@ -97,7 +97,7 @@ class SourceControl(Closing):
         return order
 
     def tasks(self, source: str) -> int:
-        """Tasks of a source that are connected."""
+        """Number of connected tasks of a source."""
         with self._lock:
             return sum(name == source for name, _ in self._tasks)
 
@@ -130,7 +130,7 @@ class SourceControl(Closing):
                 self._reports[task] = report
 
     def _left(self, task: tuple[str, int], connection: "_Connection") -> None:
-        """A task that was restarted may have come back before its old connection was seen to end."""
+        """A restarted task may reconnect before the end of its old connection is noticed."""
         with self._lock:
             if self._tasks.get(task) is connection:
                 del self._tasks[task]
@@ -143,7 +143,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Connection(socketserver.StreamRequestHandler):
-    """One task; a line that is none of ours ends the connection."""
+    """Serve one task; an invalid line ends the connection."""
 
     owner: SourceControl
 
@@ -168,7 +168,7 @@ class _Connection(socketserver.StreamRequestHandler):
             self.owner._left(task, self)
 
     def send(self, line: str) -> None:
-        """A task that is gone is noticed by who reads from it."""
+        """Failures are ignored here: the reading thread notices that the task is gone."""
         with suppress(OSError):
             self.wfile.write(line.encode())
 

@@ -1,4 +1,4 @@
-"""Records emitted by the tasks of a job's sources, by their own reports."""
+"""Records emitted by a job's source tasks, from their own reports."""
 
 import math
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ class _Emitting:
     emitted: Counter = field(default_factory=Counter)
     """Records since the task was started."""
     owed: int = 0
-    """By its last report."""
+    """Records pending at its last report."""
     since: float | None = None
-    """When the order in force came to it, `time.monotonic`: the earliest that its reports allow; None before."""
+    """When the order in force arrived at it, `time.monotonic`: the earliest time its reports allow; None before."""
 
 
 class SourceMeter:
-    """Hears the source tasks of one deployment; counts go on across orders."""
+    """Collects the reports of one deployment's source tasks; counts continue across orders."""
 
     def __init__(self, control: SourceControl, deployed: Deployed) -> None:
         self._control, self._names = control, deployed.sources
@@ -35,7 +35,7 @@ class SourceMeter:
         self._order = ""
 
     def follow(self, order: str) -> None:
-        """From now on only reports of tasks that follow this order count."""
+        """From now on, only reports of tasks that follow this order count."""
         self._order = order
         for task in self._tasks.values():
             task.since = None
@@ -47,14 +47,14 @@ class SourceMeter:
 
     @property
     def followed_since(self) -> float:
-        """When the order in force had come to every task (`time.monotonic`); infinite until it has."""
+        """When the order in force had arrived at every task (`time.monotonic`); infinite until then."""
         return max(math.inf if task.since is None else task.since for task in self._tasks.values())
 
     def read(self) -> None:
-        """Take note of the last report of each task.
+        """Record the last report of each task.
 
         Raises:
-            SluiceError: a count went backwards, as when a task was restarted.
+            SluiceError: a count went backwards, for example since a task was restarted.
         """
         for source, name in self._names.items():
             for number, report in self._control.reports(name).items():
@@ -84,17 +84,17 @@ class SourceMeter:
         return found
 
     def last(self) -> dict[str, float]:
-        """By source: records that its tasks had emitted by their last reports; all there are once they hold."""
+        """By source: records that its tasks had emitted by their last reports; the total once the sources are idle."""
         found = dict.fromkeys(self._names, 0.0)
         for (source, _), task in self._tasks.items():
             found[source] += task.emitted.values[-1]
         return found
 
     def owed(self) -> dict[Task, int]:
-        """Records that each task owed by its last report."""
+        """Records pending at each task by its last report."""
         return {name: task.owed for name, task in self._tasks.items()}
 
     def forget_before(self, time_s: float) -> None:
-        """Drop what is not needed for times from `time_s` on."""
+        """Drop data that is not needed for times from `time_s` on."""
         for task in self._tasks.values():
             task.emitted.forget_before(time_s)

@@ -23,13 +23,13 @@ _BLOCK_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Recording:
-    """A file with a record a line (or a row of Parquet), replayed again and again."""
+    """A file with one record per line (or row of Parquet), replayed in a loop."""
 
     path: Path
     format: str
     """json, csv or parquet."""
     time_column: str | None = None
-    """Event time, which is re-based to the time of emission; None: that of the table's watermark."""
+    """Column of the event time, which is re-based to the time of emission; None: the column of the table's watermark."""
     header_lines: int = 0
 
 
@@ -37,7 +37,7 @@ def recording(path: Path, time_column: str | None = None, header_lines: int = 0)
     """A recording by its file.
 
     Raises:
-        InvalidInput: there is no such file, or its ending says no format.
+        InvalidInput: the file does not exist, or its ending names no known format.
     """
     if not path.is_file():
         raise InvalidInput(f"the recorded file {path} does not exist; check the path")
@@ -47,7 +47,7 @@ def recording(path: Path, time_column: str | None = None, header_lines: int = 0)
 
 
 def as_text(recorded: Recording) -> Recording:
-    """The recording as a text file; one of Parquet is converted, and kept in the cache for each content.
+    """The recording as a text file; Parquet is converted, and cached by content.
 
     Raises:
         InvalidInput: the Parquet file cannot be read.
@@ -78,7 +78,7 @@ def _convert(path: Path, made: Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Values that JSON has none for, as Flink's format `json` reads them: times in the style of SQL."""
+    """Values without a JSON type, as Flink's format `json` reads them: times in SQL style."""
     match value:
         case datetime():
             local = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)

@@ -13,7 +13,7 @@ _JOIN_S: Final = 5.0
 
 
 class FileServer:
-    """Serves the files that were added, and nothing else, until it is closed; addresses cannot be guessed."""
+    """Serves only the files added, until it is closed; addresses cannot be guessed."""
 
     def __init__(self, host: str) -> None:
         """
@@ -43,7 +43,7 @@ class FileServer:
         self._thread.start()
 
     def url(self, file: Path) -> str:
-        """Where a file is served from now on."""
+        """Serve a file; return its address."""
         path = f"/{secrets.token_urlsafe(16)}/{quote(file.name)}"
         known = next((served for served, there in self._files.items() if there == file), path)
         self._files[known] = file

@@ -1,4 +1,4 @@
-"""Warm-up: the JVMs compile what a program runs; before that a record costs up to ten times as much."""
+"""Warm-up: the JVMs compile the program; before that a record costs up to ten times as much."""
 
 import time
 from collections.abc import Callable
@@ -15,25 +15,25 @@ WINDOW_S: Final = 3.0
 MOST_WINDOWS: Final = 30
 WARM_UP_S: Final = 12.0
 WARM_AGAIN_S: Final = 10.0
-"""In JVMs that have run the same program: only what Flink generates for each job is compiled again."""
+"""Warm-up in JVMs that have run the same program: only the code that Flink generates per job is compiled again."""
 DRAIN_S: Final = 12.0
-"""Longer than the windows of Nexmark, so that what a job took while it warmed up has left them."""
+"""Longer than the windows of Nexmark, so that they release the records of the warm-up."""
 DRAIN_RATE: Final = 1000.0
 """Records/s: event time advances, so that windows fire."""
 _ALL_IT_TAKES: Final = 1e9
-"""Records/s, above what any job takes here."""
+"""Records/s beyond the capacity of any job here."""
 _FOLLOW_S: Final = 20.0
 _LOOK_EVERY_S: Final = 0.1
 
 
 def offer(control: SourceControl, job: Job, deployed: Deployed, rate: float) -> str:
-    """Offer so many records/s to all sources together. Returns the id of the order."""
+    """Offer these records/s to all sources together. Returns the id of the order."""
     return control.offer({deployed.sources[o.name]: rate * o.rate_share for o in job.sources})
 
 
 def warm_up(control: SourceControl, job: Job, deployed: Deployed, seconds: float) -> None:
-    """Let a job take all that it can for so long, so that the paths of full buffers are compiled, too; what it then holds
-    in windows is let go of.
+    """Overload a job for this long, so that the code paths of full buffers are compiled, too; then let its windows release
+    their records.
     """
     offer(control, job, deployed, _ALL_IT_TAKES)
     time.sleep(seconds)
@@ -43,13 +43,13 @@ def warm_up(control: SourceControl, job: Job, deployed: Deployed, seconds: float
 
 
 def run_until_steady(control: SourceControl, job: Job, deployed: Deployed, check: Callable[[], None]) -> float:
-    """Offer more than a job takes until it takes no more than before, or MOST_WINDOWS have passed.
+    """Overload a job until its throughput grows no more, or MOST_WINDOWS have passed.
 
     Args:
-        check: called in between; raises if the job cannot go on.
+        check: called in between; raises if the job cannot continue.
 
     Returns:
-        The most that it took, records/s.
+        Its highest throughput, records/s.
 
     Raises:
         SluiceError: the sources do not follow.

@@ -13,11 +13,11 @@ _LEAST_NICE: Final = 19
 
 
 class Awake:
-    """A process that spins on every processor and gives way to all others (SCHED_IDLE). It ends with this one, even if that
-    is killed.
+    """A process that spins on every processor at the lowest priority (SCHED_IDLE). It ends with this one, even if that is
+    killed.
 
-    A hypervisor gives a processor that falls idle to other machines. It comes back late, which is counted as stolen, and with
-    the caches of others. Under quotas processors fall idle many times a second.
+    A hypervisor gives an idle processor to other machines. It comes back late, which counts as stolen time, and with
+    foreign cache contents. Under quotas processors become idle many times a second.
     """
 
     def __init__(self, jdk: Path, kit: Path) -> None:
@@ -26,10 +26,10 @@ class Awake:
             kit: the jar of `testbeds.flink.local.kit`.
         """
         command = [str(jdk / "bin" / "java"), *_FLAGS, "-cp", str(kit), "sluice.Awake"]
-        # A process group of its own: Ctrl-C is for this process, which then stops it.
+        # A process group of its own: Ctrl-C reaches this process, which then stops it.
         self._popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, process_group=0)
         assert self._popen.stdin is not None
-        # The first thread comes first: those that it starts from then on inherit its priority.
+        # The first thread first: threads that it starts later inherit its priority.
         for thread in (self.pid, *threads_named(self.pid, "")):
             with suppress(ProcessLookupError):  # it has ended
                 os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))

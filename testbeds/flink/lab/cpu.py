@@ -1,4 +1,4 @@
-"""CPU quotas of processes by control groups (version 1 or 2), where this process may write them."""
+"""CPU quotas of processes by control groups (version 1 or 2), if this process may write them."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Final
 
 _PERIOD_US: Final = 100_000
-"""What Kubernetes holds containers by. A process gets its share in slices of 5 ms on each processor, and loses what it leaves
-of them, which weighs little on a share of 15 ms in 100 ms, but much on one of 3 ms in 20 ms."""
+"""The period of Kubernetes. The kernel grants a quota in slices of 5 ms per processor, whose unused rest is lost: little
+for a quota of 15 ms in 100 ms, but much for one of 3 ms in 20 ms."""
 _MOUNTS: Final = Path("/proc/self/mounts")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
 class CpuGroup:
-    """A control group made for one process, whose threads can be let out of it one by one."""
+    """A control group for one process, whose threads can be exempted one by one."""
 
     folder: Path
     version: int
 
     @property
     def held(self) -> Path:
-        """Where the quota is. In version 2 threads of one process stay below one group, so that it is one further down."""
+        """The group with the quota. In version 2 it is a child: all threads of a process stay below one group."""
         return self.folder / "held" if self.version == 2 else self.folder
 
     def make(self) -> None:
@@ -32,20 +32,20 @@ class CpuGroup:
             (self.held / "cgroup.type").write_text("threaded")
 
     def add(self, pid: int) -> None:
-        """Hold a process with all its threads."""
+        """Limit a process with all its threads."""
         for folder in dict.fromkeys([self.folder, self.held]):
             (folder / "cgroup.procs").write_text(str(pid))
 
     def let_out(self, thread: int) -> None:
-        """Let one thread, and those that it starts, use what there is; one that has ended is no error."""
+        """Exempt one thread, and those that it starts, from the quota; a thread that has ended is ignored."""
         threads = self.folder / "cgroup.threads" if self.version == 2 else self.folder.parent / "tasks"
         with suppress(ProcessLookupError):
             threads.write_text(str(thread))
 
     def limit(self, cores: float | None) -> None:
-        """Let the group use `cores` of CPU time per second; None: all there is.
+        """Let the group use `cores` of CPU time per second; None: no limit.
 
-        What it could not use in one period, because the machine gave it no processor, it may use in the next.
+        Quota that it could not use in one period, since no processor was free, carries over to the next.
         """
         quota = None if cores is None else max(1000, round(cores * _PERIOD_US))
         if self.version == 2:
@@ -64,14 +64,14 @@ class CpuGroup:
             (self.held / file).write_text(str(most_us))
 
     def remove(self) -> None:
-        """Its processes must have ended; one that is gone already is no error."""
+        """Remove the group, if it still exists; its processes must have ended."""
         for folder in dict.fromkeys([self.held, self.folder]):
             if folder.exists():
                 folder.rmdir()
 
 
 def new_cpu_group(name: str) -> CpuGroup | None:
-    """A group below that of this process; None where none can be written."""
+    """A group below that of this process; None if it cannot be written."""
     for parent, version in _parents():
         group = CpuGroup(parent / name, version)
         try:
@@ -84,13 +84,13 @@ def new_cpu_group(name: str) -> CpuGroup | None:
 
 
 def cpu_groups(prefix: str) -> Iterator[CpuGroup]:
-    """Groups whose name starts so, for removing those that a killed process left."""
+    """Groups with this prefix, to remove those left by a killed process."""
     for parent, version in _parents():
         yield from (CpuGroup(path, version) for path in parent.glob(f"{prefix}*") if path.is_dir())
 
 
 def threads_named(pid: int, *beginnings: str) -> list[int]:
-    """Threads of a process whose names start so; none of one that has ended."""
+    """Threads of a process with this name prefix; empty if it has ended."""
     found = []
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError):

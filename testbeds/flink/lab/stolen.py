@@ -1,4 +1,4 @@
-"""CPU time that a hypervisor gives to other machines, during which a job takes fewer records."""
+"""CPU time stolen by a hypervisor for other machines, during which a job takes fewer records."""
 
 import time
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from testbeds.flink.measuring.meter import NoNews
 
 T = TypeVar("T")
 MOST: Final = 0.05
-"""Share of the time asked for that a window may miss."""
+"""Largest stolen share of the requested CPU time in an undisturbed window."""
 STEP_S: Final = 5.0
 TRIES: Final = 2
-"""CPU time is mostly stolen for minutes at a time, so waiting is better than measuring meanwhile."""
+"""CPU time is mostly stolen for minutes at a time, so it is better to wait than to measure meanwhile."""
 
 
 class StolenTime:
@@ -23,13 +23,13 @@ class StolenTime:
         self._asked_s, self._stolen_s = _so_far()
 
     def share(self) -> float:
-        """Of the processor time that this machine asked for; 0 where none is reported."""
+        """Stolen share of the CPU time that this machine requested; 0 if the system does not report it."""
         asked_s, stolen_s = _so_far()
         return (stolen_s - self._stolen_s) / max(asked_s - self._asked_s, 1e-9)
 
 
 def is_stolen_from() -> bool:
-    """Whether a hypervisor has ever given processor time of this machine to others."""
+    """Whether a hypervisor has ever stolen CPU time from this machine."""
     return _so_far()[1] > 0
 
 
@@ -40,8 +40,8 @@ class Patience:
         self._left_s = seconds
 
     def wait(self, report: Callable[[str], None]) -> None:
-        """Until no more than MOST was stolen for STEP_S, or none of it is left. The machine must have work meanwhile: of one
-        that is idle nothing can be stolen.
+        """Wait until at most MOST was stolen during STEP_S, or the budget is used up. The machine must be busy meanwhile, since
+        no time is stolen from an idle one.
         """
         if self._left_s > 0:
             report("the hypervisor gives much of the processor time to other machines; waiting for that to end")
@@ -54,17 +54,17 @@ class Patience:
 
 
 def least_stolen(measure: Callable[[], T], patience: Patience, report: Callable[[str], None]) -> T:
-    """Measure, and once again where more than MOST was stolen or Flink did not report in time.
+    """Measure, and repeat once if more than MOST was stolen or Flink did not report in time.
 
     Args:
-        patience: for the wait before it is measured again.
+        patience: budget for the wait before the repetition.
         report: called for waits, and with the stolen share of the returned measurement if that is above MOST.
 
     Returns:
-        The measurement of which less was stolen.
+        The measurement with the smaller stolen share.
 
     Raises:
-        NoNews: each time.
+        NoNews: Flink did not report in time twice.
     """
     found: list[tuple[float, T]] = []
     silences: list[NoNews] = []

@@ -1,4 +1,4 @@
-"""Cached folders that are made once for all runs of a user, complete or not at all."""
+"""Cached folders that are made once per user, completely or not at all."""
 
 import fcntl
 import os
@@ -12,16 +12,16 @@ from models.errors import SluiceError
 
 
 def cache_folder() -> Path:
-    """Where what can be fetched or built again is kept: SLUICE_CACHE, else `sluice` in the user's cache folder."""
+    """The folder for everything that can be fetched or built again: SLUICE_CACHE, else `sluice` in the user's cache."""
     if named := os.environ.get("SLUICE_CACHE"):
         return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice"
 
 
 def made_once(folder: Path, make: Callable[[Path], None], whole: Callable[[Path], bool] = Path.is_dir) -> Path:
-    """`folder`, filled by `make` if it is not there or not `whole`.
+    """`folder`, filled by `make` if it is missing or not `whole`.
 
-    `make` fills an empty folder beside it, which is then renamed. Of several processes one makes it and the others wait.
+    `make` fills an empty folder beside it, which is then renamed. One process makes it, while others wait.
 
     Raises:
         SluiceError: the disk is full, or the folder cannot be written.
@@ -53,13 +53,13 @@ def _replace(folder: Path, make: Callable[[Path], None]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock between processes; it is freed by the system when its holder dies."""
+    """Hold a lock between processes; the system releases it when its holder dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def free_mb(folder: Path) -> float:
-    """Free space on the disk of `folder` (or of its nearest parent that is there), MiB."""
+    """Free space on the disk of `folder` (or of its nearest existing parent), MiB."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(there).free / 2**20

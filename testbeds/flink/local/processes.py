@@ -1,4 +1,4 @@
-"""A Flink cluster as processes of this machine that end with the process which started them."""
+"""A Flink cluster as processes of this machine, which end with the process that started them."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ from typing import Final
 
 import yaml
 
-from flink_client.closing import Closing
 from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest import FlinkRest, wait_for
+from models.closing import Closing
 from models.errors import SluiceError
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
@@ -24,6 +24,7 @@ from testbeds.flink.local.jdk import find_jdk
 from testbeds.flink.local.kit import kit_jar
 from testbeds.flink.local.machine import LOOPBACK, check_memory, free_port
 from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
+from testbeds.flink.placement_hook import PLACEMENT_FLAG, placement_lines, write_placement
 
 START_S: Final = 300.0
 _STOP_S: Final = 5.0
@@ -49,8 +50,8 @@ class LocalCluster(Closing):
             cluster.ensure(profile)
             cluster.rest.task_managers()
 
-    Its files (logs, state, checkpoints) lie in a folder of the user's cache, which is removed with it; what a killed
-    process left there is removed when the next cluster starts.
+    Its files (logs, state, checkpoints) are in a folder of the user's cache, which is removed with it; the next cluster
+    removes folders left by killed processes.
     """
 
     def __init__(self, report: Report = lambda what, share: None) -> None:
@@ -70,7 +71,7 @@ class LocalCluster(Closing):
 
     @property
     def rest(self) -> FlinkRest:
-        """The REST interface of what runs.
+        """The REST interface of the running cluster.
 
         Raises:
             SluiceError: nothing was started.
@@ -81,7 +82,7 @@ class LocalCluster(Closing):
 
     @property
     def folder(self) -> Path:
-        """Where its files lie; savepoints go below it, too."""
+        """The folder of its files, savepoints included."""
         return self._folder
 
     def uploaded(self, jar: Path) -> str:
@@ -91,40 +92,37 @@ class LocalCluster(Closing):
         return self._jars[jar]
 
     def data_path(self, file: Path) -> str:
-        """Recorded files are read where they are."""
+        """The path itself: the TaskManagers read recorded files from this machine's disk."""
         return str(file)
 
     def readings(self, job: str) -> Readings:
         return RestReadings(self.rest, job)
 
     def place(self, workers: Mapping[tuple[str, int], str]) -> None:
-        """From now on schedule tasks so; those not named go anywhere.
+        """From now on place tasks like this; tasks that are not named go anywhere.
 
         Args:
             workers: TaskManager by vertex id and number of the task; none: no placement.
         """
         slots = self._profile.slots if self._profile is not None and workers else 0
-        lines = [f"slots {slots}\n", *(f"{vertex} {task} {worker}\n" for (vertex, task), worker in workers.items())]
-        fresh = self.placement_file.with_suffix(".new")
-        fresh.write_text("".join(lines), encoding="utf-8")
-        fresh.rename(self.placement_file)
+        write_placement(self.placement_file, placement_lines(slots, workers))
 
     @property
     def placement_file(self) -> Path:
-        """Read by the placement hook whenever tasks are scheduled; see `java/sluice/Placement.java`."""
+        """Read by the placement hook whenever tasks are scheduled."""
         return self._folder / "placement"
 
     @property
     def has_cpu_quotas(self) -> bool:
-        """Whether the cores of TaskManagers are enforced; else only operators with stated costs keep to them."""
+        """Whether the cores of TaskManagers are enforced; if not, only operators with stated costs respect them."""
         return all(one.group is not None for one in self._processes if one.cores is not None)
 
     def ensure(self, profile: Profile) -> None:
-        """Have a cluster of this profile run; one that does already is left alone.
+        """Start a cluster of this profile, unless it runs already.
 
         Raises:
             Infeasible: there is not enough memory for it.
-            SluiceError: a process ended, or they were not ready in time; the message says what their logs do.
+            SluiceError: a process ended, or they were not ready in time; the message quotes their logs.
         """
         if self.runs(profile):
             return
@@ -167,10 +165,10 @@ class LocalCluster(Closing):
                 )
 
     def limit_cpu(self, limited: bool) -> None:
-        """Hold TaskManagers to their cores by quotas, or not: let the JVMs warm up before.
+        """Switch the CPU quotas of TaskManagers on, after the JVMs have warmed up, or off.
 
-        Their compilers are not held: what is left for them to do took up to half of a small quota for minutes, which a
-        job that runs for days does not pay. Processors that a hypervisor takes are kept from falling idle meanwhile.
+        JIT compiler threads are exempt: their remaining work took up to half of a small quota for minutes, which a job that
+        runs for days would not notice. Under a hypervisor, processors are kept from becoming idle meanwhile.
         """
         if self._awake is not None:
             self._awake.close()
@@ -182,7 +180,7 @@ class LocalCluster(Closing):
                     one.group.let_out(thread)
 
     def kill(self, name: str) -> None:
-        """Kill a process, for trying out what a fault does."""
+        """Kill a process, to test faults."""
         next(one for one in self._processes if one.name == name).popen.kill()
 
     def stop(self) -> None:
@@ -226,7 +224,7 @@ class LocalCluster(Closing):
             command += ["-D", f"{key}={value}"]
         environment = os.environ | {"FLINK_PLUGINS_DIR": str(self._flink_home / "plugins")}
         with (self._folder / f"{name}.out").open("wb") as output:
-            # A process group of its own: Ctrl-C is for this process, which then stops them in order.
+            # A process group of its own: Ctrl-C reaches this process, which then stops them in order.
             popen = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -262,12 +260,12 @@ def _put_in_group(process: _Process, task_manager: TaskManager, prefix: str) -> 
 def _job_manager_flags(placement: Path) -> list[str]:
     return [
         *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
-        f"-Dsluice.placement={placement}",
+        f"{PLACEMENT_FLAG}{placement}",
     ]
 
 
 def _last_words(log: Path, lines: int = 3) -> str:
-    """The last errors of a log; what the JVM printed where there is none."""
+    """The last errors of a log; without one, the JVM's output."""
     for path in (log, log.with_suffix(".out")):
         text = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
         errors = [line for line in text if " ERROR " in line or "Exception" in line or "rror:" in line]

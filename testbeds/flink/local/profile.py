@@ -15,7 +15,7 @@ OFF_HEAP_MB: Final = 32.0
 NETWORK_MB: Final = 64.0
 FRAMEWORK_HEAP_MB: Final = 96.0
 TASK_HEAP_MB: Final = 64.0
-"""The least that tasks can work with."""
+"""Least heap for tasks, MiB."""
 JOB_MANAGER_MB: Final = 640.0
 
 STATE_METRICS: Final[Mapping[str, str]] = MappingProxyType(
@@ -24,7 +24,7 @@ STATE_METRICS: Final[Mapping[str, str]] = MappingProxyType(
         "state.backend.rocksdb.metrics.bytes-written": "true",
         "state.backend.rocksdb.metrics.block-cache-hit": "true",
         "state.backend.rocksdb.metrics.block-cache-miss": "true",
-        # Flink times one access in a hundred, so that the others are not slower.
+        # Flink times one access in a hundred, so the others are not slowed down.
         "state.latency-track.keyed-state-enabled": "true",
         "state.latency-track.sample-interval": "100",
     }
@@ -34,15 +34,15 @@ STATE_METRICS: Final[Mapping[str, str]] = MappingProxyType(
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "jobmanager.scheduler": "adaptive",
-        # A rescale is asked for on purpose here, so nothing is gained by waiting before it.
+        # Rescales are deliberate here, so there is no reason to wait before one.
         "jobmanager.adaptive-scheduler.scaling-interval.min": "0 s",
-        # What a restarted job measures would be of two runs: let it fail, and say so.
+        # Measurements of a restarted job would mix two runs: let it fail instead.
         "restart-strategy.type": "none",
         "state.backend.type": "rocksdb",
-        # With the usual 64 MB a slot of 32 MB managed memory or less flushes all the time.
+        # With the default of 64 MB, a slot of 32 MB managed memory or less flushes constantly.
         "state.backend.rocksdb.writebuffer.size": "4mb",
         **STATE_METRICS,
-        # Full buffers otherwise hold seconds of work: a rate that is too high would seem to be sustained for as long.
+        # Otherwise full buffers hold seconds of work, during which a rate that is too high seems to be sustained.
         "taskmanager.network.memory.buffer-debloat.enabled": "true",
         "taskmanager.network.memory.buffer-debloat.target": "200 ms",
         # Answers of the REST interface are otherwise seconds old.
@@ -55,26 +55,26 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "web.cancel.enable": "true",
     }
 )
-"""Settings of every cluster; those of a profile come on top."""
+"""Settings of every cluster; those of a profile override them."""
 
 
 @dataclass(frozen=True)
 class TaskManager:
-    """A TaskManager to be started."""
+    """A TaskManager to start."""
 
     name: str
-    """Its resource id: what a placement and the REST interface call it."""
+    """Its resource id, used by placements and the REST interface."""
     slots: int
     memory_mb: float
     """Memory of its process, MiB (Flink's taskmanager.memory.process.size)."""
     managed_mb: float | None = None
-    """Managed memory, all its slots together, MiB; None: the usual share."""
+    """Managed memory of all its slots together, MiB; None: Flink's default share."""
     cores: float | None = None
-    """Processors it may use, by a quota or by the budget of operators with stated costs; None: all."""
+    """Cores it may use, by a quota or by the budget of operators with stated costs; None: all."""
 
     @property
     def flink_mb(self) -> float:
-        """What Flink has of it, the JVM's own share aside (`models.memory`), MiB.
+        """Flink memory: process memory less the JVM's own share (`models.memory`), MiB.
 
         Raises:
             Infeasible: the JVM's share takes it all.
@@ -87,10 +87,10 @@ class TaskManager:
 
     @property
     def heap_mb(self) -> float:
-        """The JVM's heap: what is left for Flink's framework and the tasks.
+        """The JVM's heap, for Flink's framework and the tasks.
 
         Raises:
-            Infeasible: less than they need.
+            Infeasible: it is too small for them.
         """
         heap = self.flink_mb - OFF_HEAP_MB - NETWORK_MB - self.managed_memory_mb
         least = FRAMEWORK_HEAP_MB + TASK_HEAP_MB
@@ -131,11 +131,11 @@ class TaskManager:
 
 @dataclass(frozen=True)
 class Profile:
-    """A cluster to be started; one that equals that which runs needs no restart."""
+    """A cluster to start; a running cluster with an equal profile is not restarted."""
 
     task_managers: tuple[TaskManager, ...]
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Flink settings on top of `SETTINGS`."""
+    """Flink settings that override `SETTINGS`."""
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.task_managers]
@@ -154,7 +154,7 @@ class Profile:
 
     @property
     def memory_mb(self) -> float:
-        """What all processes need together, MiB."""
+        """Memory of all processes together, MiB."""
         return JOB_MANAGER_MB + sum(one.memory_mb for one in self.task_managers)
 
 
@@ -180,7 +180,7 @@ def cluster_settings(profile: Profile, folder: Path, rpc_port: int, rest_port: i
 
 
 def opened_modules(flink_home: Path) -> list[str]:
-    """Flags by which Flink gets at the inside of Java 17, from its own settings."""
+    """Flags that open Java 17's internals to Flink, from its own settings."""
     settings = yaml.safe_load((flink_home / "conf" / "config.yaml").read_text(encoding="utf-8"))
     return str(settings["env"]["java"]["opts"]["all"]).split()
 

@@ -1,4 +1,4 @@
-"""Activity of a job's operators in a stretch of time, as scaling policies read it."""
+"""Activity of a job's operators in a period, as scaling policies read it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ _OUT: Final = "buffers.outPoolUsage"
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of time, by task; what is counted as float64[1]."""
+    """Readings of a period, by task; counts are float64[1]."""
 
     seconds: float
     counters: Mapping[Task, Increments]
     emitted: Mapping[Task, np.ndarray]
     owed: Mapping[Task, float]
-    """Records that a source task owes at the end."""
+    """Records pending at a source task at the end."""
     cpu_s: Mapping[str, np.ndarray] | None
-    """CPU seconds of each TaskManager; None where operators state what they cost."""
+    """CPU seconds of each TaskManager; None for operators with stated costs."""
     queue_shares: Mapping[str, np.ndarray]
     state_bytes: Mapping[str, np.ndarray]
-    """By operator that keeps state, float64[tasks]; none where the cluster takes no savepoints."""
+    """By operator with state, float64[tasks]; empty if the cluster takes no savepoints."""
 
 
 def activity(job: Job, deployed: Deployed, stretch: Stretch) -> dict[str, Activity]:
-    """What each operator did while it ran."""
+    """The activity of each operator while the job ran."""
     cpu_s = cpu_of_tasks(job, deployed, stretch.counters, stretch.emitted, stretch.cpu_s)
     return {o.name: _of_operator(o.name, job, deployed, stretch, cpu_s) for o in job.operators}
 
@@ -47,7 +47,7 @@ def _of_operator(
     grown = {counter: np.array([stretch.counters[t][counter][0] for t in tasks]) for counter in _counters(stretch)}
     times = np.maximum(np.stack([grown[counter] for counter in TIMES]), 0.0)
     counted = times.sum(axis=0)
-    # A task is always busy, backpressured or idle: what it counted itself is what the readings span.
+    # A task is always busy, backpressured or idle, so the sum of these times is the period that its readings span.
     to_the_second = np.divide(stretch.seconds * 1000, counted, out=np.ones_like(counted), where=counted > 0)
     busy, backpressured, _ = times * to_the_second / 1000
     source = name in deployed.sources
@@ -73,7 +73,7 @@ def _of_operator(
 
 
 def _latency_s(counters: Increments) -> float:
-    """Of an access to state at the end; 0 before the first was timed."""
+    """Latency of a state access at the end; 0 before the first was timed."""
     return 0.0 if counters.state_latency_s is None else float(counters.state_latency_s[-1])
 
 
@@ -82,9 +82,9 @@ def _counters(stretch: Stretch) -> list[str]:
 
 
 def queue_shares(rest: FlinkRest, job: Job, deployed: Deployed) -> dict[str, np.ndarray]:
-    """Share of the buffers before each task that are full, by operator, float64[tasks]; sources left out.
+    """Share of full buffers before each task, by operator, float64[tasks]; without sources.
 
-    Between tasks of one TaskManager there are no input buffers: there it is the output buffers of those upstream.
+    Tasks of one TaskManager exchange records without input buffers: there the output buffers of the upstream tasks count.
     """
     usage = {
         name: rest.vertex_metrics(deployed.id, vertex.id, (_IN, _OUT), vertex.parallelism)

@@ -9,7 +9,7 @@ from testbeds.flink.measuring.counters import Counter
 
 
 class CpuMeter:
-    """Reads the CPU time of TaskManagers while something is measured."""
+    """Reads the CPU time of TaskManagers during a measurement."""
 
     def __init__(self, readings: Readings, task_managers: Sequence[str]) -> None:
         self._readings = readings
@@ -34,7 +34,7 @@ class CpuMeter:
         return all(counter.times for counter in self._counters.values())
 
     def increments(self, boundaries: Sequence[float]) -> dict[str, np.ndarray]:
-        """CPU seconds of each TaskManager from each time to the next, float64[intervals]."""
+        """CPU seconds of each TaskManager between consecutive times, float64[intervals]."""
         grown = {name: counter.increments(boundaries) for name, counter in self._counters.items()}
         for counter in self._counters.values():
             counter.forget_before(boundaries[-1])
@@ -46,9 +46,9 @@ def shared_out(
     busy_s: Mapping[tuple[str, int], np.ndarray],
     workers: Mapping[tuple[str, int], str],
 ) -> dict[tuple[str, int], np.ndarray]:
-    """CPU seconds of each task: its TaskManager's by busy time, and no more than that.
+    """CPU seconds of each task: its TaskManager's, divided by busy time, and at most the busy time.
 
-    A task is one thread, so it cannot have used more CPU time than it was busy; what a TaskManager used beside that
+    A task is one thread, so it cannot have used more CPU time than it was busy; the rest of a TaskManager's CPU time
     (compilation, garbage collection, metrics) belongs to no task.
 
     Args:

@@ -22,16 +22,16 @@ from testbeds.flink.measuring.counters import Counter
 
 _MAY_FALL = (BUSY_TIME, STATE_LATENCY)
 _CLOCKS_S = 1.0
-"""By how much a task may have counted more time than has passed."""
+"""Tolerance by which a task may count more time than has passed, seconds."""
 
 
 class NoNews(SluiceError):
-    """Flink reported nothing of a task for too long, so that what it did in a window is not known."""
+    """Flink did not report on a task for too long, so its activity in a window is unknown."""
 
 
 @dataclass(frozen=True)
 class Increments:
-    """By how much the counters of one task grew; each array float64[intervals]."""
+    """Increments of the counters of one task; each array float64[intervals]."""
 
     values: Mapping[str, np.ndarray]
     state_latency_s: np.ndarray | None = field(default=None)
@@ -45,12 +45,12 @@ class Increments:
 class TaskClock:
     """When the counters of a task had the values that Flink reports: up to two seconds before it reports them.
 
-    Busy time is what idle and backpressured time leave of the time since the task was started, so that the three add up to
-    how long it had run when they were taken. When it was started is known from the news that came with the least delay.
+    Busy time is the time since the task's start less its idle and backpressured time, so the three add up to how long the
+    task had run when they were taken. The start is estimated from the report with the least delay.
     """
 
     started_s: float = math.inf
-    """At the latest; `time.monotonic`."""
+    """Latest possible start of the task, `time.monotonic`."""
 
     def dated(self, reading: Reading) -> float:
         """When its values were taken (`time.monotonic`); its arrival where the task does not report all three times."""
@@ -62,7 +62,7 @@ class TaskClock:
 
 
 class CounterMeter:
-    """Reads the counters of all tasks of a running job, at least once a second while something is measured."""
+    """Reads the counters of all tasks of a running job, at least once a second during a measurement."""
 
     def __init__(
         self, readings: Readings, vertices: Iterable[Vertex], stateful: Collection[str], since: float = 0.0
@@ -71,8 +71,8 @@ class CounterMeter:
         Args:
             vertices: of the job, once all of its tasks run.
             stateful: ids of the vertices that keep state in RocksDB.
-            since: when the tasks were started, at the earliest (`time.monotonic`): values of earlier tasks with the
-                same numbers, which Flink still reports, are ignored.
+            since: earliest start of the tasks (`time.monotonic`): values of earlier tasks with the same numbers, which
+                Flink still reports, are ignored.
         """
         self._since, self._begun = since, False
         self._readings, self._vertices, self._stateful = readings, tuple(vertices), frozenset(stateful)
@@ -82,14 +82,14 @@ class CounterMeter:
         self._clocks = {task: TaskClock() for task in self._counters}
 
     def begin(self) -> None:
-        """From now on what is read is measured: a counter that falls is a fault, not a task that was to be replaced."""
+        """Begin measuring: from now on a falling counter is a fault, not an old task being replaced."""
         self._begun = True
 
     def read(self) -> None:
-        """Take note of all that is new.
+        """Read all new values.
 
         Raises:
-            SluiceError: the job does not run any more, or a task was restarted.
+            SluiceError: the job no longer runs, or a task was restarted.
         """
         for vertex in self._vertices:
             for reading in self._readings.of_vertex(vertex, vertex.id in self._stateful):
@@ -104,7 +104,7 @@ class CounterMeter:
             counters.clear()
             self._clocks[task] = TaskClock()
         before = [counters[name].values[-1] for name in TIMES if name in counters]
-        # The three times grow with every refresh, whatever the task does.
+        # The sum of the three times grows with every refresh, whatever the task does.
         refreshed = times != before
         taken_s = self._clocks[task].dated(reading)
         for name, value in values.items():
@@ -118,7 +118,7 @@ class CounterMeter:
         return all(name in counters for counters in self._counters.values() for name in COUNTERS)
 
     def has_news_since(self, time_s: float) -> bool:
-        """Whether each task reported at that time or later (`time.monotonic`)."""
+        """Whether each task has reported at this time or later (`time.monotonic`)."""
         return self.has_read_all and all(c[COUNTERS[0]].times[-1] >= time_s for c in self._counters.values())
 
     def covers(self, begin: float, end: float) -> bool:
@@ -129,10 +129,10 @@ class CounterMeter:
         )
 
     def increments(self, boundaries: Sequence[float]) -> dict[tuple[str, int], Increments]:
-        """By vertex id and task: how much each counter grew from each time to the next.
+        """By vertex id and task: the growth of each counter between consecutive times.
 
         Raises:
-            NoNews: of a task, for too long in between.
+            NoNews: a task did not report for too long in between.
         """
         found = {}
         most = longest_gap_s(self._readings)

@@ -18,20 +18,20 @@ from testbeds.protocol import SAMPLE_SCHEMA
 Task = tuple[str, int]
 """Operator and number."""
 _LEAST_BUSY_S: Final = 0.001
-"""Flink counts whole milliseconds: a task that took records was busy, however short."""
+"""Flink counts whole milliseconds; a task with records was busy for some time, however short."""
 
 
 @dataclass(frozen=True)
 class TaskIntervals:
-    """A stretch of time, by task; each array float64[intervals]."""
+    """Readings of a period, by task; each array float64[intervals]."""
 
     counters: Mapping[Task, Increments]
     emitted: Mapping[Task, np.ndarray]
-    """Records of the source tasks, by their own count: Flink's counts a record once for each edge it takes."""
+    """Records of the source tasks, by their own count: Flink counts a record once per outgoing edge."""
     lags: Mapping[Task, np.ndarray]
-    """Records that a source task owes at the end of each interval."""
+    """Records pending at a source task at the end of each interval."""
     cpu_s: Mapping[str, np.ndarray] | None
-    """CPU seconds of each TaskManager; None where operators state what they cost."""
+    """CPU seconds of each TaskManager; None for operators with stated costs."""
 
 
 def samples(job: Job, deployed: Deployed, measured: TaskIntervals, run: str, began_s: float, phase: str) -> pa.Table:
@@ -63,7 +63,7 @@ def cpu_of_tasks(
     emitted: Mapping[Task, np.ndarray],
     cpu_s: Mapping[str, np.ndarray] | None,
 ) -> dict[Task, np.ndarray]:
-    """CPU seconds of each task: its share of its TaskManager's, or what its operator states where those are None."""
+    """CPU seconds of each task: its share of its TaskManager's or, if those are None, the stated cost of its operator."""
     if cpu_s is not None:
         busy = {task: counters[BUSY_TIME] / 1000 for task, counters in grown.items()}
         return shared_out(cpu_s, busy, deployed.workers)
@@ -90,10 +90,10 @@ def _measures(grown: Increments, interval: int) -> dict[str, Any]:
 
 
 def to_the_second(grown: Increments) -> Increments:
-    """Increments over exactly an interval.
+    """Increments scaled to exactly one interval.
 
-    A reading has the time at which it arrived, up to a second late. The times that the task itself counted correct that: it is
-    always busy, backpressured or idle.
+    A reading has the time of its arrival, up to a second late. The times counted by the task itself correct that, since it
+    is always busy, backpressured or idle.
     """
     forward = {name: np.maximum(values, 0.0) for name, values in grown.values.items()}
     counted = np.sum([forward[name] for name in TIMES], axis=0) / 1000

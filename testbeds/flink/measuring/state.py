@@ -12,19 +12,19 @@ from flink_client.rest import FlinkRest, TimedOut, snapshot_result, wait_for
 _FIRST_S: Final = 60.0
 _LATER_S: Final = 2.0
 _REST_SHARE: Final = 20.0
-"""The next savepoint waits this many times as long as the last one took."""
+"""Pause before the next savepoint, as a multiple of the duration of the last one."""
 
 
 class StateMeter:
-    """The live state of a running job's tasks, by savepoints that are taken while it is measured, and removed again.
+    """The live state of a running job's tasks, from savepoints taken during the measurement and removed afterwards.
 
-    A checkpoint would cost less, but holds RocksDB's files as they are: compressed, and with values since overwritten.
+    A checkpoint would cost less, but contains RocksDB's files: compressed, and with overwritten values.
     """
 
     def __init__(self, rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> None:
         """
         Args:
-            vertices: of the operators that keep state; none: nothing is taken.
+            vertices: of the operators with state; if empty, no savepoint is taken.
         """
         self._rest, self._job, self._vertices = rest, job, dict(vertices)
         self._path = f"/jobs/{job}/savepoints"
@@ -33,7 +33,7 @@ class StateMeter:
         self._bytes: dict[str, np.ndarray] = {}
 
     def ask(self, *, at_once: bool = False) -> None:
-        """Ask for a savepoint, if none is on its way, and not too soon after the last."""
+        """Request a savepoint, unless one is under way or the last one is too recent."""
         now = time.monotonic()
         if self._vertices and self._request is None and (at_once or now >= self._not_before):
             self._asked = now
@@ -42,10 +42,10 @@ class StateMeter:
     def read(self, *, patience_s: float | None = None) -> dict[str, np.ndarray]:
         """By operator: bytes of each task by the last savepoint, float64[tasks].
 
-        A job under backpressure takes its time for a savepoint: then they are those of the one before, if any.
+        A savepoint of a backpressured job takes long; until it is complete, the one before counts, if any.
 
         Raises:
-            SluiceError: the savepoint failed, or was not done in time and is the first.
+            SluiceError: the savepoint failed, or is the first and was not complete in time.
         """
         if (request := self._request) is None:
             return self._bytes
@@ -66,7 +66,7 @@ class StateMeter:
         return self._bytes
 
     def now(self) -> dict[str, np.ndarray]:
-        """As `read`, by a savepoint of now."""
+        """As `read`, from a new savepoint."""
         self.ask(at_once=True)
         return self.read(patience_s=_FIRST_S)
 

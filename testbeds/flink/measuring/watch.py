@@ -1,4 +1,4 @@
-"""Reads all metrics of one deployment until a stretch of time is covered from begin to end."""
+"""Reads all metrics of one deployment until a period is completely covered."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from testbeds.protocol import Disturbed
 
 _READ_EVERY_S: Final = 0.3
 _LATE_S: Final = 20.0
-"""How long after its end a window may still miss readings."""
+"""Time after the end of a window in which its readings must be complete, seconds."""
 
 
 class Watch:
@@ -29,7 +29,7 @@ class Watch:
     def __init__(self, submission: Submission, deployed: Deployed, since: float = 0.0) -> None:
         """
         Args:
-            since: when its tasks were started, at the earliest (`time.monotonic`).
+            since: earliest start of its tasks (`time.monotonic`).
         """
         self._submission, self._deployed, self._rest = submission, deployed, submission.cluster.rest
         vertices, readings = deployed.vertices, submission.cluster.readings(deployed.id)
@@ -47,15 +47,15 @@ class Watch:
     def wait_until_followed(self, reported: bool = False) -> None:
         """Wait until every source task follows the order in force, and every counter was read.
 
-        Where counters are seldom brought up to date, they must have been since, too: what is measured from now on must
-        not rest on values from before.
+        Counters that are rarely refreshed must have been refreshed since, too, so that the measurement does not use older
+        values.
 
         Args:
-            reported: whether each task must have reported since then: between two readings a counter is taken to grow
-                evenly, which is wrong where the rate has changed between them.
+            reported: whether each task must have reported since then: a counter is assumed to grow evenly between two
+                readings, which is wrong if the rate changed between them.
 
         Raises:
-            SluiceError: they do not in time, or the job does not run any more.
+            SluiceError: that did not happen in time, or the job no longer runs.
         """
         fresh_s = time.monotonic() + REST_REFRESH_S if self._refresh_s > REST_REFRESH_S else 0.0
 
@@ -69,17 +69,17 @@ class Watch:
         wait_for(all_follow, late_s, f"the source tasks of job {self._deployed.id}", pause_s=_READ_EVERY_S)
 
     def read_until(self, end: float) -> None:
-        """Go on reading until then (`time.monotonic`)."""
+        """Continue reading until this time (`time.monotonic`)."""
         self.meter.begin()
         while (left := end - time.monotonic()) > 0:
             self._read()
             time.sleep(min(_READ_EVERY_S, max(left, 0.0)))
 
     def read_until_covered(self, begin: float, end: float) -> None:
-        """Go on reading until every counter is known at both times (`time.monotonic`).
+        """Continue reading until every counter is known at both times (`time.monotonic`).
 
         Raises:
-            SluiceError: it is not, long after the end; or the job does not run any more.
+            SluiceError: a counter is still unknown long after the end, or the job no longer runs.
         """
         self.meter.begin()
         while True:
@@ -95,16 +95,16 @@ class Watch:
             time.sleep(_READ_EVERY_S)
 
     def increments(self, boundaries: Sequence[float]) -> dict[Task, Increments]:
-        """By task: how much each of Flink's counters grew from each time to the next; what was before is forgotten."""
+        """By task: the growth of each of Flink's counters between consecutive times; older readings are dropped."""
         operators = {vertex.id: name for name, vertex in self._deployed.vertices.items()}
         grown = self.meter.increments(boundaries)
         return {(operators[vertex], task): increments for (vertex, task), increments in grown.items()}
 
     def stretch(self, begin: float, end: float, lag: float, state_bytes: Mapping[str, np.ndarray]) -> Stretch:
-        """What was read of a stretch of time (`time.monotonic`); what was before is forgotten.
+        """The readings of a period (`time.monotonic`); older readings are dropped.
 
         Args:
-            lag: records that wait at its end; they are the source tasks' by what these say that they owe.
+            lag: records that wait at its end, divided among the source tasks by their pending records.
             state_bytes: by operator, float64[tasks].
         """
         owed, boundaries = self.sources.owed(), [begin, end]
@@ -122,11 +122,11 @@ class Watch:
         return stretch
 
     def cpu_s(self, boundaries: Sequence[float]) -> dict[str, np.ndarray] | None:
-        """CPU seconds of each TaskManager from each time to the next; None where operators state what they cost."""
+        """CPU seconds of each TaskManager between consecutive times; None for operators with stated costs."""
         return None if self.cpu is None else self.cpu.increments(boundaries)
 
     def _read(self) -> None:
-        """Read everything once, and make sure that the job still runs."""
+        """Read everything once, and check that the job still runs."""
         self._submission.cluster.check()
         status = self._rest.job(self._deployed.id)
         if status.state in ENDED or status.state in ("FAILING", "RESTARTING"):
@@ -143,7 +143,7 @@ class Watch:
 
 @contextmanager
 def disturbances() -> Iterator[None]:
-    """What goes wrong while a job is measured is a fault of the testbed, and the measurement may be tried again."""
+    """Treat errors during a measurement as faults of the testbed, so that the measurement may be repeated."""
     try:
         yield
     except (InvalidInput, Infeasible, Disturbed):

@@ -18,12 +18,12 @@ UNCHAINED: Final = {"pipeline.operator-chaining.enabled": "false"}
 
 
 class Payment(StrEnum):
-    """How operators pay the stated CPU cost of a record."""
+    """How operators spend the stated CPU cost of a record."""
 
     BUSY = "busy"
-    """They burn that much of the machine."""
+    """They burn that much CPU time."""
     PACED = "paced"
-    """Each task is limited in rate, as the operators of DS2 section 5.2."""
+    """Each task is rate-limited, as the operators of DS2 section 5.2."""
     SHARED = "shared"
     """As PACED, and the tasks of a TaskManager share the budget of its cores."""
 
@@ -51,12 +51,12 @@ def dataflow_program(
     seed: int = 1,
     slot_per_task: bool = True,
 ) -> JarProgram:
-    """Run a job of the catalogue as operators that cost what it states: CPU, bytes, state, keys, records out.
+    """Run a job of the catalogue as operators with its stated costs: CPU, bytes, state, keys, records out.
 
     Windows do not fire in bursts here: an operator with a window pays and emits record by record.
 
     Raises:
-        InvalidInput: an edge takes a share of its upstream's records, or hash-partitioned input has no keys.
+        InvalidInput: an edge takes only a share of its upstream's records, or hash-partitioned input has no keys.
     """
     shares = [e for e in job.edges if e.share != 1.0]
     if shares:
@@ -94,7 +94,7 @@ def _operator(operator: Operator, tasks: int, records_in: float, seed: int) -> d
 
 
 def _keys(keys: Keys, records_in: float, seed: int) -> dict[str, float]:
-    """Periods in events of the source; a key that is hot for seconds is hot for good, since records bear no time."""
+    """Periods in events of the source; a key that is hot for seconds stays hot, since records have no time."""
     period = keys.hot_period_records
     return {
         "seed": seed,
@@ -106,5 +106,5 @@ def _keys(keys: Keys, records_in: float, seed: int) -> dict[str, float]:
 
 
 def program_of(document: Mapping[str, Any], settings: Mapping[str, str]) -> JarProgram:
-    """What the kit runs for a document, see `java/sluice/Run.java`."""
+    """The arguments with which the kit runs a document, see `java/sluice/Run.java`."""
     return JarProgram(ENTRY_CLASS, (json.dumps(document),), settings)

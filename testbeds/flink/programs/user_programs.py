@@ -1,6 +1,7 @@
 """A user's SQL script or jar as it is submitted, with sources whose rate can be set."""
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flink_client.job_graph import read_job, source_name
+from flink_client.answers import Vertex
+from flink_client.job_graph import TABLE, read_job
 from flink_client.rest import JarProgram
 from models.errors import InvalidInput
 from models.job import Job
@@ -19,7 +21,8 @@ from testbeds.flink.local.cache import cache_folder, made_once
 from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_script
 
 CONTROL_KEY: Final = "sluice.control"
-"""Setting by which `sluice.Rated` in a user's jar learns who sets the rate."""
+"""Setting that gives `sluice.Rated` in a user's jar the address that sets the rate."""
+_RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
 _NOBODY: Final = "127.0.0.1:1"
 _SIGNATURES: Final = (".SF", ".RSA", ".DSA", ".EC")
 _SERVICES: Final = "META-INF/services/"
@@ -27,13 +30,13 @@ _SERVICES: Final = "META-INF/services/"
 
 @dataclass(frozen=True)
 class SqlScript:
-    """SQL whose sources are of the connector `sluice`, or tables that recorded files stand in for."""
+    """SQL whose sources use the connector `sluice`, or are tables replaced by recorded files."""
 
     text: str
     recordings: Mapping[str, Recording] = field(default_factory=lambda: MappingProxyType({}))
     """By the name of the table."""
     keep_sinks: bool = True
-    """Whether tables that are written stay what they are; else rows written to them are discarded."""
+    """Whether sink tables are kept; otherwise rows written to them are discarded."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ UserProgram = SqlScript | UserJar
 
 
 def submitted(user: UserProgram, name: str, cluster: FlinkCluster, control: str, seed: int) -> tuple[str, JarProgram]:
-    """The id of the jar on the cluster, and what it is to run, with a slot for each task.
+    """The id of the jar on the cluster, and its arguments, with a slot for each task.
 
     Args:
-        control: HOST:PORT of who sets the rates.
+        control: HOST:PORT that sets the rates.
 
     Raises:
         InvalidInput: a file cannot be read.
@@ -81,7 +84,22 @@ def planned_job(user: UserProgram, name: str, cluster: FlinkCluster) -> Job:
     for vertex in vertices:
         if vertex.id not in has_input:
             source_name(vertex)
-    return read_job(name, vertices, edges)
+    return read_job(name, vertices, edges, (_RATED,))
+
+
+def source_name(source: Vertex) -> str:
+    """The name under which the rate of a source is set: its table in SQL, in a jar the name given to `sluice.Rated`.
+
+    Raises:
+        InvalidInput: it is neither, so that its rate cannot be set.
+    """
+    found = TABLE.search(source.name) or _RATED.search(source.name)
+    if found is None:
+        raise InvalidInput(
+            f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
+            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
+        )
+    return found[1]
 
 
 def _options(recording: Recording, cluster: FlinkCluster, control: str) -> dict[str, str]:
@@ -104,7 +122,7 @@ def with_kit(jar: Path, kit: Path) -> Path:
 
 
 def _merge(jar: Path, kit: Path, made: Path) -> None:
-    """Of files that both have the kit's counts; services are those of both. What was signed is not any more."""
+    """For files in both, the kit's is taken; services are merged. Signatures are dropped."""
     content: dict[str, bytes] = {}
     for origin in (jar, kit):
         with zipfile.ZipFile(origin) as archive:

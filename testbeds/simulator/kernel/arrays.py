@@ -1,8 +1,8 @@
-"""The tables of a simulated deployment: what stays the same, and what changes from step to step.
+"""The tables of a simulated deployment: constants, and the state that changes from step to step.
 
 Operators stand in topological order; tasks are numbered operator by operator. A *gate* is the input of one task from one
-edge; gates are numbered edge by edge. Every table is a structured array with one record an operator, edge, gate, task or
-worker.
+edge; gates are numbered edge by edge. Every table is a structured array with one record per operator, edge, gate, task
+or worker.
 """
 
 from typing import Any, NamedTuple
@@ -13,26 +13,26 @@ Row = Any
 """A record of one of the tables; in compiled code its columns are attributes."""
 
 SHARED, FORWARD, BROADCAST = 0, 1, 2
-"""How an edge sends: each record to one of all tasks (hash, rebalance), to its own partner, to all tasks."""
+"""How an edge sends each record: to one of all tasks (hash, rebalance), to its partner, to all tasks."""
 AT_ONCE, ALL_PANES, OLDEST_PANE = 0, 1, 2
-"""What an operator emits: on each record; the whole window at each firing; what has just gone out of the window."""
+"""When an operator emits: on each record; the whole window at each firing; the pane that leaves the window."""
 
 LIMITED, LOGGED, CLOSED = 0, 1, 2
-"""What sources read: a generator at a limited rate, a log that keeps what comes, nothing."""
+"""What sources read: a generator at a limited rate, a durable log, nothing."""
 JOB_CLOCK, WALL_CLOCK, EVENT_CLOCK, LAST_EVENT = 0, 1, 2, 3
 """SimulationState.clock: steps since the job's code was loaded; steps since the job was deployed; the latest time of
-arrival, in those steps, up to which all sources have read; and what that was when panes last ended."""
+arrival, in those steps, up to which all sources have read; and its value when panes last ended."""
 
 RECORDS_IN, RECORDS_OUT, BYTES_OUT, BUSY, BACKPRESSURED, CPU, READ, WRITTEN, HITS, MISSES, STATE_TIME, LAG = range(12)
 MEASURES = 12
-"""Columns of what is measured per task and reporting interval."""
+"""Measures per task and reporting interval."""
 
 MARKS = 32
 """Ends of panes that can wait at a task; with more, the first takes effect before its records do."""
 WINDOWS_MIXED = 16
-"""Windows of which records can be on the way at once."""
+"""Windows whose records can be in flight at once."""
 BELT_ROWS = 512
-"""Steps whose firings can be told apart on the way; later ones join the last."""
+"""Steps whose firings are tracked separately in flight; later ones join the last."""
 
 OPERATOR = np.dtype(
     [
@@ -171,7 +171,7 @@ WORKER_STATE = np.dtype(
 
 
 class StatePrices(NamedTuple):
-    """What RocksDB and its device cost, as in `settings.StateAccess`."""
+    """Costs of RocksDB and its device, as in `settings.StateAccess`."""
 
     hit_latency_s: float
     block_latency_s: float
@@ -184,7 +184,7 @@ class StatePrices(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """What stays the same during a run."""
+    """The constants of a run."""
 
     step_s: float
     cold_slowdown: float
@@ -204,7 +204,7 @@ class Plant(NamedTuple):
 
 
 class SimulationState(NamedTuple):
-    """What changes from step to step; the arrays are changed in place."""
+    """The state that changes from step to step; arrays are changed in place."""
 
     clock: np.ndarray  # int64[4]: JOB_CLOCK, WALL_CLOCK, EVENT_CLOCK, LAST_EVENT
     came: np.ndarray  # float64[1]: records that have come into the log
@@ -222,7 +222,7 @@ class SimulationState(NamedTuple):
 
 
 def fresh_state(plant: Plant, rng: np.random.Generator) -> SimulationState:
-    """Everything empty; the sequence of hot keys begins anywhere."""
+    """The empty state; the sequence of hot keys begins at a random position."""
     operators, edges = plant.operators, np.zeros(len(plant.edges), EDGE_STATE)
     edges["key"] = rng.integers(0, 1 << 40, len(edges))
     edges["left"] = plant.edges["hot_records"] * rng.uniform(0.0, 1.0, len(edges))

@@ -1,4 +1,4 @@
-"""What one record costs a task now: its worker's cores, device and network are shared with the tasks beside it.
+"""The present cost of one record at a task, which shares its worker's cores, device and network with other tasks.
 
 Numbers in brackets refer to docs/explanation/simulator.md.
 """
@@ -9,14 +9,14 @@ from models.compiled import compiled
 from testbeds.simulator.kernel.arrays import JOB_CLOCK, Plant, Row, SimulationState, StatePrices
 
 FORGET = 0.5
-"""How much of what a task wanted before is forgotten in a step; without memory, shares swing and capacity is lost."""
+"""Smoothing factor per step of the demands of tasks; without smoothing, shares oscillate and capacity is lost."""
 LEAST_SHARE = 0.01
-"""Of a worker's capacity, what is left while an overdraft of earlier steps is paid back."""
+"""Least share of a worker's capacity while an overdraft of earlier steps is paid back."""
 
 
 @compiled
 def water_level(wanted: np.ndarray, capacity: float) -> float:
-    """Level L with sum of min(wanted, L) = capacity, which is less than all that is wanted (Eq. 4)."""
+    """Level L with sum of min(wanted, L) = capacity, which is less than the sum of wanted (Eq. 4)."""
     level = capacity / len(wanted)
     while True:
         small, large = 0.0, 0
@@ -33,7 +33,7 @@ def water_level(wanted: np.ndarray, capacity: float) -> float:
 
 @compiled
 def in_reach(capacity: float, debt: float, step_s: float) -> float:
-    """Capacity for the next step, with what was overdrawn before taken off, or what was left over added."""
+    """Capacity for the next step, less the overdraft or plus the remainder of earlier steps."""
     return capacity if capacity == np.inf else max(capacity - debt / step_s, LEAST_SHARE * capacity)
 
 
@@ -68,7 +68,7 @@ def share_workers(p: Plant, s: SimulationState) -> None:
 
 @compiled
 def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
-    """What a record costs each task in this step (Eq. 1, 5)."""
+    """The cost of a record at each task in this step (Eq. 1, 5)."""
     step_s = p.step_s
     cold = 1.0 + p.cold_slowdown * np.exp(-s.clock[JOB_CLOCK] * p.step_s / p.cold_decay_s)
     for operator in p.operators:
@@ -89,10 +89,10 @@ def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
 
 @compiled
 def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load: float, io_level: float) -> None:
-    """What state adds to the price of a record of a task (Eq. 3, 5).
+    """The cost of state access per record of a task (Eq. 3, 5).
 
     Args:
-        io_load: share of its capacity that the device of the task's worker works at.
+        io_load: utilisation of the device of the task's worker.
         io_level: device bytes/s that the task can have.
     """
     flushing = operator.write_bytes * costs.flush_s / own.memtable_bytes
@@ -115,8 +115,8 @@ def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load:
 
 @compiled
 def settle(p: Plant, s: SimulationState) -> None:
-    """What was used beyond a worker's capacity is owed in the next step. What was not used is lost, but for cores that tasks
-    had to share: there it was kept from them only because shares hold for a step, and is theirs in the next one.
+    """Use beyond a worker's capacity is subtracted in the next step. Unused capacity is lost, except for cores that tasks had
+    to share: shares are fixed for a step, so the unused rest is added to the next one.
     """
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]

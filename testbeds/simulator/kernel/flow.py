@@ -1,4 +1,4 @@
-"""What can move in a step: from the sinks to the sources, how much each task can take and each edge can carry.
+"""The flow of a step: from the sinks to the sources, how much each task can take and each edge can carry.
 
 Numbers in brackets refer to docs/explanation/simulator.md.
 """
@@ -23,7 +23,7 @@ def hot_gate(edge: Row, key: int) -> int:
 
 @compiled
 def follow_hot_keys(p: Plant, s: SimulationState, e: int, flow: float, limited: bool) -> tuple[float, int, float]:
-    """Go through the hot keys that `flow` records bring, and note at each gate what it gets of them (Eq. 8).
+    """Step through the hot keys among `flow` records, and count them at their gates (Eq. 8).
 
     Returns:
         Records sent (fewer than `flow` where `limited` and a task has no room for its key), number of the key reached,
@@ -139,7 +139,7 @@ def deliver(p: Plant, s: SimulationState, operator: Row, factor: float) -> None:
 
 @inlined
 def offer_firing(p: Plant, s: SimulationState, operator: Row) -> None:
-    """What tasks have to send of fired windows: as much as they have time for, and their network takes."""
+    """Records of fired windows that tasks send: limited by their time and their network."""
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         task.could_send = task.firing
@@ -150,7 +150,7 @@ def offer_firing(p: Plant, s: SimulationState, operator: Row) -> None:
 
 @compiled
 def from_sinks(p: Plant, s: SimulationState) -> None:
-    """What each task can take in this step, and so what each gate has room for (Eq. 6, 7)."""
+    """The records that each task can take in this step, and thereby the room at each gate (Eq. 6, 7)."""
     for op in range(len(p.operators) - 1, -1, -1):
         operator = p.operators[op]
         if operator.source_share > 0.0:
@@ -180,7 +180,7 @@ def from_sinks(p: Plant, s: SimulationState) -> None:
 
 @inlined
 def open_gates(p: Plant, s: SimulationState, operator: Row) -> None:
-    """Divide each task's intake among its gates by what waits there, and leave room accordingly (Eq. 6)."""
+    """Divide each task's intake among its gates by the records waiting there, and set their room accordingly (Eq. 6)."""
     for t in range(operator.first, operator.end):
         total = 0.0
         for i in range(operator.in_first, operator.in_end):

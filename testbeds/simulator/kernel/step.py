@@ -1,4 +1,4 @@
-"""One step of the simulated dataflow: fire windows, price records, find what can move, move it, write it down.
+"""One step of the simulated dataflow: fire windows, compute costs, compute the flow, move records, record measures.
 
 Numbers in brackets refer to docs/explanation/simulator.md.
 """
@@ -36,7 +36,7 @@ from testbeds.simulator.kernel.flow import deliver, from_sinks, limit_output, of
 from testbeds.simulator.kernel.windows import aim_windows, mix_windows, pass_time, remember
 
 DRAINED = 1e-3
-"""Records in flight below which a job counts as drained: what rounding leaves."""
+"""Records in flight below which a job counts as drained, since rounding leaves some."""
 
 
 @compiled
@@ -48,12 +48,12 @@ def advance(
     Args:
         p: Plant.
         s: SimulationState, changed in place.
-        reads: LIMITED, where the rate is what sources may emit, or LOGGED, where it is what comes into the log.
+        reads: LIMITED: the rate limits the sources; LOGGED: records arrive in the log at this rate.
         noise: float64[intervals, tasks], factor on the CPU time of a record.
-        down: steps at the beginning during which the job is down; records come into the log all the same.
+        down: steps at the beginning during which the job is down, while records still arrive in the log.
 
     Returns:
-        float64[intervals, tasks, MEASURES]; LAG is the value at the end of the interval, all else sums over it.
+        float64[intervals, tasks, MEASURES]; LAG is the value at the end of the interval, all others are sums over it.
     """
     totals = np.zeros((noise.shape[0], noise.shape[1], MEASURES))
     for interval in range(noise.shape[0]):
@@ -73,7 +73,7 @@ def advance(
 
 @compiled
 def drain(p: Plant, s: SimulationState, noise: np.ndarray, most_steps: int) -> int:
-    """Run until all that is in flight has been worked off, with sources that read nothing; the steps that took."""
+    """Run until all records in flight have been processed, while sources read nothing; return the number of steps."""
     ignored = np.zeros((len(noise), MEASURES))
     for step in range(most_steps):
         if in_flight(s) < DRAINED:
@@ -84,7 +84,7 @@ def drain(p: Plant, s: SimulationState, noise: np.ndarray, most_steps: int) -> i
 
 @compiled
 def in_flight(s: SimulationState) -> float:
-    """Records in buffers and of fired windows, and ends of windows, that are still to be worked off."""
+    """Records in buffers and of fired windows, and ends of windows, that are still to be processed."""
     waiting = 0.0
     for gate in s.gates:
         waiting += gate.queue
@@ -95,7 +95,7 @@ def in_flight(s: SimulationState) -> float:
 
 @compiled
 def run_step(p: Plant, s: SimulationState, reads: int, rate: float, noise: np.ndarray, totals: np.ndarray) -> None:
-    """One step of a job that runs."""
+    """One step of a running job."""
     pass_time(p, s)
     aim_windows(p, s)
     share_workers(p, s)
@@ -110,7 +110,7 @@ def run_step(p: Plant, s: SimulationState, reads: int, rate: float, noise: np.nd
 
 @inlined
 def arrive(p: Plant, s: SimulationState, rate: float) -> None:
-    """Records come into the log, to the part of each source task alike."""
+    """Let records arrive in the log, evenly over the source tasks."""
     s.came[0] += rate * p.step_s
     for operator in p.operators:
         if operator.source_share > 0.0:
@@ -138,7 +138,7 @@ def read_up_to(p: Plant, s: SimulationState) -> int:
 
 @inlined
 def note_lag(p: Plant, s: SimulationState, reads: int, totals: np.ndarray) -> None:
-    """Write down what the sources owe."""
+    """Record the lag of the sources."""
     for operator in p.operators:
         if operator.source_share > 0.0:
             for t in range(operator.first, operator.end):
@@ -164,9 +164,9 @@ def from_sources(p: Plant, s: SimulationState, reads: int, rate: float) -> None:
 
 @inlined
 def offer(p: Plant, s: SimulationState, operator: Row, reads: int, rate: float) -> None:
-    """What a source task may emit: what waits in its log, or permits that come at `rate` records/s.
+    """Records that a source task may emit: those in its log, or permits issued at `rate` records/s.
 
-    Permits are kept for a burst at most.
+    Permits accumulate up to a burst.
     """
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
@@ -180,7 +180,7 @@ def offer(p: Plant, s: SimulationState, operator: Row, reads: int, rate: float) 
 
 @inlined
 def gather(p: Plant, s: SimulationState, operator: Row) -> None:
-    """Records that wait for each task, those that came in this step included."""
+    """Records that wait for each task, including those of this step."""
     for t in range(operator.first, operator.end):
         s.tasks[t].want = 0.0
         for i in range(operator.in_first, operator.in_end):
@@ -192,7 +192,7 @@ def gather(p: Plant, s: SimulationState, operator: Row) -> None:
 
 @inlined
 def take(p: Plant, s: SimulationState, operator: Row, reads: int) -> None:
-    """Take what is done from the gates: what the pass from the sinks promised each gate, then from all alike."""
+    """Remove processed records from the gates: first each gate's share from the backward pass, then from all evenly."""
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         task.taken += task.done
@@ -218,7 +218,7 @@ def take(p: Plant, s: SimulationState, operator: Row, reads: int) -> None:
 
 @inlined
 def process_at_once(p: Plant, s: SimulationState, operator: Row) -> None:
-    """An operator whose output follows its input at once."""
+    """An operator that emits at once for each record."""
     ratio = operator.selectivity
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
@@ -241,7 +241,7 @@ def process_at_once(p: Plant, s: SimulationState, operator: Row) -> None:
 
 @inlined
 def process_window(p: Plant, s: SimulationState, operator: Row) -> None:
-    """An operator that emits when its windows fire. The firing goes before new input, and while it waits, so does that."""
+    """An operator that emits when its windows fire. Fired records go first; while they wait, so does new input."""
     per_out = operator.fire_share / operator.selectivity if operator.selectivity > 0.0 else 0.0
     per_in = 1.0 - operator.fire_share
     offer_firing(p, s, operator)
@@ -269,7 +269,7 @@ def process_window(p: Plant, s: SimulationState, operator: Row) -> None:
 
 @inlined
 def account(p: Plant, s: SimulationState, totals: np.ndarray) -> None:
-    """Write down what each task did in this step, and what it wanted of its worker."""
+    """Record the activity of each task in this step, and its demand on its worker."""
     dt, per_s = p.step_s, 1.0 / p.step_s
     for operator in p.operators:
         for t in range(operator.first, operator.end):

@@ -24,7 +24,7 @@ from testbeds.simulator.kernel.flow import hot_gate
 
 @compiled
 def pass_time(p: Plant, s: SimulationState) -> None:
-    """End the panes that event time has passed: state expires by it alone, windows when their watermark arrives (Eq. 9)."""
+    """End panes by event time: state expires at once, windows fire when their watermark arrives (Eq. 9)."""
     now, last = s.clock[EVENT_CLOCK], s.clock[LAST_EVENT]
     for operator in p.operators:
         if operator.panes == 0:
@@ -93,7 +93,7 @@ def turn_pane(s: SimulationState, operator: Row, t: int) -> None:
 
 @inlined
 def remember(s: SimulationState, operator: Row) -> None:
-    """Put the records that were taken into the live state of each task."""
+    """Add the records taken to the live state of each task."""
     for t in range(operator.first, operator.end):
         task = s.tasks[t]
         task.live += task.done
@@ -103,7 +103,7 @@ def remember(s: SimulationState, operator: Row) -> None:
 
 @compiled
 def aim_windows(p: Plant, s: SimulationState) -> None:
-    """Where hot keys are times or windows: the share of the hot records that each gate gets now (Eq. 11)."""
+    """The share of hot records that each gate gets now, if hot keys are times or windows (Eq. 11)."""
     for e in range(len(p.edges)):
         edge = p.edges[e]
         if edge.hot_share == 0.0 or edge.hot_records > 0.0:
@@ -134,10 +134,9 @@ def newest_window(p: Plant, s: SimulationState, edge: Row) -> int:
 
 @compiled
 def mix_windows(p: Plant, s: SimulationState) -> None:
-    """Move the belts that tell which windows the records on the way to an edge belong to (Eq. 11).
+    """Move the belts, which track the windows of the records in flight to an edge (Eq. 11).
 
-    What was fired in this step goes on at the end, and of all that is on the belt as much leaves at its head as the edge
-    has sent of what waited before it.
+    Records fired in this step are added at the end of a belt; those that the edge has sent leave at its head.
     """
     for e in range(len(p.edges)):
         edge, belt = p.edges[e], s.edges[e]
@@ -158,7 +157,7 @@ def mix_windows(p: Plant, s: SimulationState) -> None:
 
 @compiled
 def load_belt(p: Plant, s: SimulationState, e: int) -> None:
-    """Put what was fired in this step at the end of the belt of edge e."""
+    """Add the records fired in this step at the end of the belt of edge e."""
     fired, belt = p.operators[p.edges[e].window], s.edges[e]
     amount = 0.0
     for t in range(fired.first, fired.end):
@@ -176,7 +175,7 @@ def load_belt(p: Plant, s: SimulationState, e: int) -> None:
 
 @compiled
 def look_at_head(s: SimulationState, e: int, amount: float, leaves: bool) -> None:
-    """What windows the first `amount` records on the belt belong to, in s.mix; where it `leaves`, it is gone then."""
+    """Write the windows of the first `amount` records on the belt to s.mix; if it `leaves`, remove them."""
     belt, left, row = s.edges[e], amount, s.edges[e].head
     s.mix[e] = 0.0
     for _ in range(belt.rows):

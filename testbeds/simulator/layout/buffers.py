@@ -14,7 +14,7 @@ BYTES_PER_MB = 2**20
 
 
 def pool(channels: int, flink: Flink) -> int:
-    """Buffers of an input gate or a result partition with so many channels."""
+    """Buffers of an input gate or a result partition with this many channels."""
     return channels * flink.buffers_per_channel + flink.floating_buffers
 
 

@@ -1,4 +1,4 @@
-"""What a TaskManager's memory leaves to network buffers and to RocksDB's block cache (beside `models.memory`)."""
+"""A TaskManager's memory for network buffers and for RocksDB's block cache (see also `models.memory`)."""
 
 import math
 
@@ -11,7 +11,7 @@ def network_memory_mb(memory_mb: float, flink: Flink) -> float:
     """Memory for network buffers of a TaskManager of `memory_mb` MiB in all, MiB.
 
     Raises:
-        Infeasible: beside managed, network and framework memory nothing is left for the heap of its tasks.
+        Infeasible: managed, network and framework memory leave nothing for the heap of its tasks.
     """
     managed = managed_memory_per_slot_mb(memory_mb, 1)
     total = managed / MANAGED_FRACTION
@@ -33,5 +33,5 @@ def write_buffer_mb(managed_mb: float, flink: Flink) -> float:
 
 
 def cache_mb(managed_mb: float, flink: Flink) -> float:
-    """What the write buffer leaves for the block cache, MiB: 128 -> 96, 256 -> 192, 512 -> 448 (Justin section 3)."""
+    """Block cache, MiB: managed memory less the write buffer, 128 -> 96, 256 -> 192, 512 -> 448 (Justin section 3)."""
     return max(managed_mb - write_buffer_mb(managed_mb, flink), 0.0)

@@ -21,7 +21,7 @@ PANES_OF_FADING_STATE = 10
 
 @dataclass(frozen=True)
 class Resources:
-    """What tasks get of their workers' memory."""
+    """Memory of the tasks and workers."""
 
     cache_bytes: Mapping[str, tuple[float, ...]]
     """Block cache of each task of each operator, bytes."""
@@ -35,7 +35,7 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
     """The deployment as tables.
 
     Raises:
-        InvalidInput: an operator has more tasks than key groups, or its state moves on faster than a step.
+        InvalidInput: an operator has more tasks than key groups, or panes shorter than a step.
     """
     workers = {name: np.array(placed.task_workers[name], dtype=np.int64) for name in job.order}
     wiring = Wiring(job, parallelism, workers, resources.network_mb, physics)
@@ -113,7 +113,7 @@ def _emission(operator: Operator) -> int:
 
 
 def _panes(operator: Operator, step_s: float) -> tuple[int, int]:
-    """Panes that live at once, and steps of each; (0, 1) for state without end."""
+    """Number of live panes, and steps of each; (0, 1) for state that never expires."""
     window, ttl_s = operator.window, operator.state.ttl_s if operator.state else None
     length_s = window.length_s if window is not None else ttl_s
     if length_s is None:
@@ -123,7 +123,7 @@ def _panes(operator: Operator, step_s: float) -> tuple[int, int]:
         pane_s = window.firing_interval_s
     if pane_s < step_s * (1 - 1e-9):
         raise InvalidInput(
-            f"operator {operator.name!r}: the simulator resolves times of {step_s:g} s and longer, but its state moves on "
+            f"operator {operator.name!r}: the simulator resolves times of {step_s:g} s and longer, but its state expires "
             f"every {pane_s:g} s; lengthen the window, its slide or the time to live, or shorten the simulator's step"
         )
     return max(round(length_s / pane_s), 1), round(pane_s / step_s)

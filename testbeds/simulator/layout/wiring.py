@@ -1,4 +1,4 @@
-"""Edges and gates of a deployment: who receives which share, what the buffers hold, what crosses workers."""
+"""Edges and gates of a deployment: shares of the receivers, sizes of buffers, traffic between workers."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,16 @@ import numpy as np
 from models.dataflow import Edge, Partitioning
 from models.errors import InvalidInput
 from models.job import Job
+from models.keys.groups import key_groups
 from testbeds.simulator.kernel import arrays
 from testbeds.simulator.kernel.arrays import EDGE, GATE
 from testbeds.simulator.layout.buffers import pool, room_of_edge, room_per_task, scale_of_workers
-from testbeds.simulator.layout.keys import key_groups, shares
+from testbeds.simulator.layout.keys import shares
 from testbeds.simulator.settings import Physics
 
 
 class Wiring:
-    """The edges of a job between tasks that have their workers."""
+    """The edges of a job between placed tasks."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Wiring:
         return groups
 
     def _key_seed(self, name: str) -> int:
-        """Of an operator, not of an edge: equal keys of two inputs meet at one task."""
+        """Per operator, not per edge: equal keys of two inputs meet at one task."""
         return zlib.crc32(f"{self._job.name}/{name}".encode())
 
     def _gate_shares(self, edge: Edge) -> np.ndarray:
@@ -118,7 +119,7 @@ class Wiring:
         return np.full(tasks, 1.0 / tasks)
 
     def _hot_keys(self, edge: Edge) -> tuple[float, float, int]:
-        """Share of hot records; records, or steps, after which another key is hot (0 for the one that does not count)."""
+        """Share of hot records; records or steps after which another key is hot (0 for the one that does not apply)."""
         keys = self._job.operator(edge.downstream).keys
         if edge.partitioning is not Partitioning.HASH or keys is None or keys.hot_share == 0:
             return 0.0, 0.0, 0
@@ -130,7 +131,7 @@ class Wiring:
         return keys.hot_share, period, 0
 
     def _window_before(self, edge: Edge) -> int:
-        """The nearest operator up the stream whose windows fire; -1 without."""
+        """The nearest upstream operator whose windows fire; -1 without one."""
         reached = [edge.upstream]
         for name in reached:
             if self._job.operator(name).window is not None:
@@ -139,7 +140,7 @@ class Wiring:
         return -1
 
     def _rooms(self, edge: Edge) -> tuple[np.ndarray, float]:
-        """Records that the buffers to each downstream task hold, and those that all buffers of the edge hold."""
+        """Capacity in records of the buffers to each downstream task, and of all buffers of the edge."""
         size = max(self._job.operator(edge.upstream).cost.bytes_out, self._physics.least_record_bytes)
         up = self._buffer_scale[self._workers[edge.upstream]]
         down = self._buffer_scale[self._workers[edge.downstream]]

@@ -1,15 +1,14 @@
-"""Answers in the shape of Prometheus' HTTP API, for what a healthy one does not do; a real one is in `test_named`."""
+"""A fake of Prometheus' HTTP API, for faults that a healthy server does not show; `test_named` uses a real one."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from answering import AnsweringServer
 from flink_client.answers import Vertex
 from flink_client.metrics.prometheus import PrometheusReadings
 from flink_client.metrics.readings import COUNTERS, TIMES
@@ -20,8 +19,8 @@ VERTEX = Vertex("v1", "Calc", parallelism=1, running=1)
 WINDOW = "flink_taskmanager_job_task_operator_"
 
 
-class Told:
-    """What the server answers: samples (seconds ago, value) of each series."""
+class Answers:
+    """The server's answers: samples (seconds ago, value) of each series."""
 
     def __init__(self) -> None:
         self.began = time.time()
@@ -33,7 +32,7 @@ class Told:
         self.series.append((known | labels, samples))
 
     def counters(self, ago: list[float], **labels: str) -> None:
-        """All that a task tells: a record a millisecond, idle half of the time."""
+        """All counters of a task: a record a millisecond, idle half of the time."""
         for name in COUNTERS:
             per_s = 500.0 if name in TIMES[1:] else 0.0 if name in TIMES else 1000.0
             self.counter(f"flink_taskmanager_job_task_{name}", [(s, per_s * (100 - s)) for s in ago], **labels)
@@ -52,41 +51,28 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def answers() -> Answers:
+    return Answers()
 
 
 @pytest.fixture
-def readings(told: Told) -> Iterator[Callable[[], PrometheusReadings]]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            query = parse_qs(urlsplit(self.path).query)["query"][0]
-            body = json.dumps({"status": "success", "data": {"result": told.result(query)}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+def readings(answers: Answers) -> Iterator[Callable[[], PrometheusReadings]]:
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        query = parse_qs(urlsplit(request.path).query)["query"][0]
+        return 200, {"status": "success", "data": {"result": answers.result(query)}}
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield lambda: PrometheusReadings(f"http://127.0.0.1:{server.server_port}", "job", ["tm.1"])
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with AnsweringServer(answer) as server:
+        yield lambda: PrometheusReadings(server.url, "job", ["tm.1"])
 
 
-def test_each_scrape_is_a_reading_at_its_own_time(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
-    told.counters([6.0, 4.0, 2.0])
+def test_each_scrape_is_a_reading_at_its_own_time(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+    answers.counters([6.0, 4.0, 2.0])
     for state, value in (("a", 3.0), ("b", 4.0)):
-        told.counter(f"{WINDOW}rocksdb_bytes_read", [(2.0, value)], operator_id=state)
+        answers.counter(f"{WINDOW}rocksdb_bytes_read", [(2.0, value)], operator_id=state)
         latency = f"{WINDOW}state_name_valueStateGetLatency"
-        told.counter(latency, [(2.0, 1000 * value)], operator_id=state, state_name="s", quantile="0.5")
-        told.counter(latency, [(2.0, 9e9)], operator_id=state, state_name="s", quantile="0.99")
-    told.counter(f"{WINDOW}rocksdb_bytes_written", [(2.0, float("nan"))])
+        answers.counter(latency, [(2.0, 1000 * value)], operator_id=state, state_name="s", quantile="0.5")
+        answers.counter(latency, [(2.0, 9e9)], operator_id=state, state_name="s", quantile="0.99")
+    answers.counter(f"{WINDOW}rocksdb_bytes_written", [(2.0, float("nan"))])
     made = readings()
     assert made.refresh_s == pytest.approx(2.0)
     found = made.of_vertex(VERTEX, stateful=True)
@@ -101,22 +87,22 @@ def test_each_scrape_is_a_reading_at_its_own_time(told: Told, readings: Callable
     assert made.cpu_s("tm.1") == []
 
 
-def test_of_two_scrapers_one_is_heard(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
-    told.counters([4.0, 2.0], job="flink", instance="a:9249")
-    told.counters([3.0, 1.0], job="flink", instance="b:9249")
+def test_of_two_scrape_jobs_one_is_used(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+    answers.counters([4.0, 2.0], job="flink", instance="a:9249")
+    answers.counters([3.0, 1.0], job="flink", instance="b:9249")
     assert len(readings().of_vertex(VERTEX, stateful=False)) == 2
 
 
-def test_a_task_that_was_restarted_is_reported(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
-    told.counters([6.0, 4.0])
-    told.counters([2.0], task_attempt_num="1")
+def test_a_task_that_was_restarted_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+    answers.counters([6.0, 4.0])
+    answers.counters([2.0], task_attempt_num="1")
     with pytest.raises(SluiceError, match=r"task 0 of vertex v1 was restarted .*attempt 0, then 1"):
         readings().of_vertex(VERTEX, stateful=False)
 
 
-def test_a_counter_that_was_reset_is_reported(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
-    """Once something is measured; before, it is a task that was to be replaced."""
-    told.counter("flink_taskmanager_job_task_numRecordsIn", [(4.0, 900.0), (2.0, 5.0)])
+def test_a_counter_that_was_reset_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+    """Only while measuring: before, a task that is being replaced is expected."""
+    answers.counter("flink_taskmanager_job_task_numRecordsIn", [(4.0, 900.0), (2.0, 5.0)])
     CounterMeter(readings(), [VERTEX], []).read()
     measuring = CounterMeter(readings(), [VERTEX], [])
     measuring.begin()
@@ -124,13 +110,15 @@ def test_a_counter_that_was_reset_is_reported(told: Told, readings: Callable[[],
         measuring.read()
 
 
-def test_one_scrape_may_be_missing_and_two_may_not(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
+def test_one_scrape_may_be_missing_and_two_may_not(
+    answers: Answers, readings: Callable[[], PrometheusReadings]
+) -> None:
     for ago, fails in (([12.0, 10.0, 6.0, 4.0, 2.0], False), ([12.0, 10.0, 4.0, 2.0], True)):
-        told.series = []
-        told.counters(ago)
+        answers.series = []
+        answers.counters(ago)
         meter = CounterMeter(readings(), [VERTEX], [])
         meter.read()
-        end = time.monotonic() - (time.time() - told.began) - 3.0
+        end = time.monotonic() - (time.time() - answers.began) - 3.0
         if fails:
             with pytest.raises(SluiceError, match=r"for 6\.0 s while it was measured \(5 s at most\)"):
                 meter.increments([end - 5.0, end])
@@ -138,7 +126,7 @@ def test_one_scrape_may_be_missing_and_two_may_not(told: Told, readings: Callabl
             assert meter.increments([end - 5.0, end])["v1", 0]["numRecordsIn"] == pytest.approx([5000.0], rel=0.01)
 
 
-def test_a_task_manager_that_is_not_scraped_is_reported(told: Told, readings: Callable[[], PrometheusReadings]) -> None:
-    told.cpu = [2.0]
+def test_an_unscraped_task_manager_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+    answers.cpu = [2.0]
     with pytest.raises(InvalidInput, match=r"has 1 samples of 'tm\.1'"):
         readings()

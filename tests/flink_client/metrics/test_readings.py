@@ -1,4 +1,4 @@
-"""What Flink's REST interface tells of tasks; answers are written down, as what they tell comes bit by bit."""
+"""Metrics from Flink's REST API; the answers are canned, since Flink reports a new metric with a delay."""
 
 from collections.abc import Iterable
 
@@ -15,19 +15,19 @@ LATENCY = "count.state_name.s.valueStateGetLatency_mean"
 
 
 class Growing(FlinkRest):
-    """Tells of metrics once tasks have reported them, as Flink does."""
+    """Lists a metric once a task has reported it, as Flink does."""
 
     def __init__(self) -> None:
-        self.told = {f"{task}.{WRITTEN}": 10.0 for task in range(2)}
+        self.reported = {f"{task}.{WRITTEN}": 10.0 for task in range(2)}
         self.looked = 0
 
     def metric_names(self, job: str, vertex: str) -> frozenset[str]:
         self.looked += 1
-        return frozenset(self.told)
+        return frozenset(self.reported)
 
     def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
         names = tuple(names)
-        return [{n: self.told[f"{t}.{n}"] for n in names if f"{t}.{n}" in self.told} for t in range(tasks)]
+        return [{n: self.reported[f"{t}.{n}"] for n in names if f"{t}.{n}" in self.reported} for t in range(tasks)]
 
 
 def test_latencies_that_are_reported_late_and_by_one_task_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +36,7 @@ def test_latencies_that_are_reported_late_and_by_one_task_are_found(monkeypatch:
     flink = Growing()
     made = RestReadings(flink, "job")
     assert [one.values for one in made.of_vertex(VERTEX, stateful=True)] == [{"rocksdb_bytes_written": 10.0}] * 2
-    flink.told[f"1.{LATENCY}"] = 4000.0
+    flink.reported[f"1.{LATENCY}"] = 4000.0
     now[0] += 4.0
     made.of_vertex(VERTEX, stateful=True)
     assert flink.looked == 1

@@ -16,7 +16,7 @@ Q2_SCALED = json.loads((Path(__file__).parents[2] / "data" / "capsys" / "q2_scal
 
 @pytest.fixture(scope="session")
 def q2_scaled() -> Callable[..., tuple[Dataflow, Cluster]]:
-    """CAPSys Q2-join scaled to workers x slots; as many tasks as slots unless told."""
+    """CAPSys Q2-join scaled to workers x slots; by default as many tasks as slots."""
 
     def scaled(workers: int, slots: int, tasks: int | None = None) -> tuple[Dataflow, Cluster]:
         tasks = tasks or workers * slots

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn_instances import draw_operators, edges_in_a_row, instance_of
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.placement.cost import TOLERANCE, costs, load_limits, worker_loads
@@ -72,27 +73,16 @@ def test_memory_is_a_hard_limit():
 
 @st.composite
 def instances(draw: st.DrawFn) -> tuple[Problem, np.ndarray]:
-    load = st.floats(0, 10)
-    operators = [
-        {
-            "name": f"o{i}",
-            "parallelism": draw(st.integers(1, 4)),
-            "cpu": draw(load),
-            "io": draw(load),
-            "net": draw(load),
-        }
-        for i in range(draw(st.integers(1, 4)))
-    ]
+    operators = draw_operators(draw, draw(st.integers(1, 4)), st.floats(0, 10))
     tasks = sum(o["parallelism"] for o in operators)
-    edges = [{"from": f"o{i}", "to": f"o{i + 1}", "partitioning": "hash"} for i in range(len(operators) - 1)]
+    edges = edges_in_a_row(len(operators), "hash")
     slots = draw(st.integers(1, 5))
     workers = [
         {"name": f"w{i}", "slots": slots, "cores": draw(st.sampled_from([2.0, 4.0])), "io": 1.0, "net": 1.0}
         for i in range(-(-tasks // slots) + draw(st.integers(0, 1)))
     ]
     thresholds = np.array([draw(st.sampled_from([0.0, 0.2, 0.4, 0.7, 1.0])) for _ in range(3)])
-    dataflow = Dataflow.model_validate({"operators": operators, "edges": edges})
-    return Problem.of(dataflow, Cluster.model_validate({"workers": workers})), thresholds
+    return Problem.of(*instance_of(operators, edges, workers)), thresholds
 
 
 @given(instances())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn_instances import draw_edges, draw_operators, instance_of
 from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
@@ -48,24 +49,12 @@ def test_one_plan_that_is_best_in_everything(chain, equal_workers):
 
 @st.composite
 def instances(draw: st.DrawFn) -> tuple[Dataflow, Cluster]:
-    load = st.sampled_from([0.0, 1.0, 2.0, 5.0])
-    operators = [
-        {"name": f"o{i}", "parallelism": draw(st.integers(1, 4)), "memory_mb": draw(st.sampled_from([1, 2]))}
-        | {key: draw(load) for key in ("cpu", "io", "net")}
-        for i in range(draw(st.integers(1, 3)))
-    ]
-    edges = [
-        {"from": f"o{a}", "to": f"o{b}", "partitioning": "hash"}
-        for a, b in itertools.combinations(range(len(operators)), 2)
-        if draw(st.booleans())
-    ]
+    operators = draw_operators(draw, draw(st.integers(1, 3)), memory_mb=st.sampled_from([1, 2]))
+    edges = draw_edges(draw, len(operators), "hash")
     tasks = sum(o["parallelism"] for o in operators)
     workers = [{"name": f"w{i}", "slots": draw(st.sampled_from([2, 3])), "cores": 2, "memory_mb": 5} for i in range(3)]
     workers.append({"name": "rest", "slots": tasks, "cores": 4, "memory_mb": 2 * tasks})
-    return (
-        Dataflow.model_validate({"operators": operators, "edges": edges}),
-        Cluster.model_validate({"workers": workers}),
-    )
+    return instance_of(operators, edges, workers)
 
 
 @given(instances(), st.sampled_from([0.0, 0.05, 0.3]))
@@ -91,7 +80,7 @@ def test_without_a_step_the_front_is_the_one_of_all_plans(instance: tuple[Datafl
     assert costs_of(pareto_front(*instance)) == pytest.approx(expected, abs=2e-8)
 
 
-def test_what_is_not_proved_is_said(q2_scaled):
+def test_unproved_results_are_marked(q2_scaled):
     effort = Effort(repair_steps=20, repair_steps_at_end=20, tries=100, tries_at_end=100)
     ticks = itertools.count()
     front = pareto_front(*q2_scaled(16, 16), effort=effort, clock=lambda: float(next(ticks)), time_limit_s=20.0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn_instances import draw_edges, draw_operators, instance_of
 from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
@@ -48,29 +49,12 @@ def test_the_front_of_q2_scaled(q2_scaled):
 
 @st.composite
 def instances(draw: st.DrawFn) -> tuple[Dataflow, Cluster]:
-    load = st.sampled_from([0.0, 1.0, 2.0, 5.0])
-    operators = [
-        {
-            "name": f"o{i}",
-            "parallelism": draw(st.integers(1, 4)),
-            "cpu": draw(load),
-            "io": draw(load),
-            "net": draw(load),
-        }
-        for i in range(draw(st.integers(1, 3)))
-    ]
-    edges = [
-        {"from": f"o{a}", "to": f"o{b}", "partitioning": "hash"}
-        for a, b in itertools.combinations(range(len(operators)), 2)
-        if draw(st.booleans())
-    ]
+    operators = draw_operators(draw, draw(st.integers(1, 3)))
+    edges = draw_edges(draw, len(operators), "hash")
     tasks = sum(o["parallelism"] for o in operators)
     workers = [{"name": f"w{i}", "slots": draw(st.sampled_from([2, 3])), "cores": 2} for i in range(3)]
     workers.append({"name": "rest", "slots": max(1, tasks - sum(w["slots"] for w in workers)), "cores": 4})
-    return (
-        Dataflow.model_validate({"operators": operators, "edges": edges}),
-        Cluster.model_validate({"workers": workers}),
-    )
+    return instance_of(operators, edges, workers)
 
 
 @given(instances())

@@ -91,7 +91,7 @@ def test_scaling_up_happens_at_once():
     recommendation = observe(cpu(), 15.0, at_cpu(0.91))
     assert recommendation.deploy is not None and recommendation.deploy.parallelism["map"] == 13
     assert recommendation.reason == (
-        "HPA-CPU takes map from 10 to 13 tasks; map: 91% of the CPU is in use, 70% is the target."
+        "HPA-CPU scales map from 10 to 13 tasks; map: 91% of the CPU is in use, 70% is the target."
     )
 
 
@@ -106,9 +106,9 @@ def test_scaling_down_takes_the_largest_recommendation_of_five_minutes():
     assert [tasks[300], tasks[315], tasks[330], tasks[345]] == [8, 8, 8, 5]
 
 
-def test_waiting_with_scaling_down_is_told():
+def test_a_delayed_scale_down_is_reported():
     policy = cpu()
-    assert observe(policy, 0.0, at_cpu(0.7)).reason == "HPA-CPU asks for what runs."
+    assert observe(policy, 0.0, at_cpu(0.7)).reason == "HPA-CPU keeps the current tasks."
     assert observe(policy, 15.0, at_cpu(0.35)).reason == (
         "HPA-CPU scales down to the largest number of the last 300 s: map could do with 5 tasks."
     )
@@ -123,7 +123,7 @@ def test_an_old_larger_recommendation_does_not_scale_up():
 def test_recommendations_of_the_cooldown_count_but_are_not_followed():
     policy = cpu()
     assert observe(policy, 30.0, at_cpu(1.0), rescaled_s=0.0).reason == (
-        "270 s are left of the 300 s cooldown after a rescale."
+        "270 s of the cooldown of 300 s after a rescale are left."
     )
     assert observe(policy, 300.0, at_cpu(0.35), rescaled_s=0.0).deploy is None
     down = observe(policy, 330.0, at_cpu(0.35), rescaled_s=0.0)

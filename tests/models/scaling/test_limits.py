@@ -23,7 +23,7 @@ def test_operators_that_grow_share_what_is_left():
     assert granted.note == "20 tasks wanted and 14 slots there, so granted: a 6 of 10, b 4 of 6"
 
 
-def test_nobody_pays_for_another_one():
+def test_growth_of_one_operator_costs_no_other_one_tasks():
     granted = within({"a": 50}, {"a": 5, "b": 5}, slots=10, most={})
     assert granted.parallelism == {"a": 5, "b": 5}
 
@@ -39,7 +39,7 @@ def test_no_operator_gets_more_than_it_may_have():
 
 
 def test_a_job_that_is_too_large_is_refused():
-    with pytest.raises(Infeasible, match="must fit the cluster's 3 slots, but without growing they take 4"):
+    with pytest.raises(Infeasible, match="must fit the cluster's 3 slots, but without growing they need 4"):
         within({}, {"a": 2, "b": 2}, slots=3, most={})
 
 

@@ -1,4 +1,4 @@
-"""When a rate has left the band of its plan, and that it is told once."""
+"""When a rate has left the band of its plan, and that the change is reported once."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def kinds(band: RateBand, rates: Sequence[object], begin_s: float = 0.0) -> str:
     return " ".join(verdict.kind for verdict in seen(band, rates, begin_s))
 
 
-def test_the_third_poll_in_a_row_outside_of_the_band_tells_the_median() -> None:
+def test_the_third_poll_in_a_row_outside_of_the_band_reports_the_median() -> None:
     *before, last = seen(RateBand(rules(), 1000.0), [1100, 1101, 1400, 1200])
     assert [v.kind for v in before] == ["inside", "outside", "outside"]
     assert last.kind == "changed" and last.change is not None
@@ -60,13 +60,13 @@ def test_a_change_below_the_minimum_is_none() -> None:
 
 def test_after_a_change_no_other_is_reported_until_it_has_cooled_down() -> None:
     band = RateBand(rules(cool_down_s=60), 1000.0)
-    # Told at 20 s, so 4000 is told at 80 s, although it lasts since 30 s.
+    # Reported at 20 s, so 4000 is reported at 80 s, although it lasts since 30 s.
     assert kinds(band, [2000] * 3 + [4000] * 6) == (
         "outside outside changed outside outside cooling cooling cooling changed"
     )
 
 
-def test_one_that_another_told_a_while_ago_still_cools_down() -> None:
+def test_a_change_reported_by_another_process_starts_the_cool_down() -> None:
     assert kinds(RateBand(rules(), 1000.0, quiet_until_s=25.0), [2000] * 4) == "outside outside cooling changed"
 
 
@@ -91,7 +91,7 @@ def test_another_plan_is_another_band() -> None:
     ],
     ids=["nan", "infinite", "huge", "negative", "zero", "text", "none", "bool"],
 )
-def test_rubbish_is_refused_and_neither_ends_nor_adds_to_a_streak(rate: object, reason: str) -> None:
+def test_invalid_readings_neither_end_nor_extend_a_streak(rate: object, reason: str) -> None:
     refused = RateBand(rules(), 1000.0).see(0.0, rate)
     assert refused.kind == "refused" and reason in refused.reason
     assert kinds(RateBand(rules(), 1000.0), [2000, rate, 2000, rate, 2000]) == (
@@ -171,9 +171,7 @@ def test_a_rate_that_stays_is_reported_at_most_once(rules: BandRules, planned: f
 
 
 @given(RULES, RATES, READINGS, st.lists(st.floats(-100, 100), max_size=60))
-def test_a_clock_that_runs_anyhow_breaks_nothing(
-    rules: BandRules, planned: float, readings: list[object], steps: list[float]
-) -> None:
+def test_any_clock_is_handled(rules: BandRules, planned: float, readings: list[object], steps: list[float]) -> None:
     band, time_s, last = RateBand(rules, planned), 0.0, -math.inf
     for reading, step in zip(readings, steps, strict=False):
         time_s += step
@@ -190,7 +188,7 @@ def test_what_an_overloaded_job_achieves_is_no_fall_of_its_rate() -> None:
     band = RateBand(rules(), 60_000.0)
     full = [SourceLoad("events", busyness=1.0, backpressure=0.0)]
     assert [band.see(POLL_S * n, 23_000.0, full).kind for n in range(6)] == ["held"] * 6
-    assert "busy 100% of the time: more may be offered" in band.see(60.0, 23_000.0, full).reason
+    assert "busy 100% of the time: more records may be arriving" in band.see(60.0, 23_000.0, full).reason
     relieved = [SourceLoad("events", busyness=0.3, backpressure=0.0)]
     assert [band.see(70.0 + POLL_S * n, 23_000.0, relieved).kind for n in range(3)] == ["outside", "outside", "changed"]
 

@@ -18,6 +18,5 @@ def make_plan() -> MakePlan:
 
 @pytest.fixture
 def flink() -> Iterator[FakeFlink]:
-    made = FakeFlink()
-    yield made
-    made.close()
+    with FakeFlink() as made:
+        yield made

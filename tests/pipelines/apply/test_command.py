@@ -72,14 +72,14 @@ def test_a_plan_that_flink_follows_is_applied_and_recorded(sluice: Call, flink: 
 
 def test_a_rehearsal_changes_nothing(sluice: Call, flink: Any, workspace: Workspace) -> None:
     code, out, _ = sluice("--dry-run")
-    assert code == 0 and "1. ask for flatmap -> count 1 -> 3" in out and "placement: the cluster has no" in out
+    assert code == 0 and "1. request flatmap -> count 1 -> 3" in out and "placement: the cluster has no" in out
     code, out, _ = sluice("--dry-run", "--json")
     document = json.loads(out)
     assert [(c["before"], c["after"]) for c in document["changes"]] == [(1, 1), (1, 3)] and len(document["steps"]) == 2
     assert flink.put_bodies == [] and recorded(workspace, "wordcount", 1) == []
 
 
-def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
+def test_a_plan_that_flink_does_not_follow_is_rolled_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
     flink.obeys = False
     code, out, err = sluice()
     assert code == 1 and "still has 1 tasks and not 3 after 1 s" in err and "rolled-back" in out
@@ -87,7 +87,7 @@ def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, worksp
     assert [one.outcome for one in recorded(workspace, "wordcount", 1)] == ["rolled-back"]
 
 
-def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> None:
+def test_restoring_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> None:
     def restarted() -> None:
         flink.state = "RESTARTING"
         if len(flink.put_bodies) == 2:
@@ -96,7 +96,7 @@ def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> N
     flink.after_put = restarted
     code, out, err = sluice("--timeout", "0.2")
     assert code == 1 and "is restarting" in err and "after 0.2 s" in err
-    assert "rolled-back" in out and "going back failed" not in err
+    assert "rolled-back" in out and "restoring the previous state failed" not in err
 
 
 def test_a_job_that_fails_is_reported_and_not_waited_for(sluice: Call, flink: Any) -> None:
@@ -131,8 +131,8 @@ def test_a_cluster_that_is_away_for_a_moment_is_waited_for(sluice: Call, flink: 
         ({"slots": 3}, 3, "needs 4 slots, but the cluster has 3"),
         ({"settings": {}}, 2, f"{SOURCE}:1,{CHAIN}:3"),
         ({"settings": {"scheduler-mode": "reactive"}}, 2, "reactive mode"),
-        ({"faults": [(200, "<html>")]}, 1, "is not what Flink's REST interface does"),
-        ({"faults": [(200, [])]}, 1, "is not what Flink's REST interface does"),
+        ({"faults": [(200, "<html>")]}, 1, "does not answer as Flink's REST interface does"),
+        ({"faults": [(200, [])]}, 1, "does not answer as Flink's REST interface does"),
         ({"faults": [(404, {"errors": ["Unable to load"]})]}, 1, "404 to GET /jobs/overview"),
         ({"faults": [(500, {"errors": ["broken"]})] * 9}, 1, "500 to GET /jobs/overview"),
         ({"pause_s": 1.0}, 1, "does not answer"),
@@ -233,7 +233,7 @@ def test_a_restart_needs_a_jar_and_a_folder(
     assert code == 2 and message in err
 
 
-def test_a_rehearsed_restart_tells_its_steps(sluice: Call, flink: Any, tmp_path: Path) -> None:
+def test_a_rehearsed_restart_lists_its_steps(sluice: Call, flink: Any, tmp_path: Path) -> None:
     flink.settings = {"state.savepoints.dir": "file:///savepoints"}
     file = tmp_path / "program.yaml"
     file.write_text(yaml.safe_dump({"jar": "known.jar", "entry_class": "a.B"}))

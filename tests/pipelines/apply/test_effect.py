@@ -1,4 +1,4 @@
-"""What a job did, from two readings of its counters."""
+"""The observed effect, from two readings of a job's counters."""
 
 from collections.abc import Callable, Mapping
 
@@ -31,7 +31,7 @@ def observed(plan: Plan, source: Mapping[str, float], *count: Mapping[str, float
 
 
 def test_rates_and_shares_are_over_the_time_that_tasks_count(plan: Plan) -> None:
-    """8 s were counted of a window of 10: Flink tells late. At half the rate, half the busyness is expected."""
+    """8 s were counted of a window of 10: Flink reports late. At half the rate, half the busyness is expected."""
     source = counters(1000, 0, 7000, **{"Source__source.numRecordsOut": 4100})
     count = counters(2000, 4000, 2000, numRecordsIn=40_000), counters(6000, 0, 2000, numRecordsIn=40_000)
     rate, records, busy, expected, backpressure = observed(plan, source, *count)

@@ -9,9 +9,10 @@ from models.cluster import Cluster
 from models.job import Job
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, evaluate
+from pipelines.arena.evaluation import Evaluation, evaluate
 from pipelines.arena.replays.cell import Cell
 from pipelines.arena.replays.workloads import Workload
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 FIGURES = {"figures_from": "made up"}
@@ -55,7 +56,7 @@ def cell(job: Job, cluster: Cluster) -> Callable[..., Cell]:
 
 
 class Scripted:
-    """A policy that deploys what it was told, at the times it was told, and remembers what it saw."""
+    """A policy that recommends given decisions at given times, and remembers the facts."""
 
     name = "scripted"
 

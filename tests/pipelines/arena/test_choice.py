@@ -7,8 +7,9 @@ import pytest
 
 from models.errors import InvalidInput
 from pipelines.arena.choice import choice_key, choose, latest_choice
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 WHEN = "2026-01-02T03:04:05+00:00"
@@ -30,7 +31,7 @@ def ranking(workload: str, figures: dict[str, tuple[float, float]]) -> Ranking:
         )
         for policy, (p95, cost) in figures.items()
     ]  # fmt: skip
-    return Ranking(tuple(standings), f"told of {workload}")
+    return Ranking(tuple(standings), f"about {workload}")
 
 
 @pytest.fixture

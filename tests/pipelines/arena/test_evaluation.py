@@ -5,10 +5,11 @@ from pydantic import ValidationError
 
 from models.errors import Infeasible, InvalidInput
 from models.scaling.provision import sustainable_rate
-from pipelines.arena.evaluation import PEAK_SHARE, EvaluationRequest, cells, evaluate
+from pipelines.arena.evaluation import PEAK_SHARE, cells, evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import RESULTS_SCHEMA, rank
 from pipelines.arena.replays.workloads import Pattern, pattern
+from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.catalogue import load_job
 from pipelines.store.workspace import Workspace
 
@@ -27,15 +28,15 @@ def test_a_request_is_a_grid():
     assert made[0].workload != made[2].workload  # another seed
 
 
-def test_patterns_are_scaled_to_job_and_cluster_unless_told():
+def test_patterns_are_scaled_to_job_and_cluster_by_default():
     job = load_job("nexmark-q1")
     (by_default,) = cells(_request())
     assert by_default.workload == pattern(Pattern.COSINE, PEAK_SHARE * sustainable_rate(job, 70))
-    (told,) = cells(_request(peak_rate=22_000, minutes=30))
-    assert told.workload == pattern(Pattern.COSINE, 22_000, minutes=30)
+    (given,) = cells(_request(peak_rate=22_000, minutes=30))
+    assert given.workload == pattern(Pattern.COSINE, 22_000, minutes=30)
 
 
-def test_files_keep_their_rates_unless_told(tmp_path):
+def test_files_keep_their_rates_by_default(tmp_path):
     path = tmp_path / "day.csv"
     path.write_text("minute,a,b\n0,1,2\n1,3,8\n2,5,4\n")
     (kept,) = cells(_request(workloads=[f"{path}:a"]))
@@ -71,7 +72,7 @@ def test_unknown_parts_are_named_before_anything_runs(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"policies": ["ds2", "ds2"]}, "'ds2' stands 2 times"),
+        ({"policies": ["ds2", "ds2"]}, "'ds2' appears 2 times"),
         ({"settings": {"flink": {}}}, "settings for 'flink', which is not among the policies"),
         ({"policies": []}, "at least 1"),
         ({"minutes": 0}, "greater than or equal to 1"),
@@ -115,7 +116,7 @@ def test_within_the_bound_the_fewest_task_minutes_win(finished):
 def test_beyond_the_bound_the_lowest_latency_wins(finished):
     one = finished[0]
     (ranking,) = rank([_as(one, "a", 500, 100), _as(one, "b", 400, 700)], bound_s=60)
-    assert ranking.reason.startswith("b: no policy keeps the p95 latency within 60 s, and its is the lowest")
+    assert ranking.reason.startswith("b: no policy keeps the p95 latency within 60 s, and this one has the lowest")
     (alone,) = rank([_as(one, "a", 500, 100), _as(one, "b", 40, 700)], bound_s=60)
     assert alone.reason.startswith("b: only its p95 latency is within 60 s")
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.log import EVALUATION, POLICY, log_evaluation
 from pipelines.arena.report.page import write_report
+from pipelines.arena.request import EvaluationRequest
 from pipelines.registry.selection_log import ROLE_TAG
 from pipelines.registry.tracking import Tracking, open_tracking
 from pipelines.store.workspace import Workspace

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest, cells, evaluate
+from pipelines.arena.evaluation import Evaluation, cells, evaluate
 from pipelines.arena.on_spark import replay_on_spark
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 

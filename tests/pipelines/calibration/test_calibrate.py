@@ -1,4 +1,4 @@
-"""Calibration end to end: a simulator whose records cost other than the job's file says stands as the real cluster."""
+"""Calibration end to end: a simulator whose costs differ from the job's file plays the real cluster."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,13 +31,13 @@ EXACT = SHORT.model_copy(update={"iterations": 12, "sensitivity": 0.01})
 REQUEST = CalibrationRequest(memory_mb=MEMORY_MB, mst=EXACT, rehearsal_s=0.0)
 SHORTER = REQUEST.model_copy(update={"configurations": 2, "held_out": 1, "mst": SHORT})
 REAL_COST = {"source": 1.0, "map": 3.0, "count": 5.0, "sink": 2.0}
-"""What a record really costs, times what the job's file says."""
+"""Real cost of a record, as a multiple of the job's file."""
 REAL_CORES = 0.5
 
 
 @dataclass
 class Real:
-    """A cluster of which less is to be had than is believed, and where records cost other than the file says."""
+    """A cluster with fewer cores than believed, and with other costs than in the file."""
 
     stops_before: int | None = None
     """Deployment before which it is killed."""
@@ -102,19 +102,20 @@ def test_it_then_predicts_what_it_has_not_seen(calibrated: Calibration) -> None:
 
 
 def test_it_says_where_each_figure_comes_from(calibrated: Calibration) -> None:
-    told = calibrated.job.operator("count").figures_from
-    assert "measured on real (pair), runs calibration-" in told
-    assert "CPU" in told and "state accesses" in told and "selectivity" in told
-    assert told.endswith("; keys, state: assumed")
+    source = calibrated.job.operator("count").figures_from
+    assert "measured on real (pair), runs calibration-" in source
+    assert "CPU" in source and "state accesses" in source and "selectivity" in source
+    assert source.endswith("; keys, state: assumed")
     assert "what was not measured: assumed" in calibrated.job.figures_from
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_its_files_are_read_as_any_others(calibrated: Calibration, tmp_path: Path, suffix: str) -> None:
     job, cluster, machine = write_files(calibrated, tmp_path / f"mine{suffix}")
-    assert load_job(job).model_dump() == calibrated.job.model_dump()  # what a file says of operations aside
-    assert load_cluster(cluster).model_dump() == calibrated.cluster.model_dump()
+    assert read_as(job, Job) == calibrated.job
+    assert read_as(cluster, Cluster) == calibrated.cluster
     assert read_as(machine, Physics) == calibrated.machine
+    assert load_job(job).operations is None and load_cluster(cluster).flink is None
 
 
 def test_files_need_a_known_ending_and_a_folder(calibrated: Calibration, tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_what_was_measured_before_it_was_killed_is_not_measured_again(tmp_path: 
     assert first == again
 
 
-def test_a_measurement_that_is_given_up_is_made_again_and_in_the_end_told(tmp_path: Path) -> None:
+def test_a_failing_measurement_is_repeated_and_finally_reported(tmp_path: Path) -> None:
     real = Real(fails_first=2)
     calibrate(small_job(), real, SHORTER, Workspace(tmp_path / "a"), Quiet())
     assert len(real.deployed) == 4
@@ -143,7 +144,7 @@ def test_a_measurement_that_is_given_up_is_made_again_and_in_the_end_told(tmp_pa
         calibrate(small_job(), Real(fails_first=3), SHORTER, Workspace(tmp_path / "b"), Quiet())
 
 
-def test_it_rehearses_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
+def test_it_warms_up_once_with_a_task_on_each_worker(tmp_path: Path) -> None:
     request = SHORTER.model_copy(update={"rehearsal_s": 5.0})
     real = Real()
     calibrate(small_job(), real, request, Workspace(tmp_path), Quiet())
@@ -170,7 +171,7 @@ def test_sources_get_no_more_tasks_than_the_testbed_has_room_for() -> None:
         ({"distinct": 10_000_000, "hot_share": 0.4, "hot_period_records": 1e12}, {"hot_share": 0.4}),
     ],
 )
-def test_skew_is_measured_where_nobody_knows_the_keys(
+def test_skew_is_measured_where_keys_are_unknown(
     tmp_path: Path, really: dict[str, Any], found: dict[str, float]
 ) -> None:
     operators = tuple(
@@ -186,7 +187,7 @@ def test_skew_is_measured_where_nobody_knows_the_keys(
 
 
 @pytest.mark.parametrize("block_latency_s", [0.0, 1e-4])
-def test_whether_reads_wait_for_a_device_is_told_by_how_the_mst_grows(tmp_path: Path, block_latency_s: float) -> None:
+def test_waits_for_a_device_are_inferred_from_the_growth_of_the_mst(tmp_path: Path, block_latency_s: float) -> None:
     # 10,000 keys of 100 kB: far more than one task caches, and less than four of them do.
     operators = tuple(
         o
@@ -216,7 +217,7 @@ def refused(change: dict[str, Any]) -> Callable[[Path], None]:
     )
 
 
-def test_too_few_slots_or_configurations_are_told(tmp_path: Path) -> None:
+def test_too_few_slots_or_configurations_are_reported(tmp_path: Path) -> None:
     with pytest.raises(Infeasible, match="need at least 6 task slots, but there are 3"):
         refused({"most_tasks": 1})(tmp_path)
     with pytest.raises(InvalidInput, match="at least one configuration must not be held out"):

@@ -37,7 +37,7 @@ def slow_job() -> Job:
 
 @pytest.mark.slow
 def test_stated_costs_and_budgets_are_found_again(tmp_path: Path) -> None:
-    # Two targets tell enough, a step of 20 % apart; where others disturb the machine it may take more.
+    # Two targets are enough, a step of 20 % apart; where others disturb the machine it may take more.
     search = MstSettings(
         warmup_s=5.0, cooldown_s=5.0, ramp_s=5.0, observe_s=5.0, iterations=7, sensitivity=0.17, bracket=0.2
     )
@@ -56,5 +56,5 @@ def test_stated_costs_and_budgets_are_found_again(tmp_path: Path) -> None:
         found = fitted.job.operator(name).cost.cpu_s / factor
         assert found == pytest.approx(job.operator(name).cost.cpu_s, rel=0.1)
     assert fitted.job.operator("map").selectivity == pytest.approx(0.5, rel=0.05)
-    told = predicted_mst(fitted, measured.parallelism, 1024.0, search)
-    assert told == pytest.approx(measured.mst, rel=0.05)
+    predicted = predicted_mst(fitted, measured.parallelism, 1024.0, search)
+    assert predicted == pytest.approx(measured.mst, rel=0.05)

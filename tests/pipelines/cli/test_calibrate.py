@@ -34,14 +34,14 @@ def test_people_get_tables_and_files_and_machines_one_document(
 
     assert run([*command, *options, "--json"]) == 0
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert [one["role"] for one in told["comparisons"]] == ["calibration", "held out"]
-    assert told["job"]["name"] == "nexmark-q1"
-    assert "rehearsing" not in err
+    document = json.loads(out)
+    assert [one["role"] for one in document["comparisons"]] == ["calibration", "held out"]
+    assert document["job"]["name"] == "nexmark-q1"
+    assert "warming up" not in err
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (["nexmark-q1", "--testbed", "moon"], 2, "flink or simulator"),
         (["nexmark-q1", "--output", "mine.txt"], 2, "must end in"),
@@ -51,9 +51,9 @@ def test_people_get_tables_and_files_and_machines_one_document(
         (["nexmark-q1", "--testbed", "simulator", "--most-tasks", "2", "--configurations", "8"], 3, "task slots"),
     ],
 )
-def test_wrong_requests_are_told_in_words(
-    options: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_wrong_requests_are_reported_in_words(
+    options: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["calibrate", *options, "--memory", "8192", "--workspace", str(tmp_path)]) == code
     out, err = capsys.readouterr()
-    assert (out, told in err, "Traceback" in err) == ("", True, False)
+    assert (out, message in err, "Traceback" in err) == ("", True, False)

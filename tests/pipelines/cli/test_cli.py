@@ -56,7 +56,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         (OSError(28, "No space left on device"), 1, "failed: [Errno 28] No space left on device"),
         (InvalidInput("rate must be above 0"), 2, "error: rate must be above 0"),
         (Infeasible("3 slots, 5 tasks"), 3, "no feasible answer: 3 slots, 5 tasks"),
-        (KeyboardInterrupt(), 130, "stopped; measurements are kept"),
+        (KeyboardInterrupt(), 130, "stopped; measurements are stored"),
         (typer.Exit(4), 4, ""),
     ],
 )

@@ -62,11 +62,11 @@ def test_a_file_of_rates_is_replayed(capsys, evaluate, tmp_path):
         (["--workload", "sine"], EXIT_USAGE, "there is no workload 'sine'"),
         (["--job", "nexmark-q99"], EXIT_USAGE, "no job 'nexmark-q99'"),
         (["--cluster", "moon"], EXIT_USAGE, "no cluster 'moon'"),
-        (["--minutes", "0"], EXIT_USAGE, "minutes"),
-        (["--peak-rate", "-1"], EXIT_USAGE, "peak_rate"),
+        (["--minutes", "0"], EXIT_USAGE, "--minutes"),
+        (["--peak-rate", "-1"], EXIT_USAGE, "--peak-rate"),
         (["--set", "ds2"], EXIT_USAGE, "--set must be POLICY.SETTING=VALUE"),
         (["--set", "flink.x=1"], EXIT_USAGE, "settings for 'flink', which is not among the policies"),
-        (["--placement", "anyhow"], EXIT_USAGE, "placement"),
+        (["--placement", "anyhow"], EXIT_USAGE, "--placement"),
         (["--managed-memory", "9999"], EXIT_INFEASIBLE, "cannot start with 9999 MiB of managed memory"),
     ],
 )
@@ -102,7 +102,7 @@ def _results(folder: Path) -> dict[Path, int]:
 
 
 def _is_running(pid: str) -> bool:
-    """Whether the process is there, and more than an entry that nobody has collected yet."""
+    """Whether the process runs, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -115,5 +115,5 @@ def test_settings_are_json_or_text():
         "ds2": {"activation": "median", "policy_interval_s": 60},
         "flink": {"job.autoscaler.utilization.target": 0.6},
     }
-    with pytest.raises(InvalidInput, match="'a' stands twice"):
+    with pytest.raises(InvalidInput, match="'a' appears twice"):
         settings_by_policy(["ds2.a=1", "ds2.a=2"])

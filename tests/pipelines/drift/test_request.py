@@ -1,4 +1,4 @@
-"""Asking for new measurements: what the reason says, and that it is asked for once."""
+"""Requests for new measurements: their reason, and that they are made once."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -82,11 +82,11 @@ def test_reasons_name_operator_quantity_and_numbers_the_largest_change_first() -
         "count-window: CPU time per record is 26 us (+30%), and 18 us to 22 us was expected",
         "count-window: useful time per record is 25 us (+25%), and 18 us to 22 us was expected (tasks are busy 50.0%, and "
         "36.0% to 44.0% was expected)",
-        "the MST that the plan predicts, corrected by what production shows, is 800,000 records/s (-20%), and 900,000 "
+        "the plan's predicted MST, corrected by production, is 800,000 records/s (-20%), and 900,000 "
         "records/s to 1,100,000 records/s was expected",
         "map: state access per record is 85 bytes (-15%), and 90 bytes to 110 bytes was expected",
     ]
-    assert reason_of(comparisons[1:2], ()) == "all 1 comparisons of 1 operators lie within what was measured"
+    assert reason_of(comparisons[1:2], ()) == "all 1 comparisons of 1 operators are within the measured range"
     many = tuple(compared(f"o{i}", CPU, 1.0, 2.0) for i in range(9))
     assert reason_of(many, ()).endswith("; and 4 more")
     assert "CPU time per record is 1 s (where none was measured)" in reason_of((compared("map", CPU, 0.0, 1.0),), ())

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.inputs.catalogue import CATALOGUE_VARIABLE, cluster_names, job_names, load_cluster, load_job, load_sql
+from pipelines.inputs.catalogue import CATALOGUE_VARIABLE, cluster_names, job_names, load_cluster, load_job
 
 CLUSTER = "name: mine\ncount: 2\nslots: 4\n"
 
@@ -120,10 +120,3 @@ def test_sql_that_is_named_must_be_there(tmp_path: Path) -> None:
         load_job(tmp_path / "nexmark-q1.json")
     (tmp_path / "nexmark-q1.sql").write_text("SELECT 1;")
     assert load_job(tmp_path / "nexmark-q1.json") == load_job("nexmark-q1")
-
-
-def test_the_sql_of_a_job_is_beside_its_file_or_is_the_job(tmp_path: Path) -> None:
-    (tmp_path / "mine.sql").write_text("SELECT 1;")
-    assert load_sql(str(tmp_path / "mine.sql")) == "SELECT 1;"
-    assert "INSERT INTO hot_items" in (load_sql("nexmark-q5") or "")
-    assert load_sql("wordcount") is None

@@ -12,7 +12,7 @@ from pipelines.inputs.faults import known_fields
 from pipelines.inputs.files import MOST_DOCUMENT_BYTES, read_as, read_csv, read_document, read_text, validate_as
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="does not exist; check the path"):
         read_text(tmp_path / "no.yaml")
     with pytest.raises(InvalidInput, match="is a folder; name a file in it"):
@@ -34,18 +34,18 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"a": 1,}', "line 1 column"),
-        ('{"a": 1, "a": 2}', "'a' stands 2 times"),
+        ('{"a": 1, "a": 2}', "'a' appears 2 times"),
         ("a: 1", "Expecting value"),
         ("[" * 200_000, "nested too deeply"),
     ],
 )
-def test_json_is_read_strictly(text: str, told: str, tmp_path: Path) -> None:
+def test_json_is_read_strictly(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "d.json"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match=f"is not valid JSON: .*{told}"):
+    with pytest.raises(InvalidInput, match=f"is not valid JSON: .*{message}"):
         read_document(path)
 
 
@@ -78,7 +78,7 @@ def test_known_fields_are_those_of_the_model_at_the_place() -> None:
     assert known_fields(Cluster, ())[-6:] == ["count", "slots", "cores", "memory_mb", "io", "net"]
 
 
-def test_data_that_was_not_a_file_is_told_by_its_origin() -> None:
+def test_data_that_was_not_a_file_is_named_by_its_origin() -> None:
     with pytest.raises(InvalidInput, match=r"^the answer: it is empty"):
         validate_as(None, Cluster, "the answer")
 
@@ -99,20 +99,20 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("", "is empty; it must begin with a header line"),
         ("mst,task_slots\n", "has a header and no rows"),
-        ("mst,mst\n1,2\n", "'mst' stands 2 times"),
+        ("mst,mst\n1,2\n", "'mst' appears 2 times"),
         ("mst,task_slots\n1,2\n\n3\n", "line 4: the header has 2 fields"),
         ("mst,task_slots\n1,2,3\n", "line 2: the header has 2 fields"),
         ('mst,task_slots\n"' + "x" * 200_000 + '",1\n', "not CSV"),
     ],
 )
-def test_wrong_csv_is_told(content: str, told: str, tmp_path: Path) -> None:
+def test_wrong_csv_is_reported(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text(content)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         read_csv(path)
 
 

@@ -60,11 +60,11 @@ def test_a_jar_is_named_with_its_class(folder: Path) -> None:
         ("name: j\nsql: a.sql\njar: a.jar\n", "exactly one of 'sql' and 'jar'"),
         ("name: j\njar: a.jar\n", "'entry_class' must be given for a jar"),
         ("name: j\njar: a.jar\nentry_class: a.B\nkeep_sinks: true\n", "made with sluice.Rated"),
-        ("name: j\nsql: a.sql\narguments: [x]\n", "of a jar's main method"),
+        ("name: j\nsql: a.sql\narguments: [x]\n", "belong to a jar's main method"),
         ("name: j\nsql: a.sql\nsources: [x]\n", "'sources' is not known"),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_wrong_file_is_reported(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "j.yaml").write_text(text)
     with pytest.raises(InvalidInput, match=reason):
         job_program(str(tmp_path / "j.yaml"))

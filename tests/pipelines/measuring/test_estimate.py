@@ -9,7 +9,7 @@ from models.job import Job
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.measuring.estimate import mst_settings, operator_rates, search_mst, source_rates_per_task
 from testbeds.protocol import Configuration
-from testbeds.simulator import Simulator
+from testbeds.simulator import Physics, Simulator
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def test_jobs_with_several_stateful_operators_get_the_longer_search() -> None:
 def test_the_search_finds_the_rate_of_the_slowest_operator(job: Job) -> None:
     # One FlatMap task splits 100 000 sentences a minute, 1 666.7 a second; Count keeps up with two tasks.
     configuration = Configuration({"source": 1, "flatmap": 1, "count": 3}, memory_mb=65536)
-    with Simulator(load_cluster("testbed")).deploy(job, configuration, run="r", seed=1) as run:
+    testbed = Simulator(load_cluster("testbed"), physics=Physics().ideal())
+    with testbed.deploy(job, configuration, run="r", seed=1) as run:
         search, windows = search_mst(run, mst_settings(job).model_copy(update={"warmup_rate": 5000.0}))
-    assert search.mst == pytest.approx(1_666.7, rel=0.2)
+    # The search takes 3 % more for sustained, which fills the buffers before FlatMap; without noise nothing else differs.
+    assert search.mst == pytest.approx(1_666.7, rel=0.05)
     assert sum(w.seconds for w in windows) == 645.0  # StreamBed section 8.2: one CE run of a simple query

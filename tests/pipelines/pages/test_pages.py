@@ -1,4 +1,4 @@
-"""What pages are told: two versions of a plan that the tests keep, whose numbers are those of their files."""
+"""The content of the pages, for two stored versions of a plan whose numbers are those of their files."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +59,7 @@ def _applied(plan: Plan, at: str, rate: float) -> Applied:
     )  # fmt: skip
 
 
-def _told(at: datetime, rate: float) -> RateChangeEvent:
+def _event(at: datetime, rate: float) -> RateChangeEvent:
     change = RateChange(old_rate=8e5, new_rate=rate, low=5.6e5, high=8.8e5, samples=(RateSample(time_s=0, rate=rate),))
     return RateChangeEvent(job=JOB, plan_version=2, number=1, reported_at=at, origin="Prometheus", change=change)
 
@@ -85,18 +85,18 @@ def test_the_rate_that_was_seen_last_is_the_actual_one(workspace: Workspace, pla
     (row,) = overview(workspace).jobs
     assert row.actual is not None
     assert (row.actual.rate, row.actual.seen_at.hour) == (7.5e5, 12)
-    keep_event(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
+    keep_event(workspace, _event(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
     assert overview(workspace).jobs[0].actual == row.actual
     record(workspace, _applied(plans[0], "2026-03-01T14:00:00+00:00", 1.0))  # of another version
     assert overview(workspace).jobs[0].actual == row.actual
 
 
-def test_a_rate_change_told_later_is_the_actual_rate(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
+def test_a_later_rate_change_is_the_actual_rate(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
     record(workspace, _applied(plans[1], "2026-03-01T10:00:00+00:00", 7e5))
-    keep_event(workspace, _told(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
+    keep_event(workspace, _event(datetime(2026, 3, 1, 11, tzinfo=UTC), 9e5))
     actual = overview(workspace).jobs[0].actual
     assert actual is not None
-    assert (actual.rate, actual.how) == (9e5, "it had left the band of version 2; read from Prometheus")
+    assert (actual.rate, actual.how) == (9e5, "when it left the band of version 2; read from Prometheus")
 
 
 def _drift(at: str, drifted: bool) -> DriftReport:
@@ -139,7 +139,7 @@ def test_drift_is_what_the_last_look_at_production_said(workspace: Workspace, pl
     assert (row.drift, row.actual.rate) == (None, 7e5) and len(row.faults) == 1
 
 
-def test_a_damaged_record_is_told_and_hides_nothing_else(workspace: Workspace) -> None:
+def test_a_damaged_record_is_reported_and_hides_nothing_else(workspace: Workspace) -> None:
     workspace.write_bytes(f"plans/{JOB}/v000002-applied-000001.json", b'{"job":')
     (row,) = overview(workspace).jobs
     assert row.plan is not None and row.plan.version == 2 and row.actual is None
@@ -181,7 +181,7 @@ def test_a_version_that_is_not_there_is_unknown(workspace: Workspace) -> None:
 
 
 def test_a_rollback_has_the_pictures_of_what_it_deploys_again(workspace: Workspace, plans: tuple[Plan, Plan]) -> None:
-    with pytest.raises(Missing, match="No pictures were kept"):
+    with pytest.raises(Missing, match="No pictures are stored"):
         plan_pictures(workspace, JOB, 2)
     for plan in plans:
         keep_pictures(workspace, plan, {})

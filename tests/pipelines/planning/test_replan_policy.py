@@ -1,4 +1,4 @@
-"""Which scaling policy a replan asks: the one named, the evaluation's choice, or DS2; and that the plan says so."""
+"""The scaling policy of a replan: the requested one, the evaluation's choice, or DS2; and that the plan says so."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,8 @@ from models.errors import InvalidInput
 from models.job import records_in_per_source_record
 from models.plan import Plan
 from pipelines.arena.choice import PolicyChoice, choice_key, choose
-from pipelines.arena.evaluation import EvaluationRequest, evaluate
+from pipelines.arena.evaluation import evaluate
+from pipelines.arena.request import EvaluationRequest
 from pipelines.cli import run as sluice
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.plan_request import PlanRequest

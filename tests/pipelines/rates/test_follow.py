@@ -1,4 +1,4 @@
-"""Following a job: one change is told once, whoever follows it, and however often it is begun anew."""
+"""A rate change is reported once, however many processes follow the job and however often they restart."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,7 +20,7 @@ JOB = "wordcount"
 
 
 class Rates:
-    """What is read, one a poll; an error is raised, the last one goes on."""
+    """One rate for each poll, the last one for all further polls; an error is raised."""
 
     def __init__(self, *rates: object) -> None:
         self.rates: list[object] = list(rates)
@@ -37,29 +37,29 @@ def follower(followed: Any, clocks: Any, *rates: object) -> JobFollower:
 
 
 def polled(followers: Sequence[JobFollower] | JobFollower, clocks: Any, times: int) -> list[RateChangeEvent]:
-    """What is told when each polls so often, a second apart, each in its turn."""
-    told = []
+    """The events reported while all followers poll `times` times, a second apart, in turn."""
+    events = []
     for _ in range(times):
         clocks.seconds += 1.0
         clocks.day += timedelta(seconds=1)
         for one in [followers] if isinstance(followers, JobFollower) else followers:
-            told += [found] if (found := one.poll()) else []
-    return told
+            events += [found] if (found := one.poll()) else []
+    return events
 
 
 def test_a_change_is_reported_with_its_evidence_and_kept(followed: Any, clocks: Any) -> None:
-    (told,) = polled(follower(followed, clocks, 1000.0, 1500.0), clocks, 10)
-    assert (told.job, told.plan_version, told.number) == (JOB, 1, 1)
-    assert (told.change.old_rate, told.change.new_rate) == (1000.0, 1500.0)
-    assert [s.rate for s in told.change.samples] == [1500.0, 1500.0]
-    assert told.key == "rate-changes/wordcount/v000001-000001.json"
-    assert last_event(followed.workspace, JOB) == told
-    cause = event_cause(followed.workspace, told.key)
+    (event,) = polled(follower(followed, clocks, 1000.0, 1500.0), clocks, 10)
+    assert (event.job, event.plan_version, event.number) == (JOB, 1, 1)
+    assert (event.change.old_rate, event.change.new_rate) == (1000.0, 1500.0)
+    assert [s.rate for s in event.change.samples] == [1500.0, 1500.0]
+    assert event.key == "rate-changes/wordcount/v000001-000001.json"
+    assert last_event(followed.workspace, JOB) == event
+    cause = event_cause(followed.workspace, event.key)
     assert cause is not None and "1,500.0 records/s, 2 times in a row outside of 700.0 to 1,100.0" in cause
     assert "Prometheus at http://127.0.0.1:1: q" in cause
 
 
-def test_two_that_follow_the_same_job_tell_a_change_once(followed: Any, clocks: Any) -> None:
+def test_two_followers_of_a_job_report_a_change_once(followed: Any, clocks: Any) -> None:
     both = [follower(followed, clocks, 1500.0) for _ in range(2)]
     assert [t.number for t in polled(both, clocks, 10)] == [1]
     for one in both:
@@ -67,82 +67,84 @@ def test_two_that_follow_the_same_job_tell_a_change_once(followed: Any, clocks: 
     assert [(t.number, t.change.old_rate) for t in polled(both, clocks, 10)] == [(2, 1500.0)]
 
 
-def test_one_that_begins_again_knows_what_was_told(followed: Any, clocks: Any) -> None:
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
-    assert take(followed.workspace, told.key, "a run")
+def test_a_restarted_follower_does_not_repeat_a_change(followed: Any, clocks: Any) -> None:
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
+    assert take(followed.workspace, event.key, "a run")
     assert polled(follower(followed, clocks, 1500.0), clocks, 5) == []
     (second,) = polled(follower(followed, clocks, 2000.0), clocks, 5)
     assert (second.number, second.change.old_rate) == (2, 1500.0)
 
 
-def test_a_change_that_nobody_took_is_sent_again_once_when_it_begins_again(followed: Any, clocks: Any) -> None:
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
-    assert polled(follower(followed, clocks, 1500.0), clocks, 5) == [told]
-    followed.plan(1500.0)  # what it asked for came by other ways
+def test_a_change_that_no_run_took_is_sent_again_after_a_restart(followed: Any, clocks: Any) -> None:
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
+    assert polled(follower(followed, clocks, 1500.0), clocks, 5) == [event]
+    followed.plan(1500.0)  # the plan it asked for was made otherwise
     assert polled(follower(followed, clocks, 1500.0), clocks, 5) == []
 
 
-def test_a_change_is_taken_by_one_which_may_ask_again(followed: Any, clocks: Any) -> None:
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
-    assert [take(followed.workspace, told.key, run) for run in ("a", "b", "a", "b")] == [True, False, True, False]
+def test_a_change_is_taken_by_one_run_even_when_its_task_is_retried(followed: Any, clocks: Any) -> None:
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
+    assert [take(followed.workspace, event.key, run) for run in ("a", "b", "a", "b")] == [True, False, True, False]
 
 
-def test_a_new_plan_is_another_band(followed: Any, clocks: Any) -> None:
+def test_a_new_plan_sets_a_new_band(followed: Any, clocks: Any) -> None:
     follows = follower(followed, clocks, 1500.0)
     assert len(polled(follows, clocks, 3)) == 1
     followed.plan(1500.0)
     assert polled(follows, clocks, 5) == []
     followed.plan(1000.0)
-    (told,) = polled(follows, clocks, 5)
-    assert (told.plan_version, told.number, told.change.old_rate) == (3, 1, 1000.0)
+    (event,) = polled(follows, clocks, 5)
+    assert (event.plan_version, event.number, event.change.old_rate) == (3, 1, 1000.0)
 
 
-def test_the_cool_down_outlasts_a_new_start_and_a_new_plan(followed: Any, clocks: Any) -> None:
+def test_the_cool_down_outlasts_a_restart_and_a_new_plan(followed: Any, clocks: Any) -> None:
     followed.say(url="http://127.0.0.1:1", cool_down_s=20.0)
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 5)  # told at 2 s
-    take(followed.workspace, told.key, "a run")
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 5)  # reported at 2 s
+    take(followed.workspace, event.key, "a run")
     followed.plan(1500.0)
     assert polled(follower(followed, clocks, 3000.0), clocks, 16) == []  # until 21 s
     assert len(polled(follower(followed, clocks, 3000.0), clocks, 5)) == 1
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)], ids=["back", "ahead"])
-def test_a_time_of_day_that_jumps_makes_the_cool_down_no_longer(followed: Any, clocks: Any, jump: timedelta) -> None:
+def test_a_jump_of_the_system_clock_does_not_lengthen_the_cool_down(
+    followed: Any, clocks: Any, jump: timedelta
+) -> None:
     followed.say(url="http://127.0.0.1:1", cool_down_s=20.0)
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
-    take(followed.workspace, told.key, "a run")
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 5)
+    take(followed.workspace, event.key, "a run")
     clocks.day += jump
     follows = follower(followed, clocks, 3000.0)
     assert len(polled(follows, clocks, 22)) == 1
 
 
-def test_what_cannot_be_read_is_said_once_and_followed_on(
+def test_an_unreadable_rate_is_logged_once_and_polled_on(
     followed: Any, clocks: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = RateUnknown("Prometheus does not answer")
     with caplog.at_level("INFO", logger="pipelines.rates"):
         follows = follower(followed, clocks, gone, gone, float("nan"), -1.0, gone, 1500.0, gone, 1500.0)
         assert len(polled(follows, clocks, 12)) == 1
-    assert caplog.messages.count("the rate of wordcount is not known: Prometheus does not answer") == 3
+    assert caplog.messages.count("the rate of wordcount is unknown: Prometheus does not answer") == 3
     assert any("must be a number of records/s" in message for message in caplog.messages)
 
 
-def test_a_damaged_plan_or_job_file_is_said_and_followed_on(
+def test_a_damaged_plan_or_job_file_is_logged_and_the_job_followed_on(
     followed: Any, clocks: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     follows = follower(followed, clocks, 1500.0)
     text = followed.file.read_text()
     followed.file.write_text("name: [")
     assert polled(follows, clocks, 3) == []
-    assert "is not known" in caplog.messages[-1]
+    assert "is unknown" in caplog.messages[-1]
     followed.file.write_text(text)
     followed.workspace.write_bytes("plans/wordcount/v000002.json", b"{")
     assert [t.plan_version for t in polled(follows, clocks, 3)] == [1]
 
 
-def test_a_damaged_change_is_passed_over_and_its_number_not_used_again(followed: Any, clocks: Any) -> None:
-    (told,) = polled(follower(followed, clocks, 1500.0), clocks, 3)
-    followed.workspace.write_bytes(told.key, b"{")
+def test_a_damaged_change_is_skipped_and_its_number_not_reused(followed: Any, clocks: Any) -> None:
+    (event,) = polled(follower(followed, clocks, 1500.0), clocks, 3)
+    followed.workspace.write_bytes(event.key, b"{")
     assert last_event(followed.workspace, JOB) is None
     assert [t.number for t in polled(follower(followed, clocks, 2000.0), clocks, 3)] == [2]
 
@@ -157,7 +159,7 @@ def test_only_jobs_whose_file_asks_for_it_are_followed(followed: Any, caplog: py
     assert "the rate of wordcount is not followed" in caplog.messages[-1]
 
 
-def test_a_full_disk_tells_nothing_and_is_followed_on(
+def test_a_change_that_a_full_disk_could_not_keep_is_reported_later(
     followed: Any, clocks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follows = follower(followed, clocks, 1500.0)
@@ -186,15 +188,15 @@ def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(followed: A
         held = read_status(followed.workspace, JOB)
         assert held is not None and held.state == "held" and "busy 100% of the time" in held.reason
         flink.busyness = 0.4
-        (told,) = polled(follows, clocks, 6)
-        assert told.change.new_rate == 23_000.0
+        (event,) = polled(follows, clocks, 6)
+        assert event.change.new_rate == 23_000.0
         after = read_status(followed.workspace, JOB)
         assert after is not None and (after.state, after.reason) == ("followed", "")
     finally:
         flink.close()
 
 
-def test_since_when_a_rate_cannot_be_read_is_kept_until_it_can(followed: Any, clocks: Any) -> None:
+def test_the_start_of_an_unreadable_rate_is_kept_until_it_is_readable(followed: Any, clocks: Any) -> None:
     assert read_status(followed.workspace, JOB) is None
     gone, token = RateUnknown("Prometheus does not answer"), RateUnknown("the environment variable X must hold a token")
     follows = follower(followed, clocks, gone, gone, token, token, 1000.0)
@@ -203,9 +205,9 @@ def test_since_when_a_rate_cannot_be_read_is_kept_until_it_can(followed: Any, cl
         polled(follows, clocks, 1)
         status = read_status(followed.workspace, JOB)
         assert status is not None and (status.state, status.since, status.reason) == ("unreadable", began, reason)
-    anew = follower(followed, clocks, token)
-    polled(anew, clocks, 1)
-    assert read_status(followed.workspace, JOB) == status, "who begins anew does not reset the time"
+    restarted = follower(followed, clocks, token)
+    polled(restarted, clocks, 1)
+    assert read_status(followed.workspace, JOB) == status, "a restart does not reset the time"
     polled(follows, clocks, 1)
     status = read_status(followed.workspace, JOB)
     assert status is not None and (status.state, status.since) == ("followed", clocks.day)
@@ -232,7 +234,7 @@ def test_the_rate_of_a_pinned_job_asks_for_no_plan_until_it_is_released(
     assert caplog.text.count("is pinned to version 3 of its plan by Ada") == 1
     status = read_status(followed.workspace, JOB)
     assert status is not None and status.state == "pinned"
-    assert "lag grew; its rate is not judged before `sluice plans unpin wordcount`" in status.reason
+    assert "lag grew; its rate is not followed until `sluice plans unpin wordcount`" in status.reason
     release_pin(followed.workspace, JOB)
-    (told,) = polled(one, clocks, 10)
-    assert (told.plan_version, told.change.old_rate, told.change.new_rate) == (3, 1000.0, 1500.0)
+    (event,) = polled(one, clocks, 10)
+    assert (event.plan_version, event.change.old_rate, event.change.new_rate) == (3, 1000.0, 1500.0)

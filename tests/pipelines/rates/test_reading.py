@@ -1,4 +1,4 @@
-"""Rates from servers of this machine: as they are told, late, wrong, or not at all."""
+"""Rates from servers of this machine that answer correctly, late, wrong, or not at all."""
 
 import json
 from collections.abc import Iterator
@@ -56,15 +56,15 @@ def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((200, b"<html>"), "does not answer: Expecting value|answers something else"),
-        ((200, b""), "does not answer|something else"),
-        ((200, b"[]"), "something else than an instant query's result"),
-        ((200, b"[" * 100_000), "something else|does not answer"),
+        ((200, b"<html>"), "does not answer: Expecting value|something other than"),
+        ((200, b""), "does not answer|something other than"),
+        ((200, b"[]"), "something other than an instant query's result"),
+        ((200, b"[" * 100_000), "something other than|does not answer"),
         ((200, _body([])), "result is empty"),
         ((200, _body({"a": 1})), "result is empty"),
-        ((200, _body([{"value": 3}])), "something else"),
-        ((200, _body([{"value": [0, "fast"]}])), "something else"),
-        ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something else"),
+        ((200, _body([{"value": 3}])), "something other"),
+        ((200, _body([{"value": [0, "fast"]}])), "something other"),
+        ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something other"),
         ((400, b'{"status":"error","error":"parse error"}'), "refuses the query: .*parse error"),
         ((302, b""), "refuses the query"),
         ((500, b"x" * 10_000), "refuses the query: .{1,400}$"),
@@ -72,7 +72,7 @@ def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object
     ],
     ids=lambda value: value[1][:40].decode() if isinstance(value, tuple) else "",
 )
-def test_rubbish_is_no_rate_and_said_in_a_line(
+def test_an_invalid_answer_is_no_rate_and_reported_in_one_line(
     prometheus: PrometheusServer, answer: tuple[int, bytes], message: str
 ) -> None:
     prometheus.answer = answer
@@ -96,7 +96,7 @@ def test_an_answer_that_is_late_endless_or_never_comes_is_not_waited_for(prometh
         read_rate(origin(gone.url), "wordcount")
 
 
-def test_a_token_is_sent_and_never_said(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_sent_and_never_printed(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded = origin(prometheus.url, token_variable="RATES_TOKEN")
     with pytest.raises(RateUnknown, match=r"^the environment variable RATES_TOKEN must hold a token, but is not set"):
         read_rate(guarded, "wordcount")

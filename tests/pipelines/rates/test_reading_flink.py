@@ -49,15 +49,15 @@ def test_the_job_is_known_by_its_own_name_or_that_of_the_file_or_by_an_id(flink:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((200, "<html>"), "not what Flink's REST interface does|something else"),
-        ((200, {"jobs": 3}), "not what Flink's REST interface does|something else"),
-        ((200, []), "not what Flink's REST interface does|something else"),
+        ((200, "<html>"), "does not answer as Flink's REST interface does|something other"),
+        ((200, {"jobs": 3}), "does not answer as Flink's REST interface does|something other"),
+        ((200, []), "does not answer as Flink's REST interface does|something other"),
         ((500, {"errors": ["Service unavailable\n\tat a.b(C)"]}), "Service unavailable"),
         ((404, {"errors": ["Not found"]}), "Not found"),
     ],
     ids=["html", "other", "list", "error", "missing"],
 )
-def test_rubbish_is_no_rate(flink: FakeFlink, answer: tuple[int, object], message: str) -> None:
+def test_an_invalid_answer_is_no_rate(flink: FakeFlink, answer: tuple[int, object], message: str) -> None:
     flink.faults = [answer]
     with pytest.raises(RateUnknown, match=message):
         read_rate(origin(flink), "wordcount")
@@ -69,7 +69,7 @@ def test_a_job_that_does_not_run_or_has_no_meters_yet_has_no_rate(flink: FakeFli
     with pytest.raises(RateUnknown, match="restarting"):
         read_rate(origin(flink), "wordcount")
     flink.state, flink.reports = "RUNNING", False
-    with pytest.raises(RateUnknown, match="does not report numRecordsOutPerSecond of 2 of 2 tasks of 'Source: source'"):
+    with pytest.raises(RateUnknown, match=r"does not \(yet\) report numRecordsOutPerSecond for 2 of 2 tasks"):
         read_rate(origin(flink), "wordcount")
 
 

@@ -1,4 +1,4 @@
-"""All jobs of a workspace are followed at once, and what Prometheus does to one holds up no other."""
+"""All jobs of a workspace are followed at once; a slow Prometheus delays its own job only."""
 
 import asyncio
 import time
@@ -19,8 +19,8 @@ async def _first(followed: Any, many: int, meanwhile: Any = None) -> list[RateCh
     found: list[RateChangeEvent] = []
 
     async def collect() -> None:
-        async for told in rate_change_events(followed.workspace, look_every_s=0.05):
-            found.append(told)
+        async for event in rate_change_events(followed.workspace, look_every_s=0.05):
+            found.append(event)
             if len(found) == many:
                 return
 
@@ -31,7 +31,7 @@ async def _first(followed: Any, many: int, meanwhile: Any = None) -> list[RateCh
     return found
 
 
-def test_a_prometheus_that_is_gone_answers_rubbish_and_comes_back_tells_the_change(followed: Any) -> None:
+def test_a_change_is_reported_once_a_failing_prometheus_is_back(followed: Any) -> None:
     with PrometheusServer() as server:
         port = server.port
     followed.say(server.url, **FAST)
@@ -47,28 +47,28 @@ def test_a_prometheus_that_is_gone_answers_rubbish_and_comes_back_tells_the_chan
         back.answer = None
 
     back: PrometheusServer | None = None
-    (told,) = asyncio.run(_first(followed, 1, comes_back))
-    assert told.change.new_rate == 1700.0
+    (event,) = asyncio.run(_first(followed, 1, comes_back))
+    assert event.change.new_rate == 1700.0
     assert back is not None
     back.close()
 
 
-def test_a_source_that_hangs_holds_up_its_own_job_alone(followed: Any, root: Path, tmp_path: Path) -> None:
+def test_a_slow_prometheus_delays_its_own_job_only(followed: Any, root: Path, tmp_path: Path) -> None:
     other = type(followed)(tmp_path, root, "nexmark-q1", followed.workspace)
     with PrometheusServer() as slow, PrometheusServer() as quick:
         slow.pause_s, slow.rates, quick.rates = 0.9, {"q": 5000.0}, {"q": 1700.0}
         followed.say(slow.url, **FAST)
         other.say(quick.url, **FAST)
-        told = asyncio.run(_first(followed, 2))
-    assert [(t.job, t.change.new_rate) for t in told] == [("nexmark-q1", 1700.0), ("wordcount", 5000.0)]
+        events = asyncio.run(_first(followed, 2))
+    assert [(t.job, t.change.new_rate) for t in events] == [("nexmark-q1", 1700.0), ("wordcount", 5000.0)]
 
 
 def test_a_job_that_comes_later_is_followed_and_one_that_goes_is_not(followed: Any) -> None:
     with PrometheusServer() as server:
         server.rates = {"q": 1700.0}
         followed.write(None)
-        (told,) = asyncio.run(_first(followed, 1, lambda: followed.say(server.url, **FAST)))
-        assert told.change.old_rate == 1000.0
+        (event,) = asyncio.run(_first(followed, 1, lambda: followed.say(server.url, **FAST)))
+        assert event.change.old_rate == 1000.0
 
 
 def test_what_fails_in_a_thread_fails_where_it_is_waited_for() -> None:

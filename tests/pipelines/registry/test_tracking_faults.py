@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from pipelines.registry.models import list_versions
 from pipelines.registry.tracking import TRACKING_VARIABLE, open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages.select import select
+from testbeds.flink.local.machine import free_port
 
 pytestmark = pytest.mark.slow
 JOB = "nexmark-q5"
@@ -30,9 +30,7 @@ class Server:
     """An MLflow server on one port and one store, which can be killed and started again."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self._folder = folder
         self.url = f"http://127.0.0.1:{self._port}"
         self.start()

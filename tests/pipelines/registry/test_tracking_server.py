@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pipelines.registry.tracking import TRACKING_VARIABLE
 from pipelines.run import PipelineRun
 from pipelines.stages.review import review
 from pipelines.stages.select import select
+from testbeds.flink.local.machine import free_port
 
 ExploredRun = Callable[..., PipelineRun]
 
@@ -27,9 +27,7 @@ ExploredRun = Callable[..., PipelineRun]
 def server(tmp_path: Path, migrated_database: Path) -> Iterator[str]:
     """An MLflow server on a free port of the loopback interface, with a store of its own."""
     shutil.copyfile(migrated_database, tmp_path / "server.db")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     arguments = [
         "--backend-store-uri",
         f"sqlite:///{tmp_path}/server.db",

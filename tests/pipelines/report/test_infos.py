@@ -99,7 +99,7 @@ def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subjec
 def test_a_front_that_was_cut_short_says_so(subject: ReportSubject) -> None:
     info = front_info(subject, search_s=1e-9)
     assert not info.exact
-    assert "there may be better" in info.note
+    assert "better points may exist" in info.note
 
 
 def test_the_history_follows_the_steps(subject: ReportSubject) -> None:

@@ -218,7 +218,7 @@ def test_at_most_five_rows_are_shown_and_all_are_quarantined(run: PipelineRun) -
 def test_a_missing_operator_is_named(run: PipelineRun) -> None:
     write_samples(run.workspace, table_of([r for r in good_rows() if r["operator"] != "sink"]))
     message = stopped(run)
-    assert "every operator of the job must be there" in message
+    assert "every operator of the job must be present" in message
     assert "run=r1-m000, operator=sink, expected_tasks=1, reported_tasks=0" in message
 
 
@@ -349,7 +349,7 @@ def feature_row(operator: str, **changed: Any) -> Row:
     ("rows", "rule"),
     [
         ([feature_row("source"), feature_row("calc", busyness=1.2), feature_row("sink")], "busyness must be between"),
-        ([feature_row("source"), feature_row("calc")], "every operator of the job must be there"),
+        ([feature_row("source"), feature_row("calc")], "every operator of the job must be present"),
         ([feature_row(o) for o in ("source", "calc", "sink", "sink")], "no two rows may have the same run, operator"),
         ([feature_row("source"), feature_row("calc", skew=math.nan), feature_row("sink")], "not_finite must be 0"),
     ],

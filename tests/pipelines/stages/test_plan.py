@@ -58,7 +58,7 @@ def test_the_report_lies_beside_the_plan(planned_workspace: Workspace) -> None:
     assert "nexmark-q5, plan 1" in report
 
 
-def test_memory_is_told_to_be_of_the_slots_that_were_measured() -> None:
+def test_memory_is_explained_by_the_measured_slots() -> None:
     assert memory_reason(16, load_cluster("production")) == ()
     (reason,) = memory_reason(4, load_cluster("production"))
     assert "TaskManager of 4 slots, as measured; one of 16 slots needs 4 times as much" in reason
@@ -101,7 +101,7 @@ def test_a_scaling_policy_says_how_many_tasks(planned_workspace: Workspace) -> N
     assert any(reason.startswith("Sluice asks for") and decided in reason for reason in plan.reasons)
 
 
-def test_a_policy_that_a_rate_alone_tells_too_little_is_refused(planned_workspace: Workspace) -> None:
+def test_a_policy_that_needs_more_than_a_rate_is_refused(planned_workspace: Workspace) -> None:
     with pytest.raises(InvalidInput, match="cpu_cores"):
         replan(planned_workspace, "nexmark-q5", 2_200_000, policy="hpa-cpu")
     with pytest.raises(InvalidInput, match="no policy 'tarot'"):

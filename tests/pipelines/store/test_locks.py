@@ -41,7 +41,7 @@ def test_of_several_threads_one_at_a_time_holds_a_key(workspace: Workspace) -> N
     for thread in threads:
         thread.join(timeout=60)
     assert (inside, most) == (0, 1)
-    assert said and all("makes the same run; waiting for it" in remark for remark in said)
+    assert said and all("makes the same run; waiting for its results" in remark for remark in said)
 
 
 def test_other_keys_are_not_waited_for(workspace: Workspace) -> None:
@@ -57,9 +57,7 @@ def test_a_killed_process_loses_the_key(tmp_path: Path) -> None:
     killer.start()
     with Workspace(tmp_path).lock("runs/q5/r/lock", said.append):
         assert holder.wait(timeout=10) == -signal.SIGKILL
-    assert said == [
-        f"process {holder.pid} on {os.uname().nodename} makes the same run; waiting for it, then its results are used"
-    ]
+    assert said == [f"process {holder.pid} on {os.uname().nodename} makes the same run; waiting for its results"]
 
 
 def test_a_lease_that_is_not_renewed_passes_to_one_waiter() -> None:

@@ -1,4 +1,4 @@
-"""A rollback pins its job: nothing plans it again before a person releases it."""
+"""A rollback pins its job: no new plan is made until a person releases it."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_rollback_pins_the_job_to_its_new_version_and_says_who_when_and_why(
 def test_a_pinned_job_gets_no_other_plan_until_it_is_released(store: PlanStore, workspace: Workspace) -> None:
     rolled = store.rollback(JOB, 1, AT, by="Ada")
     says = (
-        "pinned to version 3 of its plan by Ada since .*; no other plan is made before `sluice plans unpin nexmark-q5`"
+        "pinned to version 3 of its plan by Ada since .*; no other plan is made until `sluice plans unpin nexmark-q5`"
     )
     with pytest.raises(PinnedJob, match=says):
         store.publish(content(2), AT)

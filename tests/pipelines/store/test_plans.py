@@ -1,4 +1,4 @@
-"""Plans are never lost, never made twice, and never believed when their file was changed."""
+"""Plans are never lost or duplicated, and changed files are never used."""
 
 import json
 import logging
@@ -122,7 +122,7 @@ def test_processes_that_append_at_once_lose_no_plan_and_make_none_twice(tmp_path
         assert after.difference == difference(before, after)
 
 
-def test_the_loser_of_a_race_makes_its_plan_anew(store: PlanStore) -> None:
+def test_the_loser_of_a_race_makes_its_plan_again(store: PlanStore) -> None:
     asked: list[tuple[int, int | None]] = []
 
     def make(version: int, before: Plan | None) -> Plan:
@@ -251,7 +251,7 @@ def test_rollback_to_the_current_version_is_refused(three: PlanStore) -> None:
 
 def test_an_unknown_version_or_job_is_answered_with_what_exists(three: PlanStore) -> None:
     three.publish(content(job="q8"), CREATED_AT)
-    with pytest.raises(InvalidInput, match="no version 9; versions there are: 1, 2, 3"):
+    with pytest.raises(InvalidInput, match="no version 9; its versions: 1, 2, 3"):
         three.get("q5", 9)
     with pytest.raises(InvalidInput, match=r"no plan of the job 'q7'.*jobs with plans: q5, q8"):
         three.get("q7", 1)

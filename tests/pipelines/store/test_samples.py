@@ -84,5 +84,5 @@ def test_uris_lead_to_the_files(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("table", [samples("r").drop_columns(["run"]), samples("r").slice(0, 0)])
 def test_samples_that_belong_nowhere_are_refused(workspace: Workspace, table: pa.Table) -> None:
-    with pytest.raises(SluiceError, match="must say which job and run they belong to"):
+    with pytest.raises(SluiceError, match="must have the columns job and run"):
         write_samples(workspace, table)

@@ -1,4 +1,4 @@
-"""Artifacts come back by key, are made once, and are never believed when they were damaged."""
+"""Artifacts are found by key, made once, and never used when damaged."""
 
 import json
 import logging
@@ -188,7 +188,7 @@ def test_once_makes_a_damaged_artifact_again_and_says_so(
         workspace.read_output("runs/a.json", Budget)
     with caplog.at_level(logging.WARNING):
         assert workspace.once("runs/a.json", {"job": "1a"}, Budget, make).task_slots == 2
-    assert "runs/a.json" in caplog.text and "made again" in caplog.text
+    assert "runs/a.json" in caplog.text and "making it again" in caplog.text
     assert workspace.once("runs/a.json", {"job": "1a"}, Budget, make).task_slots == 2
 
 

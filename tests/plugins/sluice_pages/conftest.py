@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.workspace import Workspace
 from plan_pages import JOB, PASSWORD, Server, ask_for_approval, replan_by_dag, store_damaged, store_drift
+from testbeds.flink.local.machine import free_port
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +38,7 @@ def starting(
     """A server that is starting, while plans are made."""
     own = tmp_path_factory.mktemp("server")
     (own / "passwords.json").write_text(json.dumps(dict.fromkeys(("reader", "planner", "nobody"), PASSWORD)))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = Server(f"http://127.0.0.1:{port}", secrets.token_hex(64))
     environment = os.environ | {
         "AIRFLOW_HOME": str(airflow_home),

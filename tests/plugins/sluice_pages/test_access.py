@@ -1,4 +1,4 @@
-"""Who gets to see what: every route there is, without a token, with wrong ones, without the right, and with it."""
+"""Access to every route: without a token, with wrong ones, without the permission, and with it."""
 
 import re
 import secrets
@@ -101,7 +101,7 @@ def test_nothing_else_can_be_changed_through_the_pages(server: Server) -> None:
             assert client.post(address).status_code == 405, address
 
 
-def test_the_query_cannot_name_a_dag_that_somebody_may_see(server: Server) -> None:
+def test_the_query_cannot_name_a_dag_that_the_user_may_see(server: Server) -> None:
     with server.client(server.token("nobody")) as client:
         for dag in ("replan", "~", "no-such-dag"):
             assert client.get(f"/sluice/jobs.json?dag_id={dag}").status_code == 403

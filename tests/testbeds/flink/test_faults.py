@@ -1,15 +1,16 @@
-"""What breaks while a job is measured ends in a clear error or changes nothing: never in a wrong number."""
+"""Faults during a measurement end in a clear error or change nothing; they never cause a wrong number."""
 
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
+from answering import AnsweringServer
 from flink_client.rest import FlinkRest
 from models.cluster import Cluster
 from models.dataflow import Edge
@@ -33,46 +34,24 @@ INSERT INTO counts SELECT who FROM clicks;
 """
 
 
-class Proxy(ThreadingHTTPServer):
-    """Passes requests on to Flink, late or with an error in place of the answer if it is told so."""
-
-    daemon_threads = True
+class Proxy(AnsweringServer):
+    """Passes requests on to Flink, late or with an error instead of the answer, as its fields say."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Passing)
+        super().__init__(self._pass_on)
         self.upstream, self.delay_s, self.failing = url, 0.0, False
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Passing(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        proxy = self.server
-        assert isinstance(proxy, Proxy)
-        time.sleep(proxy.delay_s)
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-        status, content = 503, b'{"errors": ["out of order"]}'
-        if not proxy.failing:
-            request = Request(
-                proxy.upstream + self.path, body, {"Content-Type": "application/json"}, method=self.command
-            )
-            try:
-                with urlopen(request, timeout=30) as answer:
-                    status, content = answer.status, answer.read()
-            except HTTPError as error:
-                status, content = error.code, error.read()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_PATCH = do_POST = do_PUT = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Keep still."""
+    def _pass_on(self, asked: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
+        time.sleep(self.delay_s)
+        if self.failing:
+            return 503, b'{"errors": ["out of order"]}'
+        headers = {"Content-Type": "application/json"}
+        request = Request(self.upstream + asked.path, body or None, headers, method=asked.command)
+        try:
+            with urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read()
+        except HTTPError as error:
+            return error.code, error.read()
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +73,7 @@ def proxy(testbed: FlinkTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pr
     made = Proxy(testbed.local.rest.url)
     monkeypatch.setattr(testbed.local, "_rest", FlinkRest(made.url, timeout_s=20.0))
     yield made
-    made.shutdown()
-    made.server_close()
+    made.close()
 
 
 def _later(seconds: float, act: object) -> threading.Timer:
@@ -155,7 +133,7 @@ def test_a_process_that_dies_ends_the_measurement_and_not_the_testbed(
 
 def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed: FlinkTestbed) -> None:
     """Killed in the middle of the first window, and of the first one of the first repetition."""
-    told: list[str] = []
+    messages: list[str] = []
     timers: list[threading.Timer] = []
 
     def measure(run: Run) -> MeasuredWindow:
@@ -164,14 +142,14 @@ def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed:
             timers.append(_later(2.0, lambda: testbed.local.kill("tm-1")))
         return run.inject(RATE, 5.0, "observe")
 
-    window = measured(testbed, small_job(), CONFIGURATION, measure, run="r", seed=1, say=told.append)
+    window = measured(testbed, small_job(), CONFIGURATION, measure, run="r", seed=1, say=messages.append)
     assert window.achieved_rate == pytest.approx(RATE, rel=0.02)
-    assert len(told) == 2 and all("measuring again" in line for line in told)
-    assert all("process tm-1 ended with code -9" in line or "job" in line for line in told)
+    assert len(messages) == 2 and all("measuring again" in line for line in messages)
+    assert all("process tm-1 ended with code -9" in line or "job" in line for line in messages)
 
 
 def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestbed, run: FlinkRun) -> None:
-    """Somebody else rescales it."""
+    """Rescaled from outside."""
     run.inject(RATE, 5.0, "ramp")
     rest = testbed.local.rest
     vertices = {v.name: v for v in rest.job(run.id).vertices}

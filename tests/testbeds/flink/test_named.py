@@ -7,15 +7,14 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from answering import AnsweringServer
 from flink_client.address import FlinkAddress
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest, wait_for
@@ -168,8 +167,8 @@ def _window(
     tasks: dict[str, int] | None = None,
     enough: Callable[[MeasuredWindow], bool] = lambda _: True,
 ) -> MeasuredWindow:
-    """Of a few seconds; taken again where the machine was too busy, or state not told of: once in five seconds at most,
-    and one access in a hundred is timed."""
+    """A window of a few seconds; measured again if the machine was too busy, or state was not reported: that happens at
+    most every five seconds, and one access in a hundred is timed."""
     parallelism = {o.name: 1 for o in job.operators} | (tasks or {})
     configuration = Configuration(parallelism, testbed.limits.memory_levels_mb[0])
 
@@ -187,7 +186,7 @@ def _total(window: MeasuredWindow, operator: str, column: str) -> float:
     return float(pc.sum(window.samples.filter(pc.field("operator") == operator)[column]).as_py())
 
 
-def _tells_of_state(window: MeasuredWindow) -> bool:
+def _has_state(window: MeasuredWindow) -> bool:
     latency = window.samples.filter(pc.field("operator") == "group-window-aggregate")["state_latency_s"]
     return latency.null_count == 0 and _total(window, "group-window-aggregate", "state_written_bytes") > 0
 
@@ -203,7 +202,7 @@ def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: Loca
         assert testbed.limits.max_task_slots == 6 and testbed.limits.memory_levels_mb == (900.0,)
         job = testbed.dataflow("clicks")
         assert job.order == ("clicks", "calc", "group-window-aggregate", "counts")
-        window = _window(testbed, job, {"calc": 2, "group-window-aggregate": 2}, _tells_of_state)
+        window = _window(testbed, job, {"calc": 2, "group-window-aggregate": 2}, _has_state)
     assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
     assert _total(window, "calc", "records_in") == pytest.approx(5 * RATE, rel=DATING)
     # Event time goes on although the file is replayed: each second's 50 pages leave the window.
@@ -217,9 +216,9 @@ def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: Loca
     assert _nothing_is_left(cluster.rest)
 
 
-def test_prometheus_tells_the_same(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
+def test_prometheus_has_the_same_values(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
     with _named(cluster, clicks, prometheus) as testbed:
-        window = _window(testbed, testbed.dataflow("clicks"), enough=_tells_of_state)
+        window = _window(testbed, testbed.dataflow("clicks"), enough=_has_state)
     assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
     assert _total(window, "calc", "records_in") == pytest.approx(5 * RATE, rel=DATING)
     assert _total(window, "group-window-aggregate", "records_in") == pytest.approx(5 * RATE * 0.9, rel=DATING)
@@ -277,7 +276,7 @@ def test_a_program_that_cannot_be_measured_is_refused_with_the_reason(
     )
     wrong: list[tuple[UserProgram, str]] = [
         (UserJar(jar, "example.Remainders", ("0",)), "make it with sluice.Rated"),
-        (UserJar(jar, "example.Nobody"), "must hold a class example.Nobody"),
+        (UserJar(jar, "example.Unknown"), "must hold a class example.Unknown"),
         (SqlScript(unrated + "INSERT INTO s SELECT a FROM t;"), "rate of every source must be set"),
         (SqlScript(unrated + "INSERT INTO s SELECT a FROM t;", clicks.recordings), r"it has no \[clicks\]"),
         (SqlScript(SCRIPT, {}), "kafka"),
@@ -311,27 +310,11 @@ def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clic
 
 
 def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
-    class Old(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b'{"flink-version": "1.17.2"}'
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Old)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        with pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"):
-            NamedFlinkTestbed(FlinkAddress(rest_url=f"http://127.0.0.1:{server.server_port}"))
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with (
+        AnsweringServer(lambda request, body: (200, {"flink-version": "1.17.2"})) as server,
+        pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"),
+    ):
+        NamedFlinkTestbed(FlinkAddress(rest_url=server.url))
 
 
 def test_a_job_that_a_killed_process_left_ends_by_itself(
@@ -347,4 +330,4 @@ def test_a_job_that_a_killed_process_left_ends_by_itself(
         while cluster.rest.job(id_).state != "FAILED":
             assert time.monotonic() < until
             time.sleep(0.1)
-        assert "nobody at" in (cluster.rest.failure(id_) or "")
+        assert "no controller at" in (cluster.rest.failure(id_) or "")

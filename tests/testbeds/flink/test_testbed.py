@@ -36,7 +36,7 @@ def job() -> Job:
     return small_job()
 
 
-def test_it_tells_its_limits(testbed: FlinkTestbed) -> None:
+def test_it_states_its_limits(testbed: FlinkTestbed) -> None:
     assert testbed.name == "flink" and testbed.cluster == CLUSTER
     assert testbed.limits.max_task_slots == 6 and testbed.limits.slots_per_worker == 3
     assert testbed.limits.memory_levels_mb == (900.0, 1024.0)
@@ -78,7 +78,8 @@ def test_a_job_takes_what_its_operators_costs_and_their_worker_allow(
         window = run.inject(low, 5.0, "observe")
         assert run.elapsed_s == 20.0 and not stolen
     assert full.achieved_rate == pytest.approx(SATURATED, rel=0.1)
-    assert full.pending_records == pytest.approx((1e6 - SATURATED) * 10, rel=0.2)
+    # What was taken in 10 s is 2 % of what was offered, so that even twice as much makes no larger difference.
+    assert full.pending_records == pytest.approx((1e6 - SATURATED) * 10, rel=0.02)
     assert window.achieved_rate == pytest.approx(low, rel=0.02)
     assert window.pending_records <= low
     samples = window.samples

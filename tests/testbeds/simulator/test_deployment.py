@@ -9,7 +9,7 @@ from testbeds.placing import place
 from testbeds.protocol import Configuration
 from testbeds.simulator import Flink, Simulator, streambed_cluster
 from testbeds.simulator.layout.buffers import pool, room_of_edge, room_per_task
-from testbeds.simulator.layout.keys import key_groups, owner, shares
+from testbeds.simulator.layout.keys import shares
 from testbeds.simulator.layout.memory import cache_mb, network_memory_mb
 
 
@@ -132,16 +132,6 @@ def test_network_buffers():
     assert pool(35, flink) == 78
     assert room_per_task(ones(3), ones(35), 35, 32768, flink) == pytest.approx([3 * 10 + 14] * 35)
     assert room_of_edge(ones(3), ones(35), 32768, flink) == 3 * 78 + 35 * 14
-
-
-@pytest.mark.parametrize(("tasks", "groups"), [(1, 128), (85, 128), (86, 256), (944, 2048), (30000, 32768)])
-def test_key_groups_as_flink_chooses_them(tasks, groups):
-    assert key_groups(tasks) == groups
-
-
-def test_key_groups_go_to_tasks_in_ranges():
-    owners = owner(np.arange(128), 35, 128)
-    assert (np.diff(owners) >= 0).all() and set(np.bincount(owners)) == {3, 4}
 
 
 def test_shares_of_keys():

@@ -192,19 +192,25 @@ def test_the_published_scaling_curves(name, tasks, memory_mb, ratio):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "sustained"), [(2.5e6, True), (3.75e6, False)])
-def test_q5_in_production(rate, sustained):
-    """Section 8.2, Figure 8: 1,069 slots of 2 GB sustain 2.5 M/s, with passing instability, and not 3.75 M/s.
+@pytest.mark.parametrize(
+    ("memory_mb", "rate", "sustained"), [(32768, 2.5e6, True), (65536, 2.5e6, True), (32768, 3.75e6, False)]
+)
+def test_q5_in_production(memory_mb, rate, sustained):
+    """Section 8.2, Figure 8: both profiles sustain 2.5 M/s, and 1,069 slots of 2 GB do not sustain 3.75 M/s.
 
-    The instability may take 3 % of the rate within half an hour. The run at 3.0 M/s is left out: the text calls it
-    saturated, the rates in the artifact's notebook do not.
+    The text calls 1,069 slots of 2 GB and 1,079 slots of 4 GB saturated at 120 % (3.0 M/s) and at 150 % (3.75 M/s), since
+    their throughput is chaotic. The rates in the artifact's notebook agree only for 2 GB at 3.75 M/s: 97.1 % on average,
+    and up to 259 s of pending records. At 3.0 M/s they show 100 % with both profiles, and up to 103 s pending with 2 GB and
+    3.6 s with 4 GB; at 3.75 M/s 100 % and up to 17 s with 4 GB. What the two disagree on is not tested.
+
+    With 2 GB the paper sees passing instability at 2.5 M/s; it may take 3 % of the rate within half an hour.
     """
     with (DATA / "production_runs.csv").open() as file:
-        rows = [r for r in csv.DictReader(file) if r["query"] == "q5" and r["tm_memory_mb"] == "32768"]
+        rows = [r for r in csv.DictReader(file) if r["query"] == "q5" and r["tm_memory_mb"] == str(memory_mb)]
     tasks = [int(n) for n in rows[0]["parallelism_per_operator"].split("|")]
     assert rate in {float(r["injected_rate"]) for r in rows}
     job, testbed = load_job("nexmark-q5"), Simulator(streambed_cluster(68), physics=Physics(noise=Noise(run=0.0)))
-    with testbed.deploy(job, configuration(job, tasks, 32768.0), run="r", seed=1) as run:
+    with testbed.deploy(job, configuration(job, tasks, float(memory_mb)), run="r", seed=1) as run:
         run.inject(rate, 300, "ramp")
         achieved = run.inject(rate, 1800, "observe").achieved_rate
     assert (achieved >= 0.97 * rate) == sustained

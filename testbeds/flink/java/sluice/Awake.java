@@ -2,11 +2,11 @@ package sluice;
 
 import java.io.IOException;
 
-/** Spins on every processor until its standard input ends, which it does with the process that started it. */
+/** Spins on every processor until its standard input ends, together with the process that started it. */
 public final class Awake {
     private Awake() {}
 
-    /** Begins with the first byte of input: until then that process can set the priority that the threads inherit. */
+    /** Begins with the first byte of input, so that the parent process can first set the priority that threads inherit. */
     public static void main(String[] args) throws IOException {
         if (System.in.read() < 0) {
             return;
@@ -17,7 +17,7 @@ public final class Awake {
             thread.start();
         }
         while (System.in.read() >= 0) {
-            // Only its end is of interest.
+            // Only the end of the input matters.
         }
     }
 

@@ -4,8 +4,8 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
 
 /**
- * Runs a main class, and ends the JVM when the process that started it is gone, even if that was killed: the system then
- * gives this one another parent.
+ * Runs a main class, and ends the JVM when its parent process is gone, even if that was killed: the system then gives this
+ * process another parent.
  */
 public final class Child {
     private static final long LOOK_EVERY_MS = 250;
@@ -32,7 +32,7 @@ public final class Child {
             try {
                 Thread.sleep(LOOK_EVERY_MS);
             } catch (InterruptedException ignored) {
-                // Nobody but this thread knows it; look at once.
+                // No other thread interrupts this one; check again at once.
             }
         }
         Runtime.getRuntime().halt(ORPHANED);

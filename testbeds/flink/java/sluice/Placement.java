@@ -12,9 +12,9 @@ import java.util.Optional;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 /**
- * Which TaskManager each task is to run on, from a file of the JobManager ({@code -Dsluice.placement=FILE}) that is read
- * whenever tasks are scheduled: the line {@code slots N} says how many slots the cluster has, lines {@code VERTEX SUBTASK
- * TASKMANAGER} where tasks go. Without file or lines tasks go anywhere.
+ * The TaskManager of each task, from a file of the JobManager ({@code -Dsluice.placement=FILE}) that is read whenever tasks
+ * are scheduled: the line {@code slots N} gives the slots of the cluster, lines {@code VERTEX SUBTASK TASKMANAGER} the
+ * placement. Without file or lines tasks go anywhere.
  */
 public final class Placement {
     private static final String FILE = "sluice.placement";
@@ -59,7 +59,7 @@ public final class Placement {
         return new Placement(slots, workers);
     }
 
-    /** Slots that all TaskManagers have together; 0 if it does not matter. */
+    /** Slots of all TaskManagers together; 0 if it does not matter. */
     public int clusterSlots() {
         return clusterSlots;
     }

@@ -17,21 +17,21 @@ import sluice.source.RatedSource;
  * }</pre>
  */
 public final class Rated {
-    /** HOST:PORT of who sets the rates; Sluice gives it to the jobs that it submits. */
+    /** HOST:PORT of the server that sets the rates; Sluice gives it to the jobs that it submits. */
     public static final ConfigOption<String> CONTROL = ConfigOptions.key("sluice.control").stringType().noDefaultValue();
 
     private Rated() {}
 
     /**
-     * @param name of the source, one of its kind in the job
-     * @param events what it emits: event 0, 1, 2, ... of a sequence that has no end
+     * @param name of the source, unique in the job
+     * @param events event 0, 1, 2, ... of an infinite sequence
      */
     public static <T> SingleOutputStreamOperator<T> source(StreamExecutionEnvironment env, String name, Events<T> events,
             TypeInformation<T> type, WatermarkStrategy<T> watermarks) {
         String control = env.getConfiguration().get(CONTROL);
         if (control == null) {
-            throw new IllegalStateException("the source '" + name + "' has nobody to set its rate: submit the job with"
-                    + " Sluice, or set " + CONTROL.key() + " to the HOST:PORT of who does");
+            throw new IllegalStateException("no server sets the rate of the source '" + name + "': submit the job with"
+                    + " Sluice, or set " + CONTROL.key() + " to the HOST:PORT of a server");
         }
         return env.fromSource(new RatedSource<>(events, type, control, name), watermarks, name, type).uid("source-" + name)
                 .setDescription("sluice.Rated(" + name + ")");

@@ -15,19 +15,19 @@ public final class Run {
     public static final class Request {
         public String name;
         public String sql;
-        /** With SQL: options of the tables that recorded files stand in for, by name. */
+        /** With SQL: options of the tables that recorded files replace, by name. */
         public Map<String, Map<String, String>> stand_ins = Map.of();
-        /** With SQL: whether rows that are written go nowhere. */
+        /** With SQL: whether written rows are discarded. */
         public boolean discard_sinks;
         /** A class with a main method that is in this jar, too. */
         public String entry_class;
         public List<String> arguments = List.of();
         public Spec dataflow;
-        /** HOST:PORT of who sets the rates; in SQL the tables name it themselves. */
+        /** HOST:PORT that sets the rates; in SQL the tables name it themselves. */
         public String control;
         /** Whether each operator takes slots of its own; its tasks can then be placed one by one. */
         public boolean slot_per_task;
-        /** Whether sources that have no rate to be set are refused. */
+        /** Whether sources whose rate cannot be set are refused. */
         public boolean only_rated;
     }
 
@@ -61,7 +61,7 @@ public final class Run {
         env.execute(graph);
     }
 
-    /** What the method throws is thrown on; Flink ends programs that it only plans by an error. */
+    /** Exceptions of the method are rethrown; Flink ends programs that it only plans by an error. */
     private static void call(String entryClass, List<String> arguments) throws Throwable {
         try {
             Class.forName(entryClass, true, Run.class.getClassLoader()).getMethod("main", String[].class)

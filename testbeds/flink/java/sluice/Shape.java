@@ -15,7 +15,7 @@ import org.apache.flink.streaming.runtime.partitioner.ForwardPartitioner;
 import org.apache.flink.streaming.runtime.partitioner.RebalancePartitioner;
 import sluice.source.RatedSource;
 
-/** What is done to a job so that each of its operators can be measured and scaled by itself. */
+/** Prepares a job so that each of its operators can be measured and scaled separately. */
 final class Shape {
     private final boolean slotPerTask;
     private final boolean spreadForward;
@@ -23,8 +23,8 @@ final class Shape {
 
     /**
      * @param slotPerTask whether each operator takes slots of its own
-     * @param spreadForward whether edges that join tasks one to one are dealt out evenly then
-     * @param onlyRated whether sources that have no rate to be set are refused
+     * @param spreadForward whether forward edges are then rebalanced
+     * @param onlyRated whether sources whose rate cannot be set are refused
      */
     Shape(boolean slotPerTask, boolean spreadForward, boolean onlyRated) {
         this.slotPerTask = slotPerTask;
@@ -63,14 +63,14 @@ final class Shape {
         if (!rated && (transformation instanceof SourceTransformation
                 || transformation instanceof LegacySourceTransformation)) {
             throw new IllegalArgumentException("the rate of every source must be set by Sluice, but that of '"
-                    + transformation.getName() + "' cannot be; in SQL let a recorded file stand in for its table, in a jar"
+                    + transformation.getName() + "' cannot be; in SQL replace its table by a recorded file, in a jar"
                     + " make it with sluice.Rated");
         }
     }
 
     /**
-     * Flink fixes which tasks an edge joins while all operators have a single task, as "forward". Once their numbers
-     * differ that would give some tasks more than others; so does a later change of them.
+     * Flink fixes edges as "forward" while all operators have a single task. Once their numbers of tasks differ, or change
+     * later, some tasks would get more records than others.
      */
     private static void dealOutEvenly(StreamGraph graph) {
         for (StreamNode node : graph.getStreamNodes()) {

@@ -3,7 +3,7 @@ package sluice;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Takes a SQL script apart: statements end with a semicolon; comments and quoted text may hold any. */
+/** Splits a SQL script: statements end with a semicolon; comments and quoted text may contain semicolons. */
 final class SqlScript {
     private SqlScript() {}
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawn_instances import draw_edges, draw_operators, instance_of
 from every_plan import enumerate_plans
-from models.cluster import Cluster
-from models.dataflow import Dataflow
 from models.errors import Infeasible
 from models.placement import place, tune
 from models.placement.cost import TOLERANCE, as_array, costs, load_limits
@@ -49,33 +48,25 @@ def every_plan(p: Problem) -> np.ndarray:
 @st.composite
 def instances(draw: st.DrawFn) -> Problem:
     """Up to 7 tasks on 2 or 3 workers that may differ in slots, capacities and memory; hash and forward edges."""
-    load = st.sampled_from([0.0, 1.0, 2.0, 3.5, 5.0])
-    n = draw(st.integers(1, 3))
-    same = draw(st.booleans())
-    parallelism = [2] * n if same else [draw(st.integers(1, 3)) for _ in range(n)]
-    memory = draw(st.booleans())
-    operators = [
-        {"name": f"o{i}", "parallelism": parallelism[i], "cpu": draw(load), "io": draw(load), "net": draw(load)}
-        | {"memory_mb": draw(st.sampled_from([0.0, 100.0, 250.0])) if memory else 0.0}
-        for i in range(n)
-    ]
+    same, memory = draw(st.booleans()), draw(st.booleans())
+    operators = draw_operators(
+        draw,
+        draw(st.integers(1, 3)),
+        st.sampled_from([0.0, 1.0, 2.0, 3.5, 5.0]),
+        parallelism=st.just(2) if same else st.integers(1, 3),
+        memory_mb=st.sampled_from([0.0, 100.0, 250.0]) if memory else st.just(0.0),
+    )
     kinds = ["hash", "forward"] if same else ["hash", "rebalance", "broadcast"]
-    edges = [
-        {"from": f"o{a}", "to": f"o{b}", "partitioning": draw(st.sampled_from(kinds))}
-        for a, b in itertools.combinations(range(n), 2)
-        if draw(st.booleans())
-    ]
+    edges = draw_edges(draw, len(operators), *kinds)
     workers = [
         {"name": f"w{i}", "slots": draw(st.sampled_from([3, 4])), "cores": draw(st.sampled_from([2.0, 4.0]))}
         | ({"memory_mb": 900.0} if memory else {})
         for i in range(draw(st.integers(2, 3)))
     ]
-    spare = sum(parallelism) - sum(w["slots"] for w in workers)
+    spare = sum(o["parallelism"] for o in operators) - sum(w["slots"] for w in workers)
     if spare > 0:
         workers.append({"name": "rest", "slots": spare, "cores": 2.0} | ({"memory_mb": 900.0} if memory else {}))
-    return Problem.of(
-        Dataflow.model_validate({"operators": operators, "edges": edges}), Cluster.model_validate({"workers": workers})
-    )
+    return Problem.of(*instance_of(operators, edges, workers))
 
 
 def all_patterns(p: Problem, base: np.ndarray, slope: np.ndarray) -> Patterns:
@@ -101,7 +92,7 @@ def test_patterns_of_a_worker_by_hand(problem_of):
 
 
 def test_what_the_others_cannot_hold_bounds_a_pattern_from_below(problem_of):
-    """5 tasks on 2 workers of 3 slots: nobody holds fewer than 2."""
+    """5 tasks on 2 workers of 3 slots: no worker holds fewer than 2."""
     patterns = all_patterns(problem_of((5,), 2, 3), *JOINT)
     assert sorted(patterns.counts[:, 0].tolist()) == [2, 3]
 

@@ -61,7 +61,7 @@ def test_plans_of_the_union(first: tuple[int, ...], second: tuple[int, ...], cou
     assert count_plans(union(jobs), workers(count, slots)) == plans
 
 
-def test_jobs_are_placed_globally_and_told_apart():
+def test_jobs_are_placed_globally_and_split_again():
     """Each job alone has two heavy tasks; together the four go one to each of the four workers."""
     jobs = [job("x", (2, 5, 0, 0), (2, 0, 0, 0)), job("y", (2, 5, 0, 0), (2, 0, 0, 0))]
     result = place(union(jobs), workers(4, 2))
@@ -74,7 +74,7 @@ def test_jobs_are_placed_globally_and_told_apart():
         assert sum(tasks.get("b", 0) for tasks in placed[name].values()) == 2
 
 
-def test_which_subtasks_run_where_is_told_apart_too():
+def test_subtasks_are_split_by_job_too():
     jobs = [job("x", (2, 1, 0, 1), (2, 1, 0, 0), partitioning="forward"), job("y", (1, 1, 0, 0))]
     tuning = tune(union(jobs), workers(2, 3))
     assert tuning.subtasks is not None

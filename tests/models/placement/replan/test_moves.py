@@ -1,6 +1,5 @@
 """Stable replans: small cases by hand, and all plans of small instances."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn_instances import draw_edges, draw_operators, instance_of
 from every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
@@ -100,16 +100,8 @@ def test_memory_can_keep_tasks_from_running_on(chain, equal_workers):
 
 @st.composite
 def replans(draw: st.DrawFn) -> tuple[Dataflow, Cluster, Placement]:
-    load = st.sampled_from([0.0, 1.0, 2.0, 5.0])
-    operators = [
-        {"name": f"o{i}", "parallelism": draw(st.integers(1, 4))} | {key: draw(load) for key in ("cpu", "io", "net")}
-        for i in range(draw(st.integers(1, 3)))
-    ]
-    edges = [
-        {"from": f"o{a}", "to": f"o{b}", "partitioning": "hash"}
-        for a, b in itertools.combinations(range(len(operators)), 2)
-        if draw(st.booleans())
-    ]
+    operators = draw_operators(draw, draw(st.integers(1, 3)))
+    edges = draw_edges(draw, len(operators), "hash")
     tasks = sum(o["parallelism"] for o in operators)
     workers = [{"name": f"w{i}", "slots": draw(st.sampled_from([2, 3])), "cores": 2} for i in range(3)]
     workers.append({"name": "rest", "slots": tasks, "cores": 4})
@@ -117,11 +109,7 @@ def replans(draw: st.DrawFn) -> tuple[Dataflow, Cluster, Placement]:
     for w in workers:
         row = {o["name"]: draw(st.integers(0, 2)) for o in operators}
         running[w["name"]] = {name: number for name, number in row.items() if number}
-    return (
-        Dataflow.model_validate({"operators": operators, "edges": edges}),
-        Cluster.model_validate({"workers": workers}),
-        running,
-    )
+    return *instance_of(operators, edges, workers), running
 
 
 @given(replans(), st.sampled_from([0.0, 0.05, 0.5]))

@@ -1,4 +1,4 @@
-"""When a source emits less than what is offered to it."""
+"""When a source emits less than what arrives."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def _overload(growth_per_s: float | None = None, **load: float) -> str | None:
         ({"backpressure": 0.11}, None, "the source 'events' is backpressured 11% of the time"),
         ({"busyness": 0.95, "backpressure": 0.0}, None, "the source 'events' is busy 95% of the time"),
         ({"pending": 500.0}, 50.0, None),
-        ({"pending": 500.0}, 51.0, "the records that wait before the sources grow by 51/s"),
+        ({"pending": 500.0}, 51.0, "the pending records of the sources grow by 51/s"),
         ({"pending": 500.0}, -1e6, None),
     ],
 )

@@ -125,8 +125,8 @@ def test_the_decision_sustains_the_source_and_no_task_is_to_spare(demand, stages
     [
         (["s a"], {}, {"a": operator(1, 5)}, "source 's' has no rate; add it to source_rates"),
         (["s a"], {"s": 1, "a": 1}, {"a": operator(1, 5)}, "'a', which is no source: it has an incoming edge"),
-        (["s a"], {"s": 1, "t": 1}, {"a": operator(1, 5)}, "'t', which is no source: it stands on no edge"),
-        (["s a"], {"s": 1}, {}, "operator 'a' stands on an edge but not in 'operators'"),
+        (["s a"], {"s": 1, "t": 1}, {"a": operator(1, 5)}, "'t', which is no source: it is on no edge"),
+        (["s a"], {"s": 1}, {}, "operator 'a' is on an edge but not in 'operators'"),
         (["s a"], {"s": 1}, {"a": operator(1)}, "operator 'a' has no true_processing_rate"),
         (
             ["s a", "a b"],
@@ -134,7 +134,7 @@ def test_the_decision_sustains_the_source_and_no_task_is_to_spare(demand, stages
             {"a": operator(1, 5), "b": operator(1, 5)},
             "'a' has an outgoing edge and no true_out",
         ),
-        (["s a"], {"s": 1}, {"a": operator(1, 5), "x": operator(1, 5)}, "operator 'x' stands on no edge"),
+        (["s a"], {"s": 1}, {"a": operator(1, 5), "x": operator(1, 5)}, "operator 'x' is on no edge"),
         (["s a", "a b", "b a"], {"s": 1}, {"a": operator(1, 5, 5), "b": operator(1, 5, 5)}, "must not have a cycle"),
         (["s a", "s a"], {"s": 1}, {"a": operator(1, 5)}, "appears twice"),
         (["s a"], {"s": -1}, {"a": operator(1, 5)}, "greater than or equal to 0"),

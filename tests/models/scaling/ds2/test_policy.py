@@ -63,7 +63,7 @@ def test_heron_word_count_is_right_in_one_step():
     first = clock.observe(chain(1e6, 5e4, flatmap=(1, 1e5, 20.0), count=(1, 1e6, 0.0)), time_s=60)
     assert tasks_of(first) == {"flatmap": 10, "count": 20}
     assert first.reason == (
-        "DS2 takes count from 1 to 20 tasks, flatmap from 1 to 10 tasks: the sources are to read 1,000,000 records/s "
+        "DS2 scales count from 1 to 20 tasks, flatmap from 1 to 10 tasks: the sources should read 1,000,000 records/s "
         "and read 50,000."
     )
     settled = chain(1e6, 1e6, flatmap=(10, 1e5, 20.0), count=(20, 1e6, 0.0))
@@ -136,11 +136,11 @@ def test_only_a_small_scale_down_is_minor(wanted, deployed):
     assert tasks_of(Clock(minor_change_tasks=1).observe(single(10, 100.0 * wanted, 100.0 * wanted))) == deployed
 
 
-def test_a_minor_change_is_told():
+def test_a_minor_change_is_reported():
     advice = Clock(minor_change_tasks=2).observe(single(10, 800, 800))
     assert advice == Recommendation(
         None,
-        "DS2 ignores the minor change of map from 10 to 8 tasks: the sources are to read 800 records/s and read 800.",
+        "DS2 ignores the minor change of map from 10 to 8 tasks: the sources should read 800 records/s and read 800.",
     )
 
 
@@ -196,7 +196,7 @@ def test_a_scale_up_after_which_less_is_read_is_rolled_back_for_good():
         "DS2 rolls back: the sources read 400 records/s before and 300 after the scale-up; map from 10 to 4 tasks."
     )
     again = clock.observe(single(4, 1000, 400), rescaled=25)
-    assert again.deploy is None and again.reason.startswith("DS2 keeps to what it rolled back to")
+    assert again.deploy is None and again.reason.startswith("DS2 keeps the configuration that it rolled back to")
     assert tasks_of(clock.observe(single(4, 1200, 400))) == {"map": 12}, "a target 20 % higher is another matter"
 
 
@@ -233,12 +233,12 @@ def test_a_scale_down_that_fell_short_is_not_tried_again_at_this_rate():
     assert tasks_of(clock.observe(single(10, 1000, 1000, task_rate=200.0))) == {"map": 5}
     assert tasks_of(clock.observe(single(5, 1000, 400, task_rate=80.0), rescaled=15)) == {"map": 13}
     kept = clock.observe(single(13, 1000, 1000, task_rate=200.0), rescaled=25)
-    assert kept.reason == "DS2 asks for what runs: the sources are to read 1,000 records/s and read 1,000."
+    assert kept.reason == "DS2 keeps the current tasks: the sources should read 1,000 records/s and read 1,000."
     assert tasks_of(clock.observe(single(13, 1080, 1080, task_rate=80.0))) == {"map": 14}
     assert tasks_of(clock.observe(single(14, 800, 800, task_rate=200.0), rescaled=45)) == {"map": 4}
 
 
-def test_scale_ups_that_bring_nothing_end():
+def test_scale_ups_without_effect_end():
     """Skew: one task is the limit, whatever the number of tasks."""
     clock = Clock(max_futile_decisions=2)
     tasks, decisions = 4, []
@@ -251,7 +251,7 @@ def test_scale_ups_that_bring_nothing_end():
     # The model's 10; then, at 510 records/s, 10 x 1000 / 510 = 19.6. Both brought less than 5 %.
     assert decisions == [10, 20]
     assert advice.reason == (
-        "DS2 stops at a target of 1,000 records/s: 2 scale-ups in a row brought next to nothing, the sources read 510 "
+        "DS2 stops at a target of 1,000 records/s: 2 scale-ups in a row had almost no effect, the sources read 510 "
         "records/s before and 520 after the last."
     )
 
@@ -276,7 +276,7 @@ def test_no_operator_gets_more_tasks_than_it_may_have():
     assert tasks_of(Clock(over_provisioning_factor=1.0).observe(rates)) == {"map": 8}
 
 
-def test_nothing_is_asked_of_a_silent_job():
+def test_a_silent_job_keeps_its_tasks():
     assert tasks_of(Clock().observe(single(6, 0, 0))) == {"map": 1}
 
 

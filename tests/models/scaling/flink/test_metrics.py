@@ -1,4 +1,4 @@
-"""What is made of a window: rates to be reached and true rates, by hand."""
+"""The evaluation of a window: target rates and true rates, by hand."""
 
 import math
 
@@ -55,7 +55,8 @@ def test_the_lag_of_a_source_is_caught_up_all_the_way_down():
     names, result = evaluated(rates)
     assert names == ("s", "a", "b")
     assert result.target_rate.tolist() == [1300, 1300, 650]
-    assert result.catch_up_rate.tolist() == [200, 200, 100]
+    # 360,000 records in 1800 s are 200/s, and 100/s after a; for the source 200 + 1300 x 300 / 1800 + 1300 / 0.7
+    assert result.wanted_capacity.tolist() == [2274, 2274, 1137]
     assert result.true_rate.tolist() == [1000, 1250, 2000]  # the source's is what it read: 1000 / 0.5 exceeds it
     assert result.processing_backlog  # 360 s of records
 

@@ -55,19 +55,19 @@ def test_it_settles_five_minutes_and_fills_a_window_of_fifteen():
     assert answers[20].deploy.parallelism == {"source": 1, "work": 16}
     assert answers[20].deploy.exact["work"] == pytest.approx(15.95)
     assert answers[20].reason == (
-        "The autoscaler takes work from 8 to 16 tasks: at work, 1,000 records/s come in, which calls for a capacity "
+        "The autoscaler scales work from 8 to 16 tasks: at work, 1,000 records/s come in, which calls for a capacity "
         "of 1,595, and 8 tasks can do 800: 15.95, so 16 tasks, instead of 8."
     )
 
 
-def test_it_begins_anew_after_a_rescale():
+def test_it_starts_again_after_a_rescale():
     policy = make_policy("flink", ONLY_WORK)
     assert deployed(minutes(policy, job(1000, 8), 1, 20)) == {20: 16}
     done = Rescaled(ended_s=22 * MINUTE, downtime_s=120.0, state_mb=0.0)
     assert deployed(minutes(policy, job(2000, 16), 23, 42, done)) == {42: 32}
 
 
-def test_a_scaling_by_somebody_else_empties_the_window():
+def test_a_rescale_from_outside_empties_the_window():
     policy = make_policy("flink", ONLY_WORK)
     assert deployed(minutes(policy, job(1000, 8), 1, 19)) == {}
     assert deployed(minutes(policy, job(1000, 9), 20, 33)) == {}
@@ -86,7 +86,7 @@ def test_a_scale_down_waits_an_hour():
     answers = dict(minutes(policy, job(1000, 30), 1, 80))
     assert {minute: a.deploy.parallelism["work"] for minute, a in answers.items() if a.deploy} == {80: 16}
     assert answers[79].reason == (
-        "The autoscaler leaves the job as it is: work would do with 16 tasks, but has not for 3600 s."
+        "The autoscaler leaves the job as it is: work has needed only 16 tasks for less than 3600 s."
     )
 
 
@@ -148,7 +148,7 @@ def test_what_is_not_decided_about_says_so():
     assert make_policy("flink").decide(alone).parallelism == {"work": 16}
 
 
-def test_a_reason_tells_what_came_between_need_and_decision():
+def test_a_reason_names_what_changed_the_decision():
     policy = make_policy("flink", ONLY_WORK)
     few = policy.decide(job(1000, 8, key_groups=100))
     assert few.reasons["work"].endswith(": 15.95, fitted to its limits 17, so 17 tasks, instead of 8")  # 5 groups each

@@ -81,7 +81,7 @@ def test_a_scale_down_goes_to_the_most_wanted_in_the_last_interval():
     }
 
 
-def test_a_scale_down_waits_anew_once_it_was_not_wanted():
+def test_a_scale_down_waits_again_once_it_was_not_wanted():
     delayed = DelayedScaleDowns(60.0)
     assert delayed.want("a", WantedTasks(0.0, 5, True)) is None
     delayed.keep(())

@@ -155,7 +155,7 @@ def test_unknown_memory_is_followed_by_history():
     assert decided(query(**slow), before(0.6, 1e-5)) == (3, 158.0, False)
 
 
-def test_the_reason_tells_tasks_and_memory():
+def test_the_reason_names_tasks_and_memory():
     reason = justin(query(cache_hit_rate=0.42, state_latency_s=2e-3), {}, SETTINGS)[0].reasons["window"]
     assert reason == (
         "1,000 records/s come in and one task can do 333: 3, so 3 tasks, instead of 1; its state is accessed slowly "
@@ -180,12 +180,12 @@ def test_it_looks_at_whole_windows_once_the_job_is_stable():
 
 def test_the_trigger_is_a_busy_operator_that_holds_its_input_up():
     assert at(Justin(SETTINGS), 240, query()).reason == (
-        "Justin takes window from 1 to 3 tasks, source from 158 to 0 MiB a task, sink from 158 to 0 MiB a task, since "
-        "window is 100% busy and holds its input up 60% of the time."
+        "Justin scales window from 1 to 3 tasks, source from 158 to 0 MiB a task, sink from 158 to 0 MiB a task, since "
+        "window is 100% busy and its upstream is backpressured 60% of the time."
     )
     for calm in (query(busy=0.8), query(busy=0.95, held_up=0.04)):
         assert at(Justin(SETTINGS), 240, calm) == Recommendation(
-            None, "Justin keeps what runs: no operator is too busy or too idle."
+            None, "Justin keeps the current configuration: no operator is too busy or too idle."
         )
 
 
@@ -211,12 +211,14 @@ def test_the_trigger_is_an_idle_operator_of_several_tasks():
     assert at(Justin(SETTINGS), 240, query(tasks=1, busy=0.05, **calm)).deploy is None
 
 
-def test_a_trigger_without_a_change_is_told():
+def test_a_trigger_without_a_change_is_reported():
     stripped = query(tasks=3)
     memory = {n: m.model_copy(update={"memory_mb": 0.0}) for n, m in stripped.operators.items() if n != "window"}
     same = stripped.model_copy(update={"operators": {**stripped.operators, **memory}})
     assert at(Justin(SETTINGS), 240, same) == Recommendation(
-        None, "Justin keeps what runs, although window is 100% busy and holds its input up 60% of the time."
+        None,
+        "Justin keeps the current configuration, although window is 100% busy and its upstream is backpressured 60% of "
+        "the time.",
     )
 
 
@@ -241,7 +243,7 @@ def test_it_remembers_what_its_last_reconfiguration_raised():
 def test_the_trigger_names_what_it_misses(operator, metric):
     rates = query()
     lacking = rates.operators[operator].model_copy(update={metric: None})
-    with pytest.raises(InvalidInput, match=rf"operator '{operator}' has no {metric}, which starts Justin's decisions"):
+    with pytest.raises(InvalidInput, match=f"policy 'justin' decides by '{metric}', which is missing for '{operator}'"):
         at(Justin(SETTINGS), 240, rates.model_copy(update={"operators": {**rates.operators, operator: lacking}}))
 
 

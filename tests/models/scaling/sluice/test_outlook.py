@@ -1,4 +1,4 @@
-"""What deployments would cost, by hand."""
+"""Expected costs of deployments, by hand."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_patience_makes_late_records_dearer() -> None:
     assert hurried[0] == pytest.approx(6000 + 20 * (1200 + 600))
 
 
-def test_an_overload_is_taken_to_be_mended_later() -> None:
+def test_an_overload_is_assumed_to_be_corrected_later() -> None:
     situation = situated(capacity=100, tasks=10, lag=0)
     settings = SETTINGS.model_copy(update={"correction_s": 60.0})
     found = costs(option(100, 10), situation, flat(200), settings)
@@ -79,7 +79,7 @@ def test_an_overload_is_taken_to_be_mended_later() -> None:
     assert found[0] == pytest.approx(10 * 60 + 26 * 540 + 2 * 10 * 560)
 
 
-def test_mending_ends_where_the_cluster_does() -> None:
+def test_a_correction_is_limited_by_the_cluster() -> None:
     situation = Situation(100, 10, lag=0, mean_rate=100, need=10, downtime_s=30, most_tasks=15, late_price=1e-9)
     settings = SETTINGS.model_copy(update={"correction_s": 60.0})
     found = costs(option(100, 10), situation, flat(200), settings)

@@ -1,4 +1,4 @@
-"""Decisions of Sluice's policy, from stretches of facts."""
+"""Decisions of Sluice's policy, from sequences of facts."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ AT_ONCE = SluiceSettings(cooldown_s=0, warm_up_s=0)
 def steps(
     policy: Sluice, windows: list[Rates], rescale: Rescaled | None = None, slots: int | None = None
 ) -> list[Recommendation]:
-    """What it says to one window after another, 30 s each."""
+    """Its recommendations for consecutive windows of 30 s."""
     return [policy.observe(Facts((i + 1) * 30.0, 30.0, window, rescale, slots)) for i, window in enumerate(windows)]
 
 
@@ -25,7 +25,9 @@ def test_what_keeps_up_is_left_alone(rates: RatesOf) -> None:
     # 1000 records/s: one map task has to work all the time; two with 0.95 attainable take 1900.
     found = steps(Sluice(SluiceSettings()), [rates(1000.0, (1, 2, 1))] * 30)
     assert [r.deploy for r in found] == [None] * 30
-    assert "In 10 min 1,000 records/s are expected (1,000 to 1,000) and what runs takes 1,900" in found[-1].reason
+    assert (
+        "In 10 min 1,000 records/s are expected (1,000 to 1,000) and the current tasks take 1,900" in found[-1].reason
+    )
 
 
 def test_an_overload_is_scaled_up_at_once_and_far_enough_to_catch_up(rates: RatesOf) -> None:
@@ -35,7 +37,7 @@ def test_an_overload_is_scaled_up_at_once_and_far_enough_to_catch_up(rates: Rate
     # 3000 records/s need 3 map tasks if all is even; 90 000 records and those of the restart wait besides.
     assert first.deploy.parallelism["map"] >= 4
     assert first.deploy.exact["map"] > 3000 * 1e-3
-    assert "records included that 40 s of restart and warm-up hold up" in first.reason
+    assert "records delayed by 40 s of restart and warm-up" in first.reason
 
 
 def test_far_too_many_tasks_are_scaled_down_once_that_pays(rates: RatesOf) -> None:
@@ -56,10 +58,10 @@ def test_it_waits_after_a_rescale(rates: RatesOf) -> None:
     policy, overload = Sluice(SluiceSettings(cooldown_s=90)), rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0)
     found = steps(policy, [overload] * 4, rescale=Rescaled(ended_s=5.0, downtime_s=30.0, state_mb=0.0))
     assert [r.deploy is None for r in found] == [True, True, True, False]
-    assert "runs since 25 s only" in found[0].reason
+    assert "has run for only 25 s" in found[0].reason
 
 
-def test_what_fresh_code_loses_counts_as_downtime(rates: RatesOf) -> None:
+def test_the_loss_by_cold_code_counts_as_downtime(rates: RatesOf) -> None:
     policy = Sluice(AT_ONCE.model_copy(update={"late_price": 100.0}))
     policy.observe(Facts(30.0, 30.0, rates(1000.0, (1, 2, 1))))
     # Two maps are taken for 1900 records/s; half of that for 30 s is 15 s lost, after 40 s of downtime.
@@ -91,7 +93,7 @@ def test_memory_comes_before_tasks(rates: RatesOf) -> None:
     assert (found.memory_mb["map"], found.parallelism["map"]) == (316.0, 2)
 
 
-def test_memory_that_brought_nothing_is_given_back(rates: RatesOf) -> None:
+def test_memory_without_effect_is_withdrawn(rates: RatesOf) -> None:
     policy = Sluice(SluiceSettings(memory_levels_mb=(158, 316, 632), cooldown_s=0, warm_up_s=0))
     state = {"cache_hit_rate": 0.5, "state_latency_s": 2e-3}
     starved = rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0, memory_mb=158.0, **state)

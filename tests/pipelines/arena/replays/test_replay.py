@@ -75,7 +75,7 @@ def test_a_rescale_takes_the_job_down_and_the_lag_is_caught_up(run, scripted):
     assert table(trace)["latency_s"][up - 1].as_py() == pytest.approx(5 * up - 30, abs=1)
 
 
-def test_it_is_not_called_while_the_job_is_down_and_told_of_the_rescale_after(run, scripted):
+def test_it_is_not_called_while_the_job_is_down_and_gets_the_rescale_afterwards(run, scripted):
     policy = scripted(10.0, {60.0: {"map": 2}})
     trace, _ = run(policy, (5000, 5000, 5000))
     up_s = 60 + trace.rescales[0].downtime_s

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from models.scaling.policies import POLICIES
-from pipelines.arena.evaluation import Evaluation, EvaluationRequest
+from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.replays.cell import RescaleRecord
 from pipelines.arena.report.curves import curves, policy_colours
 from pipelines.arena.report.page import render, sections, write_report
 from pipelines.arena.report.time_figure import ROWS, time_figure
+from pipelines.arena.request import EvaluationRequest
 from pipelines.store.workspace import Workspace
 
 
@@ -100,7 +101,7 @@ def test_rescales_are_marked_where_they_were_decided_with_the_reason(evaluated: 
     assert list(marks["flink"].x) == []
 
 
-def test_the_table_tells_the_winner_and_why(html: str, evaluated: Evaluation) -> None:
+def test_the_table_names_the_winner_and_why(html: str, evaluated: Evaluation) -> None:
     body = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     for ranking in evaluated.rankings:
         assert body.count(f"<strong>{ranking.reason}</strong>") == 1

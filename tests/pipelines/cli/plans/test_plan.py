@@ -54,7 +54,7 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "message"),
     [
         (["plan", "nexmark-q55", "--rate", "1000"], 2, "nexmark-q5"),
         (["plan", "nexmark-q5", "--rate", "-1"], 2, "'--rate'"),
@@ -75,13 +75,13 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
         (["replan", "nexmark-q1", "--rate", "1000"], 2, "sluice plan"),
     ],
 )
-def test_wrong_requests_are_told_in_words(
-    command: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_wrong_requests_are_reported_in_words(
+    command: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, "--workspace", str(tmp_path)]) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert told in err
+    assert message in err
     assert "Traceback" not in err
 
 
@@ -108,7 +108,7 @@ def test_what_was_measured_for_a_rate_out_of_reach_serves_another(
         path_of(tracked_workspace),
     ]
     assert run([*asked, "--rate", "1e8"]) == 3
-    named = re.search(r"the measurements are kept: repeat with --run (\w+) and", capsys.readouterr().err)
+    named = re.search(r"the measurements are stored: repeat with --run (\w+) and", capsys.readouterr().err)
     assert named is not None
     written = _written(tracked_workspace)
     assert run([*asked, "--rate", "30000", "--run", named.group(1)]) == 0

@@ -83,7 +83,7 @@ def test_show_prints_the_plan_that_is_stored(sluice: Call, workspace: Workspace)
     assert ok_json(sluice("show", "nexmark-q5@v1", "--json"))["version"] == 1
 
 
-def test_show_tells_people_what_why_where_and_from_what(sluice: Call) -> None:
+def test_show_prints_operators_reasons_placement_and_lineage(sluice: Call) -> None:
     out = ok(sluice("show", "nexmark-q5"))
     for expected in ("window", "38", "256", "80%", "[skewed", "tm-11", "window 2, sink 2", "0.1250", "0.2000"):
         assert expected in out
@@ -157,7 +157,7 @@ def test_rollback_needs_an_older_version(sluice: Call, workspace: Workspace, arg
 def test_export_keeps_standard_output_for_the_export(sluice: Call, form: str) -> None:
     code, out, err = sluice("export", "nexmark-q5@1", "--format", form)
     assert code == 0
-    assert "note: operator names stand where Flink wants job vertex ids" in err
+    assert "note: operator names stand in place of Flink's job vertex ids" in err
     parsed = yaml.safe_load(out)
     assert parsed and "note" not in out
     document = ok_json(sluice("export", "nexmark-q5@1", "--format", form, "--json"))
@@ -183,12 +183,12 @@ def test_export_into_a_folder_that_is_not_there_is_refused(sluice: Call, tmp_pat
     ("arguments", "message"),
     [
         (("show", "nexmark-q7"), "jobs with plans: nexmark-q5"),
-        (("show", "nexmark-q5@9"), "versions there are: 1, 2"),
+        (("show", "nexmark-q5@9"), "its versions: 1, 2"),
         (("list", "nexmark-q7"), "jobs with plans: nexmark-q5"),
         (("export", "nexmark-q7", "--format", "overrides"), "jobs with plans: nexmark-q5"),
         (("show", "../nexmark-q5"), "JOB or JOB@VERSION"),
         (("show", "nexmark-q5@latest"), "JOB or JOB@VERSION"),
-        (("show", "nexmark-q5@0"), "versions there are: 1, 2"),
+        (("show", "nexmark-q5@0"), "its versions: 1, 2"),
         (("export", "nexmark-q5", "--format", "xml"), "is not one of 'overrides'"),
         (("export", "nexmark-q5", "--format", "overrides", "--vertices", "/no/such"), "does not exist"),
         (("list", "--workspace", "nosuch://x"), "nosuch"),

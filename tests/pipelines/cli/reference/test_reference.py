@@ -15,12 +15,12 @@ SELF_EXPLANATORY = {
     *("schema_version", "name", "operators", "edges", "task_slots", "testbed", "model"),
     *("flink", "state", "noise", "rescaling"),
 }
-MEND = "run `python -m pipelines.cli.reference` and commit what it writes"
+HINT = "run `python -m pipelines.cli.reference` and commit what it writes"
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_committed_page_is_what_the_code_says(root: Path, page: str) -> None:
-    assert (root / "docs" / FOLDER / page).read_text() == PAGES[page](), MEND
+    assert (root / "docs" / FOLDER / page).read_text() == PAGES[page](), HINT
 
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:

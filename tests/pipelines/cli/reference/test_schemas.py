@@ -16,7 +16,7 @@ from pipelines.store.workspace import Workspace
 
 ROOT = Path(__file__).parents[4]
 PLANS = sorted((ROOT / "tests" / "data" / "plans").glob("*.json"))
-MEND = "run `python -m pipelines.cli.reference` and commit what it writes"
+HINT = "run `python -m pipelines.cli.reference` and commit what it writes"
 
 
 def faults(name: str, document: Any) -> list[str]:
@@ -26,7 +26,7 @@ def faults(name: str, document: Any) -> list[str]:
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_committed_schema_is_that_of_the_code(name: str) -> None:
     Draft202012Validator.check_schema(schema_of(name))
-    assert (ROOT / "docs" / "schemas" / f"{name}.json").read_text() == schema_text(name), MEND
+    assert (ROOT / "docs" / "schemas" / f"{name}.json").read_text() == schema_text(name), HINT
 
 
 def test_no_other_schemas_are_committed() -> None:

@@ -1,6 +1,7 @@
 """`sluice place` and `sluice tune` on files: what is printed, and how wrong input is refused."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,7 @@ def test_plans_of_two_jobs_are_counted_together(sluice: Sluice):
 
 
 @pytest.mark.parametrize(
-    ("graph", "told"),
+    ("graph", "message"),
     [
         ({"dataflows": []}, "dataflows"),
         ({"dataflows": [SECOND, SECOND]}, "'second' occurs 2 times; give each job its own name"),
@@ -199,10 +200,10 @@ def test_plans_of_two_jobs_are_counted_together(sluice: Sluice):
         ({"dataflows": [{**SECOND, "name": "n" * 119}]}, "has 126; shorten one"),
     ],
 )
-def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, told: str):
+def test_wrong_files_of_several_jobs_are_refused(sluice: Sluice, graph: Any, message: str):
     code, out, err = sluice("place", "--json", graph=graph)
     assert (code, out) == (2, "")
-    assert told in err and "Traceback" not in err
+    assert message in err and "Traceback" not in err
 
 
 def test_a_hot_task_is_placed_as_a_group_of_its_own(sluice: Sluice):
@@ -220,6 +221,17 @@ def test_a_hot_task_is_placed_as_a_group_of_its_own(sluice: Sluice):
     assert sorted(sum(w.values()) for w in tuned["placement"].values()) == [1, 2, 2, 3]
     points = json.loads(sluice("tune", "--front", "--json", graph=graph, cluster=cluster)[1])["points"]
     assert [sorted(w["w"] for w in point["placement"].values()) for point in points] == [[1, 2, 2, 3]]
+
+
+def test_tables_fit_80_columns_and_name_every_task(sluice: Sluice, monkeypatch: pytest.MonkeyPatch):
+    """Two jobs of four operators each with loads of nine digits: no column for each operator, nothing is cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    jobs = [with_operator(io=123_456_789.0) | {"name": name} for name in ("advertising", "recommendation")]
+    code, out, err = sluice("place", graph={"dataflows": jobs}, cluster={"count": 8, "slots": 4})
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in out.splitlines()) and "…" not in out
+    tasks = re.findall(r"(advertising|recommendation)\.window (\d)", out)
+    assert sum(int(number) for _, number in tasks) == 16
 
 
 def test_equal_shares_change_nothing(sluice: Sluice):
@@ -246,7 +258,7 @@ def test_shared_slots_hold_a_task_of_each_operator(sluice: Sluice):
     assert sluice("tune", "--json", graph=shared, cluster=cluster)[0] == 0
 
 
-def test_a_placement_that_needs_more_shared_slots_than_there_are_is_told(sluice: Sluice):
+def test_a_placement_that_needs_too_many_shared_slots_is_reported(sluice: Sluice):
     """Windows in a group of their own: 8 + 5 slots are needed, and the first worker gets its 8 places filled."""
     graph, cluster = with_operator(slot_sharing_group="windows"), {"count": 4, "slots": 3}
     code, out, err = sluice("place", "--policy", "default", "--json", graph=graph, cluster=cluster)

@@ -100,7 +100,7 @@ def test_a_policy_that_lacks_a_metric_says_which(capsys, rates):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"flatmap": {', '"flatmop": {', "operator 'flatmop' stands on no edge"),
+        ('"flatmap": {', '"flatmop": {', "operator 'flatmop' is on no edge"),
         ('"true_processing_rate": 100000.0', '"true_processing_rate": -1', "operators.flatmap.true_processing_rate"),
         ('"parallelism": 1', '"parallelism": 0', "operators.flatmap.parallelism"),
         ('"source": 1000000.0', '"source": 1000000.0, "count": 3', "'count', which is no source"),

@@ -1,4 +1,4 @@
-"""What comes into a durable log, and what of it waits."""
+"""Records that arrive in a durable log, and records that wait in it."""
 
 import numpy as np
 import pytest
@@ -63,6 +63,6 @@ def test_sources_have_their_shares():
 def test_what_came_between_two_windows_is_reported_with_the_second():
     log = DurableLog({"source": 1.0})
     first = log.since_last(np.array([100.0, 200.0]), np.array([90.0, 200.0]))
-    assert [list(told) for told in first] == [[100.0, 100.0], [90.0, 110.0]]
+    assert [list(source) for source in first] == [[100.0, 100.0], [90.0, 110.0]]
     second = log.since_last(np.array([320.0, 420.0]), np.array([310.0, 420.0]))
-    assert [list(told) for told in second] == [[120.0, 100.0], [110.0, 110.0]]
+    assert [list(source) for source in second] == [[120.0, 100.0], [110.0, 110.0]]

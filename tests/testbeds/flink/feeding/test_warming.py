@@ -36,7 +36,7 @@ def job() -> Job:
 
 
 class Warming:
-    """A source task that emits so many records in each window, the last number from then on."""
+    """A source task that emits the given numbers of records, one per window, and then the last one."""
 
     def __init__(self, control: SourceControl, task: SourceTask, *emitted: int) -> None:
         self._control, self._task = control, task
@@ -44,7 +44,7 @@ class Warming:
         self._began = time.monotonic()
 
     def report(self) -> None:
-        """Tell where it is, and wait until that was heard."""
+        """Report the progress, and wait until it was received."""
         self._in_all += self._left.pop(0) if len(self._left) > 1 else self._left[0]
         self._task.reports("1", time.monotonic() - self._began, self._in_all, 0, self._in_all)
         until = time.monotonic() + 10
@@ -69,7 +69,7 @@ def test_it_runs_until_three_windows_were_no_faster(
     assert 400 / WINDOW_S < most <= 900 / WINDOW_S
 
 
-def test_what_stops_the_job_stops_the_rehearsal(
+def test_a_failing_job_stops_the_warm_up(
     control: SourceControl, task: SourceTask, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warming, "WINDOW_S", WINDOW_S)

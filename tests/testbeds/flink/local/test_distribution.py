@@ -36,13 +36,13 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
 
 
 def test_what_the_packages_hold_is_merged_and_nothing_else_is_left(release: Release, tmp_path: Path) -> None:
-    told: list[str] = []
-    home = flink_home(lambda what, share: told.append(what), release)
+    messages: list[str] = []
+    home = flink_home(lambda what, share: messages.append(what), release)
     assert home == tmp_path / "cache" / "flink-1.0"
     found = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
     assert found == {"bin/flink", "conf/config.yaml", "MANIFEST.json"}
     assert (home / "bin/flink").stat().st_mode & 0o111
-    assert told[-1] == "unpacking Flink"
+    assert messages[-1] == "unpacking Flink"
     assert not list((tmp_path / "cache" / "downloads").iterdir())
     assert not [path for path in home.parent.iterdir() if path.name.startswith(".")]
 

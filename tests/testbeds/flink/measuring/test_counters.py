@@ -34,7 +34,7 @@ def test_times_outside_the_readings_are_not_covered() -> None:
     assert not _counter((1.0, 0.0)).covers(1.0, 1.0)
 
 
-def test_a_counter_that_goes_backwards_tells_of_a_restart() -> None:
+def test_a_counter_that_goes_backwards_reveals_a_restart() -> None:
     counter = _counter((0.0, 10.0))
     with pytest.raises(SluiceError, match=r"from 10 back to 3.*restarted"):
         counter.read(1.0, 3.0, refreshed=True)

@@ -1,4 +1,4 @@
-"""What tasks did, from news that comes late."""
+"""The activity of tasks, from late reports."""
 
 import itertools
 
@@ -14,7 +14,7 @@ VERTEX = Vertex(id="v", name="count", parallelism=1, running=1)
 STARTED_S = 100.0
 """When the task was started."""
 RATE_FROM = 10.0
-"""After so many seconds it begins to take 1,000 records/s."""
+"""Seconds after which it begins to take 1,000 records/s."""
 
 
 def _taken(ran_s: float) -> dict[str, float]:
@@ -27,7 +27,7 @@ def _taken(ran_s: float) -> dict[str, float]:
 
 
 class _Late:
-    """Values that were taken each second, and come so many seconds later, in turn."""
+    """Values taken each second, which arrive after these delays in turn, seconds."""
 
     refresh_s = 1.0
 
@@ -43,7 +43,7 @@ class _Late:
         raise AssertionError(task_manager)
 
 
-def _told(late: _Late, seconds: int) -> CounterMeter:
+def _read_by(late: _Late, seconds: int) -> CounterMeter:
     meter = CounterMeter(late, [VERTEX], [])
     for _ in range(seconds):
         meter.read()
@@ -52,7 +52,7 @@ def _told(late: _Late, seconds: int) -> CounterMeter:
 
 def test_what_came_late_counts_when_it_was_taken() -> None:
     # The news that was the least late says when the task was started, to 0.2 s; all other delays drop out.
-    meter = _told(_Late(1.0, 0.2, 0.6), 20)
+    meter = _read_by(_Late(1.0, 0.2, 0.6), 20)
     assert meter.covers(STARTED_S + 10, STARTED_S + 20) and not meter.covers(STARTED_S + 10, STARTED_S + 20.3)
     begin = STARTED_S + RATE_FROM + 0.2
     (did,) = meter.increments([begin - 5, begin, begin + 5]).values()
@@ -60,11 +60,11 @@ def test_what_came_late_counts_when_it_was_taken() -> None:
 
 
 def test_news_counts_from_when_it_was_taken_not_from_when_it_came() -> None:
-    meter = _told(_Late(0.9, 0.1), 4)
+    meter = _read_by(_Late(0.9, 0.1), 4)
     assert meter.has_news_since(STARTED_S + 4.0) and not meter.has_news_since(STARTED_S + 4.2)
 
 
-def test_a_task_that_does_not_tell_all_its_times_counts_when_it_came() -> None:
+def test_a_task_that_does_not_report_all_times_counts_at_its_arrival() -> None:
     values = {name: value for name, value in _taken(5.0).items() if name != TIMES[0]}
     assert TaskClock().dated(Reading(0, 107.0, values)) == 107.0
 

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from flink_client.answers import Vertex
 from models.errors import InvalidInput
-from testbeds.flink.programs.user_programs import with_kit
+from testbeds.flink.programs.user_programs import source_name, with_kit
 
 SERVICE = "META-INF/services/org.apache.flink.table.factories.Factory"
 
@@ -40,3 +41,19 @@ def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
     for name in ("no.jar", "nowhere.jar"):
         with pytest.raises(InvalidInput, match="must be a jar"):
             with_kit(tmp_path / name, tmp_path / "kit.jar")
+
+
+@pytest.mark.parametrize(
+    ("description", "name"),
+    [
+        ("Source: [1]:TableSourceScan(table=[[default_catalog, default_database, bids]], fields=[a])", "bids"),
+        ("Source: sluice.Rated(words)", "words"),
+    ],
+)
+def test_a_source_is_called_as_its_table_or_as_the_jar_names_it(description: str, name: str) -> None:
+    assert source_name(Vertex("a", description, 1, 0)) == name
+
+
+def test_a_source_whose_rate_cannot_be_set_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="connector 'sluice'"):
+        source_name(Vertex("a", "Source: KafkaSource(words)", 1, 0))

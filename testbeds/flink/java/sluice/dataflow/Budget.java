@@ -1,11 +1,11 @@
 package sluice.dataflow;
 
 /**
- * CPU time that the tasks of one TaskManager share: they are served in turn, as if there were CORES processors and no
- * more. So workers contend for what is theirs also on a machine with fewer processors than workers have.
+ * CPU time that the tasks of one TaskManager share: they are served in turn, as if there were exactly CORES processors. So
+ * tasks contend for their worker's cores even on a machine with fewer processors than the workers have.
  */
 final class Budget {
-    /** What a TaskManager has; a property of its JVM, {@code -Dsluice.cores=2}. */
+    /** The cores of a TaskManager, from a property of its JVM, {@code -Dsluice.cores=2}. */
     static final String CORES = "sluice.cores";
 
     private static final long SLACK_NANOS = 5_000_000;

@@ -4,7 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What a record costs a task, and how it is paid: in quanta of a millisecond, so that paying costs little itself.
+ * The cost of a record at a task, and how it is paid: in quanta of a millisecond, so that paying itself is cheap.
  *
  * <ul>
  *   <li>BUSY burns CPU time of the machine.

@@ -3,7 +3,7 @@ package sluice.dataflow;
 import org.apache.flink.api.java.tuple.Tuple2;
 import sluice.source.Events;
 
-/** What a source of a dataflow emits; each record is paid for. */
+/** The records that a source of a dataflow emits; each record is paid for. */
 final class Offer implements Events<Tuple2<Long, byte[]>> {
     private static final long serialVersionUID = 1;
 

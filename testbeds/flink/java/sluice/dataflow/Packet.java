@@ -6,8 +6,8 @@ import org.apache.flink.api.java.tuple.Tuple2;
 import sluice.source.Mixer;
 
 /**
- * Records of a dataflow: a number and filling. The upper 44 bits of the number say from which event of the source the
- * record comes, the lower 20 tell the records of one event apart.
+ * Records of a dataflow: a number and padding. The upper 44 bits of the number are the source's event from which the record
+ * comes, the lower 20 distinguish the records of one event.
  */
 final class Packet {
     static final TypeInformation<Tuple2<Long, byte[]>> TYPE =
@@ -15,7 +15,7 @@ final class Packet {
 
     private static final int LOW_BITS = 20;
     private static final long LOW = (1L << LOW_BITS) - 1;
-    /** Bytes of a record on the wire besides its filling: lengths of record and array, kind of element, number. */
+    /** Bytes of a record on the wire besides its padding: lengths of record and array, kind of element, number. */
     private static final int FRAME_BYTES = 17;
 
     private Packet() {}
@@ -32,12 +32,12 @@ final class Packet {
         return number >>> LOW_BITS;
     }
 
-    /** Number of the {@code copy}-th record that is made from the record {@code number}. */
+    /** Number of the {@code copy}-th record made from the record {@code number}. */
     static long copied(long number, long copy) {
         return (number & ~LOW) | (copy == 0 ? number & LOW : Mixer.mixed(number + copy) & LOW);
     }
 
-    /** The key that a record has for an operator whose keys are spread so. */
+    /** The key of a record for an operator with this key distribution. */
     static long key(long number, Spec.Keys keys) {
         long bits = Mixer.mixed(number ^ Mixer.mixed(keys.seed + 1));
         double share = (bits >>> 11) * 0x1.0p-53;

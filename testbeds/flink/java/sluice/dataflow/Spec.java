@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 import java.util.Locale;
 
-/** A dataflow as it is asked for; the fields are those of the JSON document. */
+/** The specification of a dataflow; the fields are those of the JSON document. */
 public final class Spec {
     public List<Operator> operators;
     public List<Edge> edges;
@@ -21,14 +21,14 @@ public final class Spec {
         /** Records out per record in. */
         public double selectivity;
         public int bytes_out;
-        /** Bytes of the value that each record reads of its key's state, and writes; 0 for none. */
+        /** Bytes of its key's state that each record reads and writes; 0 for none. */
         public int state_read_bytes;
         public int state_write_bytes;
-        /** Null where no input is hash-partitioned. */
+        /** Null if no input is hash-partitioned. */
         public Keys keys;
     }
 
-    /** How keys are spread. Periods are in events of the source. */
+    /** The distribution of keys. Periods are in events of the source. */
     public static final class Keys implements Serializable {
         private static final long serialVersionUID = 1;
 
@@ -36,7 +36,7 @@ public final class Spec {
         public long distinct;
         public double hot_share;
         public double hot_period_events;
-        /** After so many events other keys have taken the place of these; 0: they stay. */
+        /** Events after which the keys have been replaced by others; 0: they stay. */
         public double lifetime_events;
     }
 

@@ -10,7 +10,7 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.streaming.api.functions.ProcessFunction;
 import org.apache.flink.util.Collector;
 
-/** What an operator does with a record: pays for it, touches its state, and emits records of the stated size. */
+/** The work of an operator per record: pays the cost, accesses state, and emits records of the stated size. */
 final class Work {
     private final Spec.Operator operator;
     private final Cost cost;

@@ -9,10 +9,10 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The connection of one task to whoever sets the rates. The task says who it is ({@code source NAME SUBTASK TASKS}), is
- * sent orders, and reports where it is ({@code at} and the words of {@link Pace#report}) every REPORT_MS. While there is
- * no connection it emits nothing, so that a job whose controller died does not run on; and if a lease was given
- * ({@code lease SECONDS}), the task fails when there was none for so long, so that the job frees its slots.
+ * The connection of one task to the server that sets the rates. The task introduces itself ({@code source NAME SUBTASK
+ * TASKS}), receives orders, and reports its progress ({@code at} and the words of {@link Pace#report}) every REPORT_MS.
+ * Without a connection it emits nothing, so that a job whose controller died does not continue; and if a lease was given
+ * ({@code lease SECONDS}), the task fails after that time without a connection, so that the job frees its slots.
  */
 final class Control implements AutoCloseable {
     private static final String LEASE = "lease ";
@@ -47,11 +47,11 @@ final class Control implements AutoCloseable {
         thread.start();
     }
 
-    /** The order in force; a line that was none fails the task, and so does a lease that has run out. */
+    /** The order in force; an invalid line fails the task, and so does an expired lease. */
     Order order() {
         if (lost && leaseNanos > 0 && System.nanoTime() - lostNanos > leaseNanos) {
-            throw new IllegalStateException("nobody at " + host + ":" + port + " has set the rate for "
-                    + leaseNanos / 1e9 + " s; the measurement that the job was for has ended");
+            throw new IllegalStateException("no controller at " + host + ":" + port + " has set the rate for "
+                    + leaseNanos / 1e9 + " s; the measurement of this job has ended");
         }
         if (misunderstood != null) {
             throw new IllegalStateException(misunderstood.getMessage(), misunderstood);
@@ -112,7 +112,7 @@ final class Control implements AutoCloseable {
                 out.write(("at " + report + "\n").getBytes(StandardCharsets.UTF_8));
             }
         } catch (IOException ended) {
-            // The reader notices the same and connects again.
+            // The reader notices the failure, too, and connects again.
         }
     }
 

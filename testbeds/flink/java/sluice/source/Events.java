@@ -3,7 +3,7 @@ package sluice.source;
 import java.io.IOException;
 import java.io.Serializable;
 
-/** What a source emits: event number {@code index} of a sequence that has no end. */
+/** The events of a source: number {@code index} of an infinite sequence. */
 public interface Events<T> extends Serializable {
     /** Called once in each task, before the first event. */
     default void open() throws IOException {}

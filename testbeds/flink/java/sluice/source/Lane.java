@@ -52,7 +52,7 @@ public final class Lane implements SourceSplit {
         }
     }
 
-    /** Lanes that no task has yet: the enumerator's state. */
+    /** Lanes not yet assigned to a task: the enumerator's state. */
     static final class ListSerializer implements SimpleVersionedSerializer<List<Lane>> {
         @Override
         public int getVersion() {

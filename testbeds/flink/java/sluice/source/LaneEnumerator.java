@@ -6,7 +6,7 @@ import java.util.stream.Collectors;
 import org.apache.flink.api.connector.source.SplitEnumerator;
 import org.apache.flink.api.connector.source.SplitEnumeratorContext;
 
-/** Deals the lanes to the tasks when they first register; after a restart they come with the tasks' own state. */
+/** Assigns the lanes to the tasks when they first register; after a restart they are in the tasks' own state. */
 final class LaneEnumerator implements SplitEnumerator<Lane, List<Lane>> {
     private final SplitEnumeratorContext<Lane> context;
     private final List<Lane> waiting;

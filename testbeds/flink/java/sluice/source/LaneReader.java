@@ -9,7 +9,7 @@ import org.apache.flink.api.connector.source.SourceReader;
 import org.apache.flink.api.connector.source.SourceReaderContext;
 import org.apache.flink.core.io.InputStatus;
 
-/** One task of the source: emits the events of its lanes as orders allow, and tells how many it owes. */
+/** One task of the source: emits the events of its lanes as ordered, and reports how many are pending. */
 final class LaneReader<T> implements SourceReader<T, Lane> {
     private static final long REPORT_NANOS = 50_000_000;
     private static final long AT_ONE_MOMENT_NANOS = 100_000;
@@ -26,8 +26,8 @@ final class LaneReader<T> implements SourceReader<T, Lane> {
     private long reportedNanos;
 
     /**
-     * Opens the events. In {@link #start} it would be too late: the coordinator knows of the reader by then, and that it
-     * sends its lanes to a task which fails may be all that Flink tells of the failure.
+     * Opens the events. {@link #start} would be too late: the coordinator knows the reader by then, and Flink might only
+     * report that lanes were sent to a failing task, instead of the cause.
      */
     LaneReader(SourceReaderContext context, Events<T> events, String address, String name) {
         this.context = context;
@@ -43,7 +43,7 @@ final class LaneReader<T> implements SourceReader<T, Lane> {
         readClocks();
     }
 
-    /** Both at one moment: a pause between the two readings would be in every time that is told. */
+    /** Both clocks read at one moment: a pause between the readings would shift every reported time. */
     private void readClocks() {
         for (int tries = 0; tries < MOST_READINGS; tries++) {
             startNanos = System.nanoTime();

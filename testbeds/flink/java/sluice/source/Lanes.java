@@ -5,11 +5,11 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The part of the sequence of events that one task emits. Event i belongs to lane i mod COUNT, as a record belongs to a
- * partition of a durable log; lanes are dealt to tasks anew when their number changes, so no event is lost or repeated.
+ * The part of the event sequence that one task emits. Event i belongs to lane i mod COUNT, as a record belongs to a
+ * partition of a durable log; lanes are reassigned when the number of tasks changes, so no event is lost or repeated.
  */
 public final class Lanes {
-    /** Divisible by every number up to 8 and many above, so that tasks mostly get equally many. */
+    /** Divisible by every number up to 8 and many above, so that tasks mostly get equal numbers of lanes. */
     public static final int COUNT = 840;
 
     private final List<Lane> lanes = new ArrayList<>();
@@ -27,7 +27,7 @@ public final class Lanes {
         return lanes.isEmpty();
     }
 
-    /** Events of these lanes before number {@code arrived} that were not taken yet. */
+    /** Events of these lanes before number {@code arrived} that are not taken yet. */
     public long lag(long arrived) {
         long lag = 0;
         for (Lane lane : lanes) {
@@ -45,7 +45,7 @@ public final class Lanes {
         return index;
     }
 
-    /** The same among events before number {@code arrived}; there must be lag. */
+    /** The next event before number {@code arrived}; there must be lag. */
     public long take(long arrived) {
         while (lanes.get(cursor).next >= arrived) {
             cursor = cursor + 1 == lanes.size() ? 0 : cursor + 1;

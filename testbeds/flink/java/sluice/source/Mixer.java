@@ -1,12 +1,12 @@
 package sluice.source;
 
-/** Random numbers that depend on the event alone, so that a run with any number of tasks emits the same events. */
+/** Random numbers that depend only on the event, so that runs with any number of tasks emit the same events. */
 public final class Mixer {
     private static final long GAMMA = 0x9E3779B97F4A7C15L;
 
     private long state;
 
-    /** Start anew for one event. */
+    /** Restart the sequence for one event. */
     public void reset(long seed, long index) {
         state = mixed(seed + index * GAMMA);
     }

@@ -1,13 +1,13 @@
 package sluice.source;
 
 /**
- * What the sources are to do, as one line of the control connection says it.
+ * An order to the sources, one line of the control connection.
  *
- * <p>{@code rate ID RECORDS_PER_S}: offer that many records/s from the moment the line comes. What was not taken at one
- * rate is not owed at the next.
+ * <p>{@code rate ID RECORDS_PER_S}: offer these records/s from the arrival of the line on. Records not taken at one rate are
+ * dropped at the next.
  *
- * <p>{@code log ID RECORDS_PER_S ARRIVED AT_MS}: records come into a durable log, of which {@code ARRIVED} were there at
- * the epoch millisecond {@code AT_MS}; what is not read stays there, across rates and restarts.
+ * <p>{@code log ID RECORDS_PER_S ARRIVED AT_MS}: records arrive in a durable log, which held {@code ARRIVED} records at the
+ * epoch millisecond {@code AT_MS}; unread records stay there, across rates and restarts.
  *
  * <p>Rates and counts are those of all tasks of the source together.
  */
@@ -29,7 +29,7 @@ public final class Order {
         this.atMs = atMs;
     }
 
-    /** Nothing is offered: what holds until the first line comes, and while the connection is down. */
+    /** No records: in force until the first line arrives, and while the connection is down. */
     public static Order none() {
         return new Order(false, "none", 0, 0, 0);
     }

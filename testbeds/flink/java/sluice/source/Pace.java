@@ -1,8 +1,8 @@
 package sluice.source;
 
 /**
- * Which event a task may emit now. Owed are the events due by the order in force: at a rate, those since the order came,
- * evenly from all tasks; from a log, those that have arrived in this task's lanes. Times are passed in.
+ * The event that a task may emit now. Pending are the events due by the order in force: at a rate, those since the order
+ * arrived, evenly from all tasks; from a log, those that have arrived in this task's lanes. Times are passed in.
  */
 final class Pace {
     static final long NOTHING_DUE = -1;
@@ -58,12 +58,12 @@ final class Pace {
         return (long) (order.recordsPerSecond / tasks * seconds(nowNanos));
     }
 
-    /** Events owed and not emitted. */
+    /** Events due and not emitted. */
     long pending(long nowNanos, double nowMs) {
         return order.log ? lanes.lag(order.arrivedAt(nowMs)) : Math.max(0, due(nowNanos) - emitted);
     }
 
-    /** Seconds since the order in force came. */
+    /** Seconds since the order in force arrived. */
     double seconds(long nowNanos) {
         return (nowNanos - sinceNanos) / 1e9;
     }
@@ -74,7 +74,7 @@ final class Pace {
         return perMs <= 0.05 ? 20 : Math.max(1, Math.round(1 / perMs));
     }
 
-    /** Where this task is: order, seconds since it came, events emitted since then, events owed, events in all. */
+    /** Progress of this task: order, seconds since it arrived, events emitted since then, events pending, total events. */
     String report(long nowNanos, double nowMs) {
         return order.id + " " + seconds(nowNanos) + " " + emitted + " " + pending(nowNanos, nowMs) + " " + emittedInAll;
     }

@@ -12,7 +12,7 @@ import org.apache.flink.api.connector.source.SplitEnumeratorContext;
 import org.apache.flink.api.java.typeutils.ResultTypeQueryable;
 import org.apache.flink.core.io.SimpleVersionedSerializer;
 
-/** A source without end, whose rate is set from outside while the job runs; see {@link Control} and {@link Order}. */
+/** An unbounded source whose rate is set from outside while the job runs; see {@link Control} and {@link Order}. */
 public final class RatedSource<T> implements Source<T, Lane, List<Lane>>, ResultTypeQueryable<T> {
     private static final long serialVersionUID = 1;
 
@@ -22,8 +22,8 @@ public final class RatedSource<T> implements Source<T, Lane, List<Lane>>, Result
     private final String name;
 
     /**
-     * @param control HOST:PORT of who sets the rate
-     * @param name what the source is called there
+     * @param control HOST:PORT that sets the rate
+     * @param name of the source there
      */
     public RatedSource(Events<T> events, TypeInformation<T> type, String control, String name) {
         this.events = events;

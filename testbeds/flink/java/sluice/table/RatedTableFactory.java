@@ -22,13 +22,13 @@ import org.apache.flink.table.types.logical.LogicalTypeRoot;
  */
 public final class RatedTableFactory implements DynamicTableSourceFactory {
     static final ConfigOption<String> CONTROL = ConfigOptions.key("control").stringType().noDefaultValue()
-            .withDescription("HOST:PORT of who sets the rate.");
+            .withDescription("HOST:PORT that sets the rate.");
     static final ConfigOption<Long> SEED = ConfigOptions.key("seed").longType().defaultValue(1L)
-            .withDescription("Of the generated events.");
+            .withDescription("Seed of the generated events.");
     static final ConfigOption<String> PATH = ConfigOptions.key("path").stringType().noDefaultValue()
-            .withDescription("A recorded file, there on every TaskManager; needs 'format'.");
+            .withDescription("A recorded file, present on every TaskManager; needs 'format'.");
     static final ConfigOption<Integer> HEADER_LINES = ConfigOptions.key("header-lines").intType().defaultValue(0)
-            .withDescription("Lines at the beginning of the file to leave out.");
+            .withDescription("Lines at the beginning of the file to skip.");
     static final ConfigOption<String> TIME_COLUMN = ConfigOptions.key("time-column").stringType().noDefaultValue()
             .withDescription("Event time, re-based to now: a TIMESTAMP(3), or a BIGINT of epoch milliseconds.");
 

@@ -28,7 +28,7 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
     private final Integer timeColumn;
     private WatermarkStrategy<RowData> watermarks = WatermarkStrategy.noWatermarks();
 
-    /** The name of the table is what the source is called where its rate is set. */
+    /** The name of the table is the name under which the source's rate is set. */
     RatedTableSource(String name, ReadableConfig options, DataType row,
             DecodingFormat<DeserializationSchema<RowData>> format, Integer timeColumn) {
         this.name = name;

@@ -38,7 +38,7 @@ public final class ControlTest {
                 awaitRate(leased, 500);
             }
         }
-        awaitFailure(leased, "nobody");
+        awaitFailure(leased, "no controller");
         leased.close();
     }
 

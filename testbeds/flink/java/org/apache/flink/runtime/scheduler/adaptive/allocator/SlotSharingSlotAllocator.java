@@ -21,7 +21,7 @@ import org.apache.flink.runtime.util.ResourceCounter;
 import sluice.Placement;
 
 /**
- * Stands in for the class of this name in Flink 1.20 (its jar comes first on the class path) and gives each task the
+ * Replaces the class of this name in Flink 1.20 (its jar comes first on the class path) and gives each task the
  * slot on the TaskManager that a {@link Placement} names (CAPSys section 5.1). With a placement, a job asks for all slots
  * of the cluster and keeps those it uses; without one, its tasks take slots in the order they are offered. Either way a
  * job runs with the parallelism it was asked for, or waits: a measurement of another parallelism would be worth nothing.
@@ -38,7 +38,7 @@ public class SlotSharingSlotAllocator implements SlotAllocator {
         this.isFree = isFree;
     }
 
-    /** What the adaptive scheduler calls; the last three settings have no meaning here. */
+    /** Called by the adaptive scheduler; the last three settings have no meaning here. */
     public static SlotSharingSlotAllocator createSlotSharingSlotAllocator(
             ReserveSlotFunction reserve,
             FreeSlotFunction free,
@@ -82,7 +82,7 @@ public class SlotSharingSlotAllocator implements SlotAllocator {
                 .map(tasks -> new JobSchedulingPlan(tasks, assign(sharing(job, tasks), new ArrayList<>(slots))));
     }
 
-    /** The tasks that share each slot: those with the same number of the same slot sharing group. */
+    /** The tasks that share each slot: those with the same number in the same slot sharing group. */
     private static List<List<ExecutionVertexID>> sharing(JobInformation job, VertexParallelism tasks) {
         List<List<ExecutionVertexID>> slots = new ArrayList<>();
         for (SlotSharingGroup group : job.getSlotSharingGroups()) {

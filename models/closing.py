@@ -5,7 +5,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """A context manager whose end is `close`."""
+    """A context manager that calls `close` at its end."""
 
     @abstractmethod
     def close(self) -> None: ...

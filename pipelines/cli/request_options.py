@@ -1,4 +1,4 @@
-"""Options of commands from the fields of `PlanRequest`: its names, bounds, defaults and descriptions."""
+"""Options of commands from the fields of a request: its names, bounds, defaults and descriptions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,38 +7,38 @@ from types import FunctionType
 from typing import Annotated, Any, Final
 
 import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from pipelines.inputs.plan_request import PlanRequest
-
-SCHEMA: Final[Mapping[str, Any]] = PlanRequest.model_json_schema()["properties"]
 ARGUMENT: Final = "job"
-"""The one field that is given by place; all others are options."""
+"""The only positional argument; all other fields are options."""
 TYPES: Final = {"integer": int, "number": float, "string": str}
 
 
-def request_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def request_options(request: type[BaseModel], *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator for a command whose first parameter takes the values of these fields, by name.
 
     The command gets one option for each of them before its own.
     """
+    schemas = request.model_json_schema()["properties"]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def called(**given: Any) -> None:
             command({name: given.pop(name) for name in names}, **given)
 
-        made = [_parameter(name) for name in names]
+        made = [_parameter(name, request.model_fields[name], _flat(schemas[name])) for name in names]
         own = [p.replace(kind=p.KEYWORD_ONLY) for p in list(signature(command).parameters.values())[1:]]
+        parameters = sorted([*made, *own], key=lambda p: p.default is not Parameter.empty)  # required ones first
         assert isinstance(command, FunctionType)
         called.__name__, called.__doc__ = command.__name__, command.__doc__
-        called.__annotations__ = {p.name: p.annotation for p in [*made, *own]}
-        called.__signature__ = signature(command).replace(parameters=[*made, *own])  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        called.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         return called
 
     return decorate
 
 
-def _parameter(name: str) -> Parameter:
-    field, schema = PlanRequest.model_fields[name], _flat(SCHEMA[name])
+def _parameter(name: str, field: FieldInfo, schema: Mapping[str, Any]) -> Parameter:
     kind: Any = field.annotation if "enum" in schema else TYPES[schema["type"]]
     default = Parameter.empty if field.is_required() else field.default
     annotation = kind | None if field.default is None else kind
@@ -58,13 +58,13 @@ def _parameter(name: str) -> Parameter:
 
 
 def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a field that may be absent as that of one that may not."""
+    """The schema of an optional field without its null."""
     given: Mapping[str, Any] = next((option for option in schema.get("anyOf", ()) if option["type"] != "null"), {})
     return {**schema, **given}
 
 
 def _within(schema: Mapping[str, Any]) -> Callable[[float | None], float | None]:
-    """Refuses the rest of what the range lets through: an excluded minimum, and NaN, which compares with no bound."""
+    """Refuses what the range check lets through: an excluded minimum, and NaN."""
 
     def check(value: float | None) -> float | None:
         if value is not None and not value > schema.get("exclusiveMinimum", -math.inf):

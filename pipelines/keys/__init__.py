@@ -1,0 +1,1 @@
+"""Key distributions: from recorded streams, on Spark."""
