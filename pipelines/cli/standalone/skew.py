@@ -66,7 +66,7 @@ def skew(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the key distribution of a recorded stream. With it comes the fullest task's share at each parallelism."""
+    """Show the key distribution of a recorded stream. Also shows the fullest task's share at each parallelism."""
     # The models and Spark take seconds to import; help and completion should not wait for them.
     from models.keys.distribution import key_distribution
     from pipelines.keys.recorded import sketch_of
