@@ -1,4 +1,4 @@
-"""What holds for every test: an Airflow home of its own, no inherited workspace, and how Hypothesis searches."""
+"""Set-up of all tests: an Airflow home of their own, no inherited workspace, and the settings of Hypothesis."""
 
 import logging
 import os
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneProcessAFolder:
-    """Of the processes that `-n` asks for."""
+    """The scheduler of the processes of `-n`."""
     return OneProcessAFolder(config, log)
 
 
@@ -75,7 +75,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def airflow_home() -> Path:
-    """Home of an Airflow whose database is there, made once for all tests."""
+    """Home of an Airflow with an initialised database, made once for all tests."""
     from airflow.utils import db
 
     db.initdb()

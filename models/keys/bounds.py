@@ -16,12 +16,12 @@ from models.plan import Interval
 
 
 def fullest_share(seen: Iterable[Sequence[float]], parallelism: int, total: int | None = None) -> Interval:
-    """The fullest task's share of the records at a parallelism; its probability is 1, if the shares do not change.
+    """The fullest task's share of the records at a parallelism; its probability is 1, if shares stay as they were seen.
 
-    The value within the bounds is that of keys which lie evenly in the range of each task, of the most tasks seen.
+    The value within the bounds is that of keys which lie evenly in the range of each task, in the last run with most tasks.
 
     Args:
-        seen: shares (or records) of each task, by its number; of one or several parallelisms.
+        seen: shares (or records) of each task, by its number, of each run.
         total: key groups; None: Flink's default for each parallelism. Then one seen at another number of groups says
             only what any keys would do.
 
@@ -30,20 +30,20 @@ def fullest_share(seen: Iterable[Sequence[float]], parallelism: int, total: int 
     """
     groups = key_groups(parallelism) if total is None else total
     check_parallelism(parallelism, groups)
-    low, high, most = 1.0 / parallelism, 1.0, 0
-    value = low
-    for shares in seen:
+    of_runs: dict[int, list[tuple[float, float]]] = {}
+    value = 1.0 / parallelism
+    for shares in sorted(seen, key=len):
         of_tasks = np.asarray(shares, np.float64)
         if of_tasks.sum() <= 0 or (of_tasks < 0).any():
             raise InvalidInput(f"the shares of tasks must be 0 or more, and their sum above 0, but got {list(shares)}")
-        if total is None and key_groups(len(of_tasks)) != groups:
-            continue
-        bounds = _bounds(of_tasks / of_tasks.sum(), parallelism, groups)
-        low, high = max(low, bounds[0]), min(high, bounds[1])
-        if len(of_tasks) > most:
-            most, value = len(of_tasks), _if_even(of_tasks / of_tasks.sum(), parallelism, groups)
-    # Shares seen at different times may contradict each other; then the highest one counts.
-    high = max(low, high)
+        if total is not None or key_groups(len(of_tasks)) == groups:
+            share = of_tasks / of_tasks.sum()
+            of_runs.setdefault(len(share), []).append(_bounds(share, parallelism, groups))
+            value = _if_even(share, parallelism, groups)
+    # Runs with as many tasks show how shares vary; those with other numbers of tasks narrow each other.
+    low = max([1.0 / parallelism, *(min(low for low, _ in runs) for runs in of_runs.values())])
+    high = min([1.0, *(max(high for _, high in runs) for runs in of_runs.values())])
+    low, high = min(low, high), max(low, high)  # they contradict each other if shares changed between runs
     return Interval(value=min(max(value, low), high), low=low, high=high, probability=1.0)
 
 

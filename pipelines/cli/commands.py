@@ -18,7 +18,7 @@ class CommandEntry:
 
 COMMANDS: Final = {
     "plan": CommandEntry("plans.plan", "Plan a job for a target rate: measure it small, plan it large."),
-    "replan": CommandEntry("plans.plan", "Plan again for another rate, without new measurements."),
+    "replan": CommandEntry("plans.plan", "Replan a job for another rate, without new measurements."),
     "plans": CommandEntry("plans.plans", "List, show, compare, roll back, unpin, export and apply plans."),
     "jobs": CommandEntry("jobs", "List the jobs of the catalogue, or show one."),
     "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),

@@ -3,7 +3,7 @@
 A program is a SQL script or a jar for Flink. Its operators are read from Flink's plan, not declared.
 """
 
-from typing import Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -12,6 +12,7 @@ from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name
 from pipelines.inputs.operations import Operations
+from pipelines.keys.stream import RecordedStream
 
 
 class RecordedTable(Format):
@@ -29,10 +30,19 @@ class RecordedTable(Format):
     header_lines: int = Field(0, ge=0, description="Lines at the beginning of the file to skip.")
 
 
+_RECORDED: Final[Any] = Field(
+    default_factory=dict,
+    exclude=True,
+    description="Recorded streams by the operator that they are hash-partitioned to, for the exact shares of its tasks; "
+    "one for each of its inputs, recorded over the same time.",
+)
+
+
 class JobFile(Job):
     """A job of the catalogue: its dataflow, and how it is operated."""
 
-    # `operations` are never written, and so are in no digest: measurements and plans do not depend on them.
+    # `operations` and `recorded` are never written, and so are in no digest: measurements and plans do not depend on
+    # them. What is made from a recorded stream names its digest.
 
     model_config = ConfigDict(title="Job")
 
@@ -41,6 +51,7 @@ class JobFile(Job):
         exclude=True,
         description="When the job is planned or measured again, and who may approve models and apply plans.",
     )
+    recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
 
 
 class ClusterFile(Cluster):
@@ -78,6 +89,7 @@ class ProgramFile(Format):
         None, min_length=1, description="Class in the jar whose main method builds the job."
     )
     arguments: tuple[str, ...] = Field((), description="Arguments of the main method.")
+    recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
 
     @model_validator(mode="after")
     def _check(self) -> "ProgramFile":

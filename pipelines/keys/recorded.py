@@ -1,49 +1,17 @@
-"""A recorded stream with the key that an operator of the job groups it by, and its key distribution."""
+"""From recorded streams to sketches of their keys."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from models.errors import InvalidInput
 from models.keys.groups import MOST_KEY_GROUPS, key_groups
-from models.keys.sketch import KeyedBy, Measure
-from models.schema import Format, Positive
+from models.keys.sketch import Measure
+from pipelines.keys.stream import RecordedStream
 from testbeds.flink.feeding.recordings import FORMATS
 
 if TYPE_CHECKING:
     from models.keys.sketch import KeySketch
-
-LEAST_WINDOW_S: Final = 0.001
-
-
-class RecordedStream(Format):
-    """Records as they enter an operator that groups them by a key, or from which those can be computed."""
-
-    file: str = Field(
-        min_length=1,
-        description="File or folder of .parquet, .csv, .json, .jsonl or .ndjson; a path or, for Parquet, a URI.",
-    )
-    key: str = Field(
-        min_length=1, description="Spark SQL expression over the columns; struct(a, b) for a key of several columns."
-    )
-    where: str | None = Field(None, min_length=1, description="Spark SQL condition for the records that count.")
-    time: str | None = Field(
-        None,
-        min_length=1,
-        description="Expression for the time of a record, a TIMESTAMP; without it, change over time stays unknown.",
-    )
-    window_s: Positive = Field(1.0, ge=LEAST_WINDOW_S, description="Length of the windows of time, seconds.")
-    keyed_by: KeyedBy = Field(
-        KeyedBy.SQL,
-        description="sql: Flink SQL computes the key; datastream: a DataStream's keyBy, whose key is a Java object.",
-    )
-    columns: str | None = Field(
-        None,
-        min_length=1,
-        description="Columns of CSV or JSON with their types, as in 'auction BIGINT, at TIMESTAMP'; guessed if absent.",
-    )
 
 
 def sketch_of(stream: RecordedStream, parallelism: Sequence[int], total: int | None) -> "KeySketch":

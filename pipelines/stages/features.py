@@ -1,4 +1,4 @@
-"""Stage `features`: from the samples of a pipeline run to the features of its operators, on Spark."""
+"""Stage `features`: from samples to the features of operators, and from recorded streams to key distributions, on Spark."""
 
 import threading
 import traceback
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from models.errors import SluiceError
 from models.schema import Format, PositiveInt
+from pipelines.keys.inputs import KeyedInputs, digests_of, keyed_inputs, keyed_operators, recorded_streams
 from pipelines.run import PipelineRun
 from pipelines.stages.check import verified_samples
 from pipelines.store.digests import digest_bytes
@@ -15,6 +16,9 @@ from pipelines.store.samples import samples_uris
 
 VERSION = "1"
 """Version of the computation: increase it when features change meaning, so that finished runs make theirs again."""
+KEYS_VERSION = "1"
+"""Version of the extraction of keys, as VERSION."""
+KEYS_FILE = "keys.json"
 
 
 class FeaturesRecord(Format):
@@ -39,7 +43,20 @@ def features(run: PipelineRun) -> str:
         key, inputs, FeaturesRecord, lambda: _extract(run, list(samples)), lambda kept: _table_flaw(run, kept)
     )
     run.progress.say(f"features: {record.rows} rows from {len(record.runs)} measurement runs")
+    _keys(run, samples)
     return run.workspace.uri(record.key)
+
+
+def _keys(run: PipelineRun, samples: dict[str, str]) -> None:
+    """Extract what is known of the keys of hash-partitioned inputs, to `keys.json`."""
+    keyed = keyed_operators(run.job)
+    if not keyed:
+        return
+    recorded = recorded_streams(run.request.job, run.job)
+    inputs = {**samples, **digests_of(recorded), "version": KEYS_VERSION}
+    uris = samples_uris(run.workspace, run.job.name, list(samples))
+    run.workspace.once(run.key(KEYS_FILE), inputs, KeyedInputs, lambda: keyed_inputs(run.job, recorded, uris))
+    run.progress.say(f"keys: of {len(keyed)} operators, {len(recorded)} from recorded streams")
 
 
 def _table_flaw(run: PipelineRun, record: FeaturesRecord) -> str | None:

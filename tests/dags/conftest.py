@@ -1,4 +1,4 @@
-"""The DAGs as Airflow loads them, and a workspace for what they leave."""
+"""The DAGs as Airflow loads them, and a workspace for their outputs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def _load(root: Path) -> dict[str, DAG]:
 
 @pytest.fixture(scope="session")
 def dags(root: Path) -> dict[str, DAG]:
-    """All DAGs, to look at."""
+    """All DAGs."""
     return _load(root)
 
 

@@ -80,7 +80,7 @@ def test_a_person_is_asked_with_the_steps_and_the_reason(job: OperatedJob, flink
     assert asked is not None
     assert (asked.subject, asked.patience_s) == ("Apply wordcount@1, for 1,500 records/s?", 3600)
     assert "| flatmap, count | 1 | 3 |" in asked.body
-    assert "1. ask for flatmap -> count 1 -> 3" in asked.body
+    assert "1. request flatmap -> count 1 -> 3" in asked.body
     job.apply(mode="alone", flink=flink.url)
     assert applying.question(uri) is None
 

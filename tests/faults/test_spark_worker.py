@@ -1,4 +1,4 @@
-"""Spark loses what works for it in mid-job: features come out all the same, whole, and as a local run gives them."""
+"""Spark loses executors and workers during a job: features are still complete, and equal to those of a local run."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What runs against what a plan says."""
+"""A running job compared with a plan."""
 
 import pytest
 

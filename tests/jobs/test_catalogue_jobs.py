@@ -93,7 +93,7 @@ def test_operators_and_single_task_rate_are_those_of_streambed(name: str) -> Non
     ids=["q1", "q5"],
 )
 def test_rates_and_record_ratios_are_those_streambed_published(query: str, faster: dict[str, float]) -> None:
-    """One task of most operators takes the published rate; those of `faster` take so many times that rate.
+    """One task of most operators takes the published rate; those of `faster` take a multiple of it.
 
     The published rates are records over busy time. They are too low where a task waits for its state or is hardly busy: the
     join was busy for a tenth of the time. With those rates the job would not take the throughput that was published

@@ -1,4 +1,4 @@
-"""The session: silent, on loopback, one a process, and clear about what it cannot do."""
+"""The session: silent, on loopback, one per process, with clear errors."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Thresholds tuned by Spark are those that the models give, and what has no answer says so in its row."""
+"""Thresholds tuned by Spark equal those of the models, and scalings without a placement have the reason in their row."""
 
 import io
 import json

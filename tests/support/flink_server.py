@@ -74,7 +74,7 @@ class FakeFlink(AnsweringServer):
 
     def __init__(self) -> None:
         self.emitted_per_s, self.backpressure, self.busyness = 1500.0, 0.0, 0.5
-        """What the sources do, all of their tasks together, and the shares of time of each, by the meters."""
+        """Rates of the sources' tasks together, and the shares of time of each, by the meters."""
         self.pending: float | None = None
         """Records that wait before each source task; None where the source reports none."""
         self.reports = True

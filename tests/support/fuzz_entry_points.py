@@ -35,7 +35,7 @@ class Ending:
     errors: str
 
     def fault(self, is_json: bool) -> str | None:
-        """What must not be, or None."""
+        """The forbidden ending, or None."""
         if self.code not in STATED:
             return f"exit code {self.code}"
         if "Traceback" in self.errors + self.output:

@@ -33,6 +33,6 @@ class OperatedJob:
         self.operate({"apply": {"observe_s": 0, "timeout_s": 2, **applying}})
 
     def publish(self, tasks: int, rate: float = 1500.0) -> Plan:
-        """A plan with one task of the source and so many of each other operator."""
+        """A plan with one task of the source and `tasks` of each other operator."""
         placement = {"tm1": {"source": 1, "flatmap": tasks, "count": tasks}}
         return PlanStore(self.workspace).publish(word_count_plan(placement, rate=rate), "2026-01-01T00:00:00+00:00")

@@ -1,4 +1,4 @@
-"""What the tests of the plan pages put into Airflow and into the workspace, and how they log in."""
+"""Data of the plan page tests in Airflow and in the workspace, and their logins."""
 
 import secrets
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ class Server:
     secret: str
 
     def client(self, token: str | None = None) -> httpx.Client:
-        """Asks this server, in the name of whom the token is of."""
+        """A client of this server, with the token of a user."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE_S)
 
     def token(self, user: str) -> str:
-        """As a person gets it who knows the password."""
+        """A token from a login with the password."""
         with self.client() as client:
             answer = client.post("/auth/token", json={"username": user, "password": PASSWORD})
         return str(answer.raise_for_status().json()["access_token"])
@@ -74,7 +74,7 @@ def store_damaged(workspace: Workspace, root: Path) -> None:
 
 
 def store_drift(workspace: Workspace) -> None:
-    """What a look at production leaves where it has drifted, and a source rate that cannot be read."""
+    """Store the report of a drift check that found drift, and a source rate that cannot be read."""
     keep_status(workspace, JOB, "unreadable", "<no> token", datetime(2026, 3, 1, 12, tzinfo=UTC))
     report = DriftReport(
         job=JOB,
@@ -93,7 +93,7 @@ def store_drift(workspace: Workspace) -> None:
 
 
 def ask_for_approval() -> None:
-    """Park a task of the DAG run as one that asks a person, as Airflow keeps it."""
+    """Park a task of the DAG run as one that waits for a person, as Airflow stores it."""
     from airflow.models.hitl import HITLDetail
     from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session

@@ -25,7 +25,7 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Question:
-    """What a task asks a person."""
+    """A question of a task to a person."""
 
     airflow: "RunningAirflow"
     path: str
@@ -131,7 +131,7 @@ class RunningAirflow:
         return str(self.wait_for(look))
 
     def events(self, dag: str, run: str) -> list[dict[str, Any]]:
-        """What the asset events that have started a run carry."""
+        """The content of the asset events that started a run."""
         path = f"/api/v2/dags/{dag}/dagRuns/{quote(run)}/upstreamAssetEvents"
         return [event["extra"] for event in self.call("GET", path)["asset_events"]]
 
@@ -190,11 +190,11 @@ class RunningAirflow:
         return int(found[-1])
 
     def restarts(self) -> list[str]:
-        """What the supervisor has said of processes that ended."""
+        """The supervisor's messages about processes that ended."""
         return [line for line in self._log.read_text(errors="replace").splitlines() if "ended with exit code" in line]
 
     def wait_for(self, look: Callable[[], Any], seconds: float = 300.0) -> Any:
-        """What `look` returns, as soon as that is something; refused connections and HTTP errors count as nothing."""
+        """The result of `look`, once it is true; refused connections and HTTP errors count as false."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             assert self._process.poll() is None, f"Airflow ended: {self._log.read_text()[-3000:]}"

@@ -171,7 +171,7 @@ def enumerate_patterns(room: WorkerSpace, scale: Scale, sink: Sink, tries: int) 
     """Walk through all patterns of a worker.
 
     Args:
-        tries: give up after so many, or earlier where they would not be enough.
+        tries: most tries; it gives up earlier if they would not be enough.
 
     Returns:
         how many were written, and ALL, NO_ROOM or TOO_MANY.

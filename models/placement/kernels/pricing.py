@@ -100,8 +100,8 @@ def dearest(
         weights: (5, n): cpu and io of a task, the least that it sends over the network, its memory, and the slot it takes.
         by_density: (5, n): operators by falling price for each unit of these.
         found: (B, n) buffer, for the last B of them, in turn.
-        soon: stop after so many tries if there is one.
-        tries: give up after so many.
+        soon: tries after which it stops if a pattern was found.
+        tries: most tries.
 
     Returns:
         how many there were, and a price that no pattern exceeds, at least `least`.

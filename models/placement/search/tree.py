@@ -42,7 +42,7 @@ def search_first(problem: Problem, limits: Floats, time: TimeLimit, most_steps: 
 
     Args:
         limits: (3,) largest load of a worker, as a share of its capacity.
-        most_steps: give up after so many tries (a number of tasks of one operator on one worker).
+        most_steps: most tries (a try is a number of tasks of one operator on one worker).
     """
     operators = exploration_order(problem, limits)
     workers = np.argsort(problem.worker_type, kind="stable")

@@ -53,7 +53,7 @@ def replan(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan again for another rate, without new measurements."""
+    """Replan a job for another rate, without new measurements."""
     from pipelines.inputs.catalogue import job_name
     from pipelines.planning.replan import replan as replan_job
 

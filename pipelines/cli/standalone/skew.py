@@ -66,10 +66,11 @@ def skew(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the key distribution of a recorded stream. With it comes the fullest task's share at each parallelism."""
+    """Show the key distribution of a recorded stream. Also shows the fullest task's share at each parallelism."""
     # The models and Spark take seconds to import; help and completion should not wait for them.
     from models.keys.distribution import key_distribution
-    from pipelines.keys.recorded import RecordedStream, sketch_of
+    from pipelines.keys.recorded import sketch_of
+    from pipelines.keys.stream import RecordedStream
 
     given = {"file": file, "key": key, "where": where, "time": time, "keyed_by": keyed_by, "columns": columns}
     stream = validate_as({**given, "window_s": window}, RecordedStream, origin="the options")

@@ -41,6 +41,17 @@ def test_more_that_was_seen_narrows_the_bounds() -> None:
         assert alone.low <= both.low and both.high <= alone.high
 
 
+def test_runs_with_as_many_tasks_show_how_shares_vary() -> None:
+    found = fullest_share([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5]], 2)
+    assert (found.low, found.high) == pytest.approx((0.5, 0.7))
+
+
+def test_runs_that_contradict_each_other_widen_the_bounds() -> None:
+    """With 2 tasks half went to each; with 4 one got 70 %, which then one of 2 must have had."""
+    found = fullest_share([[0.5, 0.5], [0.7, 0.1, 0.1, 0.1]], 2)
+    assert (found.low, found.high) == pytest.approx((0.5, 0.8))
+
+
 def test_without_anything_seen_any_share_is_possible() -> None:
     found = fullest_share([], 4)
     assert (found.low, found.high) == (0.25, 1.0)

@@ -80,7 +80,7 @@ def test_without_a_step_the_front_is_the_one_of_all_plans(instance: tuple[Datafl
     assert costs_of(pareto_front(*instance)) == pytest.approx(expected, abs=2e-8)
 
 
-def test_what_is_not_proved_is_said(q2_scaled):
+def test_unproved_results_are_marked(q2_scaled):
     effort = Effort(repair_steps=20, repair_steps_at_end=20, tries=100, tries_at_end=100)
     ticks = itertools.count()
     front = pareto_front(*q2_scaled(16, 16), effort=effort, clock=lambda: float(next(ticks)), time_limit_s=20.0)

@@ -69,7 +69,7 @@ def test_without_thresholds_the_tuned_plan(q2_scaled):
     assert result.seconds is None
 
 
-def test_what_cannot_be_is_said_in_a_sentence(chain, equal_workers, q2_scaled):
+def test_impossible_requests_are_reported_in_a_sentence(chain, equal_workers, q2_scaled):
     with pytest.raises(Infeasible, match=r"5 tasks need as many slots, but the cluster has 4"):
         place(chain(5), equal_workers(2, 2))
     with pytest.raises(Infeasible, match=r"a task of 'a' needs 9 MiB, but the largest worker has 8 MiB"):

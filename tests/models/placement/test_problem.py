@@ -1,4 +1,4 @@
-"""Dimensions that cannot become a bottleneck get no say in the tuning."""
+"""Dimensions that cannot become a bottleneck are left out of the tuning."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_all_dimensions_relaxed_alike_overload_a_worker(four_tasks, roomy):
     assert as_array(published.cost) == pytest.approx([1, 0, 0])
 
 
-def test_what_cannot_be_short_gets_no_say(four_tasks, roomy):
+def test_a_dimension_that_cannot_be_short_is_left_out(four_tasks, roomy):
     tuning = tune(four_tasks, roomy)
     assert tuning.left_out == {"io": 0.0, "net": pytest.approx(0.002)}
     assert tuning.relaxation == pytest.approx(1)
@@ -66,7 +66,7 @@ def test_what_cannot_be_short_gets_no_say(four_tasks, roomy):
     assert (result.cost, result.thresholds, result.left_out) == (tuning.cost, tuning.thresholds, tuning.left_out)
 
 
-def test_where_nothing_can_be_short_any_placement_will_do(four_tasks, equal_workers):
+def test_if_no_dimension_can_be_short_any_placement_is_accepted(four_tasks, equal_workers):
     tuning = tune(four_tasks, equal_workers(3, 4, cores=100, io=100, net=1000))
     assert list(tuning.left_out) == ["cpu", "io", "net"]
     assert as_array(tuning.thresholds).tolist() == [1, 1, 1]

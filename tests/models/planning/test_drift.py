@@ -45,7 +45,7 @@ def test_state_that_was_never_touched_drifts_as_soon_as_it_is() -> None:
     assert not none.drifted and none.change == 0.0
 
 
-def test_what_one_side_does_not_know_is_not_compared() -> None:
+def test_quantities_missing_on_one_side_are_not_compared() -> None:
     compared = compare_costs({"map": {CPU: [1.0], BUSY: [1.0]}}, {"map": {CPU: [1.0], BUSY: []}}, 0.1, 0.99)
     assert [c.quantity for c in compared] == [CPU]
 

@@ -49,7 +49,7 @@ def test_the_bottleneck_grows_by_backpressured_over_normal_time():
     )
 
 
-def test_who_is_held_up_is_no_bottleneck():
+def test_a_backpressured_operator_is_no_bottleneck():
     # The window holds up the map and, through it, the source. f = 0.2 / 0.8 = 0.25 of 8 tasks.
     rates = chain({"backpressure": 0.5}, map={"backpressure": 0.2}, window={"parallelism": 8}, sink={"parallelism": 8})
     assert dhalion().decide(rates).parallelism == {"source": 1, "map": 1, "window": 10, "sink": 8}
@@ -119,7 +119,7 @@ def test_a_source_with_lag_or_of_unknown_lag_is_not_scaled_down():
     assert dhalion().decide(chain({"parallelism": 9, "lag_records": None}, map={})).parallelism["source"] == 9
 
 
-def test_what_the_outside_world_holds_up_is_left_as_it_is():
+def test_a_job_held_up_from_outside_is_left_as_it_is():
     rates = chain({"backpressure": 0.5}, map={"backpressure": 0.5}, sink={"backpressure": 0.5})
     assert dhalion().decide(rates).parallelism == {"source": 1, "map": 1, "sink": 1}
 

@@ -1,4 +1,4 @@
-"""The registry of scaling policies: names, settings, and what is said of unknown ones."""
+"""The registry of scaling policies: names, settings, and messages for unknown ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether a plan made it worse."""
+"""Whether a plan made the job worse."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def effect(rate: float | None, backpressure: float | None) -> Effect:
         ((1000.0, 0.3), (800.0, 0.5), True),
         # Less was offered: nothing holds the sources back.
         ((1000.0, 0.0), (500.0, 0.05), False),
-        # It takes all it can, before and after, and that has become less.
+        # It runs at its capacity, before and after, and the capacity has become less.
         ((1000.0, 1.0), (800.0, 1.0), True),
         ((1000.0, 0.0), (950.0, 0.5), False),
         ((None, 0.0), (800.0, 0.5), False),

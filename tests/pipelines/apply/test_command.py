@@ -79,7 +79,7 @@ def test_a_rehearsal_changes_nothing(sluice: Call, flink: Any, workspace: Worksp
     assert flink.put_bodies == [] and recorded(workspace, "wordcount", 1) == []
 
 
-def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
+def test_a_plan_that_flink_does_not_follow_is_rolled_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
     flink.obeys = False
     code, out, err = sluice()
     assert code == 1 and "still has 1 tasks and not 3 after 1 s" in err and "rolled-back" in out
@@ -87,7 +87,7 @@ def test_a_demand_that_is_not_met_is_taken_back(sluice: Call, flink: Any, worksp
     assert [one.outcome for one in recorded(workspace, "wordcount", 1)] == ["rolled-back"]
 
 
-def test_going_back_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> None:
+def test_restoring_may_take_longer_than_the_plan(sluice: Call, flink: Any) -> None:
     def restarted() -> None:
         flink.state = "RESTARTING"
         if len(flink.put_bodies) == 2:

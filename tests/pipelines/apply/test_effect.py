@@ -1,4 +1,4 @@
-"""What a job did, from two readings of its counters."""
+"""The observed effect, from two readings of a job's counters."""
 
 from collections.abc import Callable, Mapping
 

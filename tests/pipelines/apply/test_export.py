@@ -1,4 +1,4 @@
-"""Exports hold what Flink reads, in the spelling that it reads."""
+"""Exports have the form that Flink reads."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Plans applied to word count on a real Flink: what was asked for runs, and what cannot run is taken back."""
+"""Plans applied to word count on a real Flink: they run as planned, or are rolled back."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Plans that are applied as the job's file says: only where it does, only what was approved, and taken back if they harm."""
+"""Plans applied by the rules of the job's file: only if it allows it, only approved steps, rolled back if they harm."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def _only(job: OperatedJob) -> Applied:
     return applied
 
 
-def test_without_a_word_of_the_jobs_file_nothing_is_asked_of_flink(job: OperatedJob, flink: Any) -> None:
+def test_without_permission_in_the_jobs_file_flink_is_not_called(job: OperatedJob, flink: Any) -> None:
     for operations in (None, {}, {"apply": {"mode": "never", "flink": flink.url}}):
         job.operate(operations)
         obstacle = may_be_applied(job.workspace, JOB, 1)
@@ -80,7 +80,7 @@ def test_a_job_whose_file_allows_it_needs_no_approval(job: OperatedJob, flink: A
     assert (_only(job).outcome, _only(job).approved_by) == ("applied", None)
 
 
-def test_what_changed_after_the_approval_is_not_overrun(job: OperatedJob, flink: Any) -> None:
+def test_changes_after_the_approval_are_not_overwritten(job: OperatedJob, flink: Any) -> None:
     job.apply(mode="approved", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)
     flink.tasks = {SOURCE: 1, CHAIN: 2}
@@ -101,7 +101,7 @@ def test_what_changed_after_the_approval_is_not_overrun(job: OperatedJob, flink:
 
 
 @pytest.mark.slow
-def test_a_plan_that_made_the_job_worse_is_taken_back_and_says_why(job: OperatedJob, flink: Any) -> None:
+def test_a_plan_that_made_the_job_worse_is_rolled_back_with_the_reason(job: OperatedJob, flink: Any) -> None:
     def harm() -> None:
         flink.emitted_per_s, flink.backpressure = 600.0, 0.5
 
@@ -118,7 +118,7 @@ def test_a_plan_that_made_the_job_worse_is_taken_back_and_says_why(job: Operated
     assert flink.tasks == {SOURCE: 1, CHAIN: 1}
 
 
-def test_where_it_takes_a_restart_the_program_lies_beside_the_jobs_file(job: OperatedJob, flink: Any) -> None:
+def test_the_program_for_a_restart_is_beside_the_jobs_file(job: OperatedJob, flink: Any) -> None:
     flink.settings = {}  # a scheduler that cannot change a running job
     job.apply(mode="alone", flink=flink.url)
     with pytest.raises(InvalidInput, match="the jar to restart is unknown"):
@@ -150,7 +150,7 @@ def test_the_job_is_found_by_the_name_or_the_id_that_flink_knows(job: OperatedJo
         ("flinkdeployment", "v000001-flinkdeployment.yaml", f"{CHAIN}:3"),
     ],
 )
-def test_settings_are_written_for_who_deploys_the_job(
+def test_settings_are_written_for_the_deployment_of_the_job(
     job: OperatedJob, flink: Any, form: str, file: str, says: str
 ) -> None:
     flink.settings = {}  # a scheduler that cannot change a running job

@@ -1,4 +1,4 @@
-"""Calibration end to end: a simulator whose records cost other than the job's file says stands as the real cluster."""
+"""Calibration end to end: a simulator whose costs differ from the job's file plays the real cluster."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,13 +31,13 @@ EXACT = SHORT.model_copy(update={"iterations": 12, "sensitivity": 0.01})
 REQUEST = CalibrationRequest(memory_mb=MEMORY_MB, mst=EXACT, rehearsal_s=0.0)
 SHORTER = REQUEST.model_copy(update={"configurations": 2, "held_out": 1, "mst": SHORT})
 REAL_COST = {"source": 1.0, "map": 3.0, "count": 5.0, "sink": 2.0}
-"""What a record really costs, times what the job's file says."""
+"""Real cost of a record, as a multiple of the job's file."""
 REAL_CORES = 0.5
 
 
 @dataclass
 class Real:
-    """A cluster of which less is to be had than is believed, and where records cost other than the file says."""
+    """A cluster with fewer cores than believed, and with other costs than in the file."""
 
     stops_before: int | None = None
     """Deployment before which it is killed."""

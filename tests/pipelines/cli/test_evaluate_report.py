@@ -1,4 +1,4 @@
-"""What `sluice evaluate` leaves beside the table it prints."""
+"""The outputs of `sluice evaluate` besides the printed table."""
 
 import json
 from pathlib import Path

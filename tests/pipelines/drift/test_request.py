@@ -1,4 +1,4 @@
-"""Asking for new measurements: what the reason says, and that it is asked for once."""
+"""Requests for new measurements: their reason, and that they are made once."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the operations of a job may say."""
+"""Validation of a job's operations."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pipelines.inputs.operations import Applying, Drifting, Operations, RateOrig
 PROMETHEUS: dict[str, Any] = {"prometheus": {"url": "http://127.0.0.1:9090/", "query": "sum(events)"}}
 
 
-def test_without_a_word_nothing_is_followed_and_nothing_applied() -> None:
+def test_by_default_nothing_is_followed_or_applied() -> None:
     assert (Operations().replan, Operations().apply.mode) == (None, "never")
 
 
@@ -46,13 +46,13 @@ def test_a_band_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
         Replanning.model_validate({"rates": PROMETHEUS, **wrong})
 
 
-def test_who_allows_applying_says_where() -> None:
+def test_allowing_to_apply_needs_an_address() -> None:
     with pytest.raises(ValidationError, match=r"with mode 'alone', 'flink' must be the cluster's REST address"):
         Applying.model_validate({"mode": "alone"})
     assert Applying.model_validate({"mode": "alone", "flink": "http://h:8081"}).observe_s == 60
 
 
-def test_without_a_word_a_rule_reviews_models_and_none_is_used_unreviewed() -> None:
+def test_by_default_a_rule_reviews_models_and_none_is_used_unreviewed() -> None:
     review = Operations().review
     assert (review.mode, review.max_error_increase, review.max_slot_change) == ("rule", 0.0, None)
     assert not review.allow_unreviewed

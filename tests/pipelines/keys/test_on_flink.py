@@ -2,23 +2,32 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import SluiceError
+from models.job import Job
 from models.keys.distribution import key_distribution
-from pipelines.keys.recorded import RecordedStream, sketch_of
+from models.keys.sketch import KeyedBy
+from pipelines.keys.recorded import sketch_of
+from pipelines.keys.stream import RecordedStream
+from testbeds.flink.feeding.control import SourceControl
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
-from testbeds.flink.programs.stated_costs import program_of
+from testbeds.flink.programs.stated_costs import Payment, dataflow_program, program_of
 
 pytestmark = pytest.mark.slow
 PARALLELISM = range(2, 17)
 RECORDS = 20_000
 COLUMNS = "auction BIGINT, channel STRING, bidder INT"
+SEED = 3
+KEYS = {"distinct": 2**45, "hot_share": 0.3, "hot_period_records": 5000}
 SETTINGS = {"state.backend.type": "hashmap"}
 
 
@@ -49,6 +58,70 @@ def test_records_of_each_task_are_those_of_flink_from_2_to_16_tasks(
     stream = RecordedStream(file=str(bids), key=expression, columns=COLUMNS)
     found = key_distribution(sketch_of(stream, PARALLELISM, None), PARALLELISM, None)
     assert records_by_task(cluster, bids, key) == {one.parallelism: list(one.records) for one in found.shares}
+
+
+def test_records_of_a_datastreams_tasks_are_those_of_flink(cluster: LocalCluster, tmp_path: Path) -> None:
+    keys = keys_of_the_kit(np.arange(RECORDS))
+    pq.write_table(pa.table({"key": keys}), tmp_path / "keys.parquet")
+    stream = RecordedStream(file=str(tmp_path / "keys.parquet"), key="key", keyed_by=KeyedBy.DATASTREAM)
+    found = key_distribution(sketch_of(stream, PARALLELISM, None), PARALLELISM, None)
+    parallelism = {"source": 1} | {f"tasks-{tasks}": tasks for tasks in PARALLELISM}
+    rest, jar = cluster.rest, cluster.uploaded(cluster.kit)
+    with SourceControl() as control:
+        program = dataflow_program(
+            counting_job(),
+            parallelism,
+            control.address,
+            SETTINGS,
+            payment=Payment.PACED,
+            seed=SEED,
+            slot_per_task=False,
+        )
+        control.fill({"source": 0.0}, {"source": float(RECORDS)})
+        job = rest.run(jar, program)
+        try:
+            vertices = {v.name: v.id for v in rest.wait_until_running(job, 60).vertices}
+            counted = {
+                tasks: wait_for(partial(all_records, rest, job, vertices[f"tasks-{tasks}"], tasks), 60, "all records")
+                for tasks in PARALLELISM
+            }
+        finally:
+            rest.cancel(job)
+    assert counted == {one.parallelism: list(one.records) for one in found.shares}
+
+
+def counting_job() -> Job:
+    """The kit's source, and for each parallelism an operator that counts its records by the same keys."""
+    operators = [{"name": f"tasks-{tasks}", "kind": "sink", "keys": KEYS} for tasks in PARALLELISM]
+    common = {"cost": {"cpu_s": 1e-7}, "figures_from": "made up"}
+    return Job.model_validate(
+        {
+            "name": "skew",
+            "description": "Counts by key.",
+            "figures_from": "made up",
+            "operators": [{**one, **common} for one in ({"name": "source", "kind": "source"}, *operators)],
+            "edges": [{"from": "source", "to": one["name"], "partitioning": "hash"} for one in operators],
+        }
+    )
+
+
+def keys_of_the_kit(events: np.ndarray) -> np.ndarray:
+    """As `Packet.key` of the Java kit computes them, for KEYS and SEED."""
+    bits = mixed(events.astype(np.uint64) << np.uint64(20) ^ mixed(np.array([SEED + 1], np.uint64)))
+    hot = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53 < KEYS["hot_share"]
+    drawn = np.where(hot, mixed((events // KEYS["hot_period_records"]).astype(np.uint64)), mixed(bits))
+    return drawn.astype(np.int64) % KEYS["distinct"]
+
+
+def mixed(bits: np.ndarray) -> np.ndarray:
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def all_records(rest: FlinkRest, job: str, vertex: str, tasks: int) -> list[int] | None:
+    counts = [int(one.get("numRecordsIn", 0)) for one in rest.vertex_metrics(job, vertex, ["numRecordsIn"], tasks)]
+    return counts if sum(counts) == RECORDS else None
 
 
 def records_by_task(cluster: LocalCluster, bids: Path, key: str) -> dict[int, list[int]]:

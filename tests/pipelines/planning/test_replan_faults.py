@@ -1,4 +1,4 @@
-"""Replans at once, a plan that was cut off, a model that was tampered with: what holds is always a whole, right plan."""
+"""Concurrent replans, a truncated plan, a tampered model: the plan in force is always complete and valid."""
 
 import logging
 from collections.abc import Iterator

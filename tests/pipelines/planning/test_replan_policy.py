@@ -1,4 +1,4 @@
-"""Which scaling policy a replan asks: the one named, the evaluation's choice, or DS2; and that the plan says so."""
+"""The scaling policy of a replan: the requested one, the evaluation's choice, or DS2; and that the plan says so."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Threshold tables: which scalings they hold, what a replan finds in them, and what damage or a kill costs."""
+"""Threshold tables: their scalings, their use in a replan, and the effect of damage or a kill."""
 
 import subprocess
 import sys

@@ -196,7 +196,7 @@ def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(followed: A
         flink.close()
 
 
-def test_since_when_a_rate_cannot_be_read_is_kept_until_it_can(followed: Any, clocks: Any) -> None:
+def test_the_start_of_an_unreadable_rate_is_kept_until_it_is_readable(followed: Any, clocks: Any) -> None:
     assert read_status(followed.workspace, JOB) is None
     gone, token = RateUnknown("Prometheus does not answer"), RateUnknown("the environment variable X must hold a token")
     follows = follower(followed, clocks, gone, gone, token, token, 1000.0)

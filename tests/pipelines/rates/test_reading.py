@@ -72,7 +72,7 @@ def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object
     ],
     ids=lambda value: value[1][:40].decode() if isinstance(value, tuple) else "",
 )
-def test_rubbish_is_no_rate_and_said_in_a_line(
+def test_an_invalid_answer_is_no_rate_and_reported_in_one_line(
     prometheus: PrometheusServer, answer: tuple[int, bytes], message: str
 ) -> None:
     prometheus.answer = answer
@@ -96,7 +96,7 @@ def test_an_answer_that_is_late_endless_or_never_comes_is_not_waited_for(prometh
         read_rate(origin(gone.url), "wordcount")
 
 
-def test_a_token_is_sent_and_never_said(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_sent_and_never_printed(prometheus: PrometheusServer, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded = origin(prometheus.url, token_variable="RATES_TOKEN")
     with pytest.raises(RateUnknown, match=r"^the environment variable RATES_TOKEN must hold a token, but is not set"):
         read_rate(guarded, "wordcount")

@@ -57,7 +57,7 @@ def test_the_job_is_known_by_its_own_name_or_that_of_the_file_or_by_an_id(flink:
     ],
     ids=["html", "other", "list", "error", "missing"],
 )
-def test_rubbish_is_no_rate(flink: FakeFlink, answer: tuple[int, object], message: str) -> None:
+def test_an_invalid_answer_is_no_rate(flink: FakeFlink, answer: tuple[int, object], message: str) -> None:
     flink.faults = [answer]
     with pytest.raises(RateUnknown, match=message):
         read_rate(origin(flink), "wordcount")

@@ -1,4 +1,4 @@
-"""The exploration keeps every measurement, and goes on from what was kept."""
+"""The exploration stores every measurement, and resumes from the stored ones."""
 
 from pathlib import Path
 

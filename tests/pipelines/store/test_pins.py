@@ -1,4 +1,4 @@
-"""A rollback pins its job: nothing plans it again before a person releases it."""
+"""A rollback pins its job: no new plan is made until a person releases it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Plans are never lost, never made twice, and never believed when their file was changed."""
+"""Plans are never lost or duplicated, and changed files are never used."""
 
 import json
 import logging

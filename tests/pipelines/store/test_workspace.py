@@ -1,4 +1,4 @@
-"""Artifacts come back by key, are made once, and are never believed when they were damaged."""
+"""Artifacts are found by key, made once, and never used when damaged."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Who gets to see what: every route there is, without a token, with wrong ones, without the right, and with it."""
+"""Access to every route: without a token, with wrong ones, without the permission, and with it."""
 
 import re
 import secrets

@@ -46,7 +46,7 @@ def logged_in(browser: Browser, server: Server) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(logged_in: BrowserContext) -> Iterator[Page]:
-    """A page; whatever it complains of, scripts and styles that its own policy blocks among it, fails the test."""
+    """A page; any error in its console, including scripts and styles blocked by its own policy, fails the test."""
     page = logged_in.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -1,4 +1,4 @@
-"""What the routes answer: the plans there are, and what is said of those that cannot be shown."""
+"""The answers of the routes: plans, and messages for those that cannot be shown."""
 
 import html
 from pathlib import Path

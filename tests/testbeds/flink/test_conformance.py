@@ -16,7 +16,7 @@ from testbeds.protocol import Configuration, MeasuredWindow, Run
 
 pytestmark = pytest.mark.slow
 SLOWER = 10.0
-"""Times that the small job's records cost: what it takes is then far below what this machine would."""
+"""Factor on the small job's costs, which keeps its capacity far below that of this machine."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What breaks while a job is measured ends in a clear error or changes nothing: never in a wrong number."""
+"""Faults during a measurement end in a clear error or change nothing; they never cause a wrong number."""
 
 import threading
 import time
@@ -149,7 +149,7 @@ def test_a_measurement_that_a_dying_taskmanager_broke_off_is_made_again(testbed:
 
 
 def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestbed, run: FlinkRun) -> None:
-    """Somebody else rescales it."""
+    """Rescaled from outside."""
     run.inject(RATE, 5.0, "ramp")
     rest = testbed.local.rest
     vertices = {v.name: v for v in rest.job(run.id).vertices}

@@ -158,7 +158,7 @@ def test_q3_inf_jointly_at_the_rates_of_the_catalogue():
     assert found.gap <= 1e-3
 
 
-def test_too_few_slots_and_too_little_time_are_said():
+def test_too_few_slots_and_too_little_time_are_reported():
     with pytest.raises(Infeasible, match="3 tasks need as many slots, but the cluster has 2"):
         odrp(chain_of([1, 1, 1], [1, 1, 1], [1.0, 1.0]), workers(1, 2))
     ticks = iter(range(10))

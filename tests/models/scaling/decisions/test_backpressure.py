@@ -1,4 +1,4 @@
-"""Who holds a job up, on a diamond: source -> (a, b) -> sink."""
+"""Bottlenecks of a diamond: source -> (a, b) -> sink."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When a source emits less than what is offered to it."""
+"""When a source emits less than what arrives."""
 
 import pytest
 

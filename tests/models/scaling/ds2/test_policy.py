@@ -238,7 +238,7 @@ def test_a_scale_down_that_fell_short_is_not_tried_again_at_this_rate():
     assert tasks_of(clock.observe(single(14, 800, 800, task_rate=200.0), rescaled=45)) == {"map": 4}
 
 
-def test_scale_ups_that_bring_nothing_end():
+def test_scale_ups_without_effect_end():
     """Skew: one task is the limit, whatever the number of tasks."""
     clock = Clock(max_futile_decisions=2)
     tasks, decisions = 4, []
@@ -276,7 +276,7 @@ def test_no_operator_gets_more_tasks_than_it_may_have():
     assert tasks_of(Clock(over_provisioning_factor=1.0).observe(rates)) == {"map": 8}
 
 
-def test_nothing_is_asked_of_a_silent_job():
+def test_a_silent_job_keeps_its_tasks():
     assert tasks_of(Clock().observe(single(6, 0, 0))) == {"map": 1}
 
 

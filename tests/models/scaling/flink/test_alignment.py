@@ -59,7 +59,7 @@ def test_24_of_128_key_groups(mode, expected):
     assert align(mode, 16, 24, 128, 1, 1000) == expected
 
 
-def test_older_modes_keep_what_runs_where_the_scaling_would_turn_round():
+def test_older_modes_keep_the_tasks_if_the_scaling_would_reverse():
     # 25 of at most 30 tasks on 35 partitions: the nearest below is 18, less than what runs.
     assert align(AdjustMode.EVENLY_SPREAD, 22, 25, 35, 1, 30) == 22
     assert align(AlignmentMode.EVENLY_SPREAD, 22, 25, 35, 1, 30) == 25

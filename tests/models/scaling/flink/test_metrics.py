@@ -1,4 +1,4 @@
-"""What is made of a window: rates to be reached and true rates, by hand."""
+"""The evaluation of a window: target rates and true rates, by hand."""
 
 import math
 

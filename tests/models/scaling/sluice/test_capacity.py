@@ -1,4 +1,4 @@
-"""What a task can do, learned from intervals."""
+"""The capacity learned from intervals."""
 
 from collections.abc import Callable
 
@@ -73,7 +73,7 @@ def test_a_utilisation_that_was_sustained_is_attainable(rates: RatesOf) -> None:
     assert share_of(learned, busy) == pytest.approx(0.95, abs=0.02)
 
 
-def test_tasks_that_brought_nothing_are_not_expected_to_bring_more(rates: RatesOf) -> None:
+def test_tasks_without_effect_are_not_expected_to_add_capacity(rates: RatesOf) -> None:
     learned = Learned(SluiceSettings())
     few, many = rates(9000.0, (2, 2, 2), read=1700.0, lag=1e6), rates(9000.0, (2, 8, 2), read=1700.0, lag=1e6)
     for window in (few, many):

@@ -1,4 +1,4 @@
-"""What deployments would cost, by hand."""
+"""Expected costs of deployments, by hand."""
 
 import numpy as np
 import pytest

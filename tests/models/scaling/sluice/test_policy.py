@@ -1,4 +1,4 @@
-"""Decisions of Sluice's policy, from stretches of facts."""
+"""Decisions of Sluice's policy, from sequences of facts."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ AT_ONCE = SluiceSettings(cooldown_s=0, warm_up_s=0)
 def steps(
     policy: Sluice, windows: list[Rates], rescale: Rescaled | None = None, slots: int | None = None
 ) -> list[Recommendation]:
-    """What it says to one window after another, 30 s each."""
+    """Its recommendations for consecutive windows of 30 s."""
     return [policy.observe(Facts((i + 1) * 30.0, 30.0, window, rescale, slots)) for i, window in enumerate(windows)]
 
 
@@ -61,7 +61,7 @@ def test_it_waits_after_a_rescale(rates: RatesOf) -> None:
     assert "has run for only 25 s" in found[0].reason
 
 
-def test_what_fresh_code_loses_counts_as_downtime(rates: RatesOf) -> None:
+def test_the_loss_by_cold_code_counts_as_downtime(rates: RatesOf) -> None:
     policy = Sluice(AT_ONCE.model_copy(update={"late_price": 100.0}))
     policy.observe(Facts(30.0, 30.0, rates(1000.0, (1, 2, 1))))
     # Two maps are taken for 1900 records/s; half of that for 30 s is 15 s lost, after 40 s of downtime.
@@ -93,7 +93,7 @@ def test_memory_comes_before_tasks(rates: RatesOf) -> None:
     assert (found.memory_mb["map"], found.parallelism["map"]) == (316.0, 2)
 
 
-def test_memory_that_brought_nothing_is_given_back(rates: RatesOf) -> None:
+def test_memory_without_effect_is_withdrawn(rates: RatesOf) -> None:
     policy = Sluice(SluiceSettings(memory_levels_mb=(158, 316, 632), cooldown_s=0, warm_up_s=0))
     state = {"cache_hit_rate": 0.5, "state_latency_s": 2e-3}
     starved = rates(3000.0, (1, 2, 1), read=2000.0, lag=90_000.0, memory_mb=158.0, **state)

@@ -1,4 +1,4 @@
-"""The price of late records follows what was paid for."""
+"""The price of late records follows the tasks that ran."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What comes into a durable log, and what of it waits."""
+"""Records that arrive in a durable log, and records that wait in it."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def tasks(control: SourceControl) -> Iterator[list[SourceTask]]:
 
 
 def read_until(meter: SourceMeter, control: SourceControl, heard: int) -> None:
-    """Until so many tasks have reported that much in all."""
+    """Wait until this many tasks have reported this total."""
     until = time.monotonic() + 10
     while sum(r.emitted_in_all for r in control.reports("bid-table").values()) != heard:
         assert time.monotonic() < until

@@ -36,7 +36,7 @@ def job() -> Job:
 
 
 class Warming:
-    """A source task that emits so many records in each window, the last number from then on."""
+    """A source task that emits the given numbers of records, one per window, and then the last one."""
 
     def __init__(self, control: SourceControl, task: SourceTask, *emitted: int) -> None:
         self._control, self._task = control, task

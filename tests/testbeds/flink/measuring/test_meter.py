@@ -1,4 +1,4 @@
-"""What tasks did, from news that comes late."""
+"""The activity of tasks, from late reports."""
 
 import itertools
 
@@ -14,7 +14,7 @@ VERTEX = Vertex(id="v", name="count", parallelism=1, running=1)
 STARTED_S = 100.0
 """When the task was started."""
 RATE_FROM = 10.0
-"""After so many seconds it begins to take 1,000 records/s."""
+"""Seconds after which it begins to take 1,000 records/s."""
 
 
 def _taken(ran_s: float) -> dict[str, float]:
@@ -27,7 +27,7 @@ def _taken(ran_s: float) -> dict[str, float]:
 
 
 class _Late:
-    """Values that were taken each second, and come so many seconds later, in turn."""
+    """Values taken each second, which arrive after these delays in turn, seconds."""
 
     refresh_s = 1.0
 
