@@ -23,9 +23,8 @@ _RAREST: Final = 1e-4
 """Of λ: where most keys of the tail never come, it does not matter how rare they are."""
 _EXACT: Final = 3e-4
 """To this the logarithms of s and λ are found."""
-_NODES: Final = 600
-_DEPTH: Final = 45.0
-"""-ln u is integrated up to this."""
+_DEPTH, _PANELS, _NODES = 45.0, 60, 10
+"""-ln u is integrated up to this, in so many panels of so many nodes (Gauss-Legendre)."""
 
 
 def zipf_exponent(counts: np.ndarray, most: int) -> Interval | None:
@@ -72,8 +71,9 @@ class _Loss:
 
         self._values, self._times, self._most, self._log_factorials = values, times, most, gammaln(values + 1)
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        self._v = (nodes + 1) * _DEPTH / 2
-        self._log_weights = np.log(weights * _DEPTH / 2) - self._v
+        half = _DEPTH / _PANELS / 2
+        self._v = ((2 * np.arange(_PANELS)[:, None] + 1 + nodes) * half).ravel()
+        self._log_weights = np.log(np.tile(weights, _PANELS) * half) - self._v
 
     def __call__(self, log_exponent: float, log_rarest: float) -> float:
         with np.errstate(over="ignore"):

@@ -95,6 +95,34 @@ def test_executors_of_a_cluster_tune_thresholds_with_the_code_they_are_sent(
     _sent(said, "models/placement/__init__.py", "spark/threshold_table.py")
 
 
+KEYS = """
+import sys
+from models.keys.sketch import Measure
+from spark.key_distribution import key_sketch
+from spark.recorded import read_recorded
+from spark.session import session
+
+def code_of(_):
+    import models.keys.sketch, spark.key_distribution
+    return [models.keys.sketch.__file__, spark.key_distribution.__file__]
+
+spark = session(sys.argv[1])
+sketch = key_sketch(read_recorded(spark, "keys.csv", "csv"), "who", Measure())
+print("COUNTED", sorted(sketch.heavy.counts.items()))
+print("CODE", spark.sparkContext.parallelize([0], 1).map(code_of).collect())
+spark.stop()
+"""
+
+
+def test_executors_of_a_cluster_count_keys_with_the_code_they_are_sent(
+    master_url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "keys.csv").write_text("who\nb\na\nb\n")
+    said = _said(KEYS, master_url, environment, tmp_path)
+    assert "COUNTED [('a', 1), ('b', 2)]" in said
+    _sent(said, "models/keys/sketch.py", "spark/key_distribution.py")
+
+
 REPLAY = """
 import sys
 from pipelines.arena.replays.compute import run_cell

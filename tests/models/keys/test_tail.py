@@ -18,13 +18,13 @@ def drawn(exponent: float, keys: int, records: int, seed: int) -> tuple[np.ndarr
     [(0.3, 1000, 10**6), (0.7, 30_000, 10**5), (1.0, 1000, 10**6), (1.0, 10**5, 10**5), (1.5, 10**5, 10**6)],
 )
 def test_the_interval_holds_the_exponent_of_the_law(exponent: float, keys: int, records: int) -> None:
-    """With 95 % intervals at most one of six seeds misses it, in 97 of 100 cases."""
+    """With 95 % intervals at most 3 of 20 seeds miss it, in 98 of 100 cases."""
     inside = 0
-    for seed in range(6):
+    for seed in range(20):
         found = zipf_exponent(*drawn(exponent, keys, records, seed))
         assert found is not None and found.value == pytest.approx(exponent, abs=0.15)
         inside += found.low <= exponent <= found.high
-    assert inside >= 5
+    assert inside >= 17
 
 
 @pytest.mark.parametrize("records", [3_000, 10**6])
