@@ -20,8 +20,8 @@ from typing import Final
 
 from placement_pool import Pool
 from published_data import SOURCE_TASKS, Size
+from published_runs import deployment
 from published_search import GRID, ScrapedRun, SearchTimes, mst_of, search_as_published
-from published_sizes import deployment
 from rich.console import Console
 from rich.table import Table
 

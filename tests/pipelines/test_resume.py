@@ -68,7 +68,9 @@ DECISIONS = ("selection", "review", "sizing", "scaling", "placement")
 def decided(folder: Path, plan: Plan) -> dict[str, Any]:
     """The plan, and the artifacts of the stages that decided it, with one name for the MLflow runs and the model's version.
 
-    The plan's digests of these artifacts are those of their content, and left out.
+    The plan's digests of these artifacts are those of their content, and left out. So are the seconds that the search for a
+    placement took, and the digest of the model's file, which holds the time and memory addresses of its objects; its
+    coefficients are compared.
     """
     workspace = Workspace(folder)
     made = {name: workspace.read_json(f"runs/wordcount/r/{name}.json")["output"] for name in DECISIONS}
@@ -77,7 +79,7 @@ def decided(folder: Path, plan: Plan) -> dict[str, Any]:
     selection = made["selection"]
     names = {selection["mlflow_run_id"]: "SELECTION", made["review"]["mlflow_run_id"]: "REVIEW"}
     names[selection["model_uri"]] = "MODEL"
-    del selection["model_version"]
+    del selection["model_version"], selection["model_digest"], made["placement"]["tuning"]["seconds"]
     dropped = {"created_at": True, "lineage": {"code_version": True, "digests": set(DECISIONS)}}
     text = json.dumps(made | {"plan": json.loads(plan.model_dump_json(exclude=dropped))})
     for name, common in names.items():
