@@ -69,8 +69,8 @@ def decided(folder: Path, plan: Plan) -> dict[str, Any]:
     """The plan, and the artifacts of the stages that decided it, with one name for the MLflow runs and the model's version.
 
     The plan's digests of these artifacts are those of their content, and left out. So are the seconds that the search for a
-    placement took, and the digest of the model's file, which holds the time and memory addresses of its objects; its
-    coefficients are compared.
+    placement took, and the digest of the model's file, which holds the time and memory addresses of its objects; the
+    digest of its capacity model is compared.
     """
     workspace = Workspace(folder)
     made = {name: workspace.read_json(f"runs/wordcount/r/{name}.json")["output"] for name in DECISIONS}
