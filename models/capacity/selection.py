@@ -27,8 +27,9 @@ from models.wording import amount
 FEWEST_OBSERVATIONS: Final = 3
 LEAST_WEIGHT: Final = 1e-3
 """Candidates with less are left out of the model."""
-TWIN_SHARE: Final = float(len(LAWS))
-"""Times the weight of a law that a twin has beforehand: it knows how the job works, so as much as all laws together."""
+SHARES: Final[Mapping[str, float]] = {"even": 3.0, TWIN: float(len(LAWS) + 2)}
+"""Weights beforehand, relative to those of other laws: load is even more often than not, and a twin knows how the job works,
+so that it has as much as all laws together."""
 MOST_FALL: Final = 0.1
 """Share by which the MST may fall over the measured slots before it is said to; less is noise."""
 
@@ -72,7 +73,7 @@ def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = No
         _check_growth(data)
     fitted = {law: _fit_law(law, data) for law in LAWS} | ({} if twin is None else {TWIN: fit_twin(twin, data)})
     names, found = list(fitted), [posterior for posterior, _ in fitted.values()]
-    weights = _weights(found, [TWIN_SHARE if name == TWIN else 1.0 for name in names])
+    weights = _weights(found, [SHARES.get(name, 1.0) for name in names])
     candidates = {name: _candidate(f, w, data) for name, f, w in zip(names, found, weights, strict=True)}
     if forced in REGRESSIONS:
         return _forced_regression(data, forced, candidates)

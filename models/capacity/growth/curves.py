@@ -3,7 +3,7 @@
 Notation, for draw j:
 
     G(n)      log g(n) of the draw's shape; n2 the most slots that were measured
-    kappa     drift: growth beyond n2 is the law's, with its logarithm multiplied by kappa; normal around 1
+    kappa     drift: growth beyond n2 is the law's, with its logarithm multiplied by kappa; Student-t around 1
     T_nu      distribution function of the noise
 
     log MST_j(M, n) = alpha_j + a_j log(M / M_ref) + G_j(min(n, n2)) + kappa_j (G_j(n) - G_j(min(n, n2)))        (1)
@@ -12,8 +12,9 @@ Notation, for draw j:
 The drift is what a law that holds inside the measured range may be off by outside, for each e-fold of growth. Since
 kappa > 0, no curve falls, so (2) does not fall with n either.
 
-Draws are strata of equal probability of the nodes of the posterior and the drift, ordered by what they predict for ten
-times the measured slots: few draws are enough, and there is nothing random about them.
+Draws are strata of equal probability of the nodes of the posterior and the drift: in groups by what they predict for
+ten times the measured slots, and in each group by what they predict for n2. So few draws are enough, and there is
+nothing random about them.
 """
 
 from collections.abc import Callable
@@ -25,16 +26,17 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from models.capacity.growth.dataset import Array
-from models.capacity.growth.posterior import Posterior, student_probability
+from models.capacity.growth.posterior import Posterior, student_log_density, student_probability
 from models.capacity.growth.shapes import Extent, LawName, log_growth
 from models.schema import Format, Positive, PositiveInt
 
 DRAWS: Final = 160
-DRIFT: Final = 0.15
-"""Standard deviation of kappa."""
-_DRIFTS: Final = np.array([-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0])
+DRIFT: Final = 0.14
+"""Scale of kappa."""
+_DRIFTS: Final = np.linspace(-3.5, 3.5, 15)
 FAR: Final = 10.0
 """Multiple of n2 at which draws are ordered."""
+_GROUPS: Final = 20
 _DIGITS: Final = 6
 
 
@@ -145,15 +147,20 @@ def stratified(found: Posterior, near_and_far: Array) -> tuple["np.ndarray", Arr
     Args:
         near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).
     """
-    share = np.exp(-0.5 * _DRIFTS * _DRIFTS)
+    share = np.exp(student_log_density(_DRIFTS))
     weight = found.weight[:, None] * share / share.sum()
     near, far = near_and_far[found.shape].T
     kappa = 1 + DRIFT * _DRIFTS
-    predicted = (found.level + near)[:, None] + kappa * (far - near)[:, None]
-    order = np.argsort(predicted, axis=None)
-    reached = np.cumsum(weight.ravel()[order])
+    inside = np.broadcast_to((found.level + near)[:, None], weight.shape).ravel()
+    beyond = ((found.level + near)[:, None] + kappa * (far - near)[:, None]).ravel()
+    flat = weight.ravel()
+    by_far = np.argsort(beyond)
+    group = np.empty(len(flat), dtype=np.int64)
+    group[by_far] = np.minimum(_GROUPS * np.cumsum(flat[by_far]), _GROUPS - 1)
+    order = np.lexsort((inside, group))
+    reached = np.cumsum(flat[order])
     chosen = order[np.searchsorted(reached, (np.arange(DRAWS) + 0.5) / DRAWS * reached[-1])]
-    nodes, drifts = np.unravel_index(chosen, predicted.shape)
+    nodes, drifts = np.unravel_index(chosen, weight.shape)
     return nodes, kappa[drifts]
 
 

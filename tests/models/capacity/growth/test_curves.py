@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import stdtr
+from scipy.stats import t as student_t
 
 from capacity_laws import one_curve
 from models.capacity.growth.curves import DRAWS, DRIFT, draw
@@ -40,14 +41,15 @@ def test_draws_predict_what_the_posterior_does():
     found = posterior(data, log_growth("power", shapes, slots, extent))
     curves = draw("power", shapes, found, extent, reference_memory_mb(data))
     assert len(curves.level) == DRAWS
+    drifts = np.linspace(-3.5, 3.5, 1001)  # Student-t with NU degrees of freedom, cut off
+    drift_variance = DRIFT**2 * np.average(drifts**2, weights=student_t.pdf(drifts, NU))
     for at in (48.0, 480.0):
         drawn = curves.log_mst(8192.0, np.array([at]))[:, 0]
         inside = log_growth("power", shapes, np.array([48.0]), extent)[found.shape, 0]
         there = log_growth("power", shapes, np.array([at]), extent)[found.shape, 0]
         mean = float(found.weight @ (found.level + there))
-        variance = float(
-            found.weight @ (found.level + there - mean) ** 2 + DRIFT**2 * found.weight @ (there - inside) ** 2
-        )
+        spread = found.weight @ (found.level + there - mean) ** 2
+        variance = float(spread + drift_variance * found.weight @ (there - inside) ** 2)
         assert drawn.mean() == pytest.approx(mean, abs=0.02)
         assert drawn.std() == pytest.approx(np.sqrt(variance), rel=0.15)
 

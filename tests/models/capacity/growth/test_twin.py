@@ -51,17 +51,27 @@ def test_where_nothing_was_measured_the_residual_is_a_constant_near_one():
     assert found.weight @ found.level == pytest.approx(0.0, abs=LEVEL / 3)
 
 
-def test_a_right_twin_takes_the_weight_and_narrows_the_answer_to_the_truth():
+def test_a_right_twin_takes_the_weight_and_moves_the_answer_to_the_truth():
     """The truth at 1,000 slots, which growth laws fitted below 48 slots cannot know."""
     truth = 1.1 * plateau(np.array([1000.0]))[0]
     for seed in range(3):
         data = measured(1.1, seed=seed)
         alone, with_twin = select(data).model, select(data, twin=PLATEAU).model
-        narrow, wide = with_twin.interval(8192.0, 1000), alone.interval(8192.0, 1000)
+        band = with_twin.interval(8192.0, 1000)
         assert with_twin.weights["twin"] > 0.5
-        assert narrow.value == pytest.approx(truth, rel=0.3)
-        assert narrow.low < truth < narrow.high
-        assert np.log(narrow.high / narrow.low) < np.log(wide.high / wide.low)
+        assert band.value == pytest.approx(truth, rel=0.3)
+        assert band.low < truth < band.high
+        assert alone.interval(8192.0, 1000).value > 2 * truth
+
+
+def test_more_measurements_beside_a_right_twin_narrow_the_answer():
+    once, often = measured(1.1, noise=0.02), [measured(1.1, noise=0.02, seed=seed) for seed in range(4)]
+    memory, slots, mst = (np.concatenate([getattr(d, c) for d in often]) for c in ("memory_mb", "task_slots", "mst"))
+    widths = []
+    for data in (once, Dataset(memory, slots, mst)):
+        band = select(data, twin=PLATEAU).model.interval(8192.0, 1000, probability=0.8)
+        widths.append(np.log(band.high / band.low))
+    assert widths[1] < 0.6 * widths[0]
 
 
 def test_a_wrong_twin_loses_its_weight():
