@@ -53,8 +53,8 @@ flink: setup ## Fetch Flink for measurements on a real cluster (230 MB, kept in 
 env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
 
-check: lint ## Lint, types and the tests that start no server: under two minutes on two cores.
-	@$(PYTEST) -m 'not slow and not long' tests
+check: lint ## Lint, types and the quick tests, which start no server: two minutes on two cores.
+	@pytest -n 2 --dist worksteal -m 'not slow and not long' tests
 
 test: lint ## Lint, types and all tests but the long ones.
 	@.ci/setup tests
@@ -65,7 +65,7 @@ test-all: test ## All of `make test`, then the tests that take minutes of real t
 
 fuzz: setup ## 10,000 wrong inputs to every entry point, and new examples for the property tests.
 	@SLUICE_FUZZ_CASES=10000 SLUICE_FUZZ_FIRST=$${SLUICE_FUZZ_FIRST:-$$RANDOM} pytest -s tests/fuzz
-	@HYPOTHESIS_PROFILE=new $(PYTEST) -m 'not slow and not long' tests
+	@HYPOTHESIS_PROFILE=new $(PYTEST) -m 'hypothesis and not long' tests
 
 audit: setup ## Look the locked packages up in the OSV database of vulnerabilities (needs the network).
 	@.bootstrap/bin/uv audit --frozen --preview-features audit-command

@@ -8,7 +8,8 @@ moves. A question counts as worse (better) if its answer is, as proof lost (won)
 seconds of this process; the last column is their sum over all questions, as a multiple of that with every engine.
 
 ODRP's program is a baseline with objectives of its own and no part of these answers. A third integer program, which
-completed a solution of the listed LP by whole patterns, changed no answer and no proof here, and was removed.
+completed a solution of the listed LP by whole patterns, was removed: the answers to these instances, their proofs and their
+costs are the same without it.
 """
 
 import argparse

@@ -3,6 +3,7 @@
 from models.placement import Tuning
 from models.planning.assembling import TunedPlacement
 from models.planning.parallelism import Scaling
+from models.wording import tasks
 from pipelines.planning.placing import tuned_placement
 from pipelines.run import PipelineRun
 from pipelines.stages.scale import SCALING_FILE
@@ -20,8 +21,9 @@ def place(run: PipelineRun) -> str:
         key, inputs, TunedPlacement, lambda: tuned_placement(scaling, run.request.rate, run.cluster)
     )
     tuning = placed.tuning
+    workers = len(tuning.placement)
     run.progress.say(
-        f"place: {scaling.dataflow.tasks} tasks on {len(tuning.placement)} workers; thresholds {_in_words(tuning)} "
+        f"place: {tasks(scaling.dataflow.tasks)} on {workers} worker{'s' * (workers > 1)}; thresholds {_in_words(tuning)} "
         f"({tuning.status})"
     )
     return run.workspace.uri(key)

@@ -1,6 +1,7 @@
 """What the tasks do with parameters and events before a stage is called."""
 
 import importlib
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,7 @@ def test_in_a_task_log_a_long_loop_reports_each_tenth(caplog: pytest.LogCaptureF
 @pytest.fixture
 def params(dags: dict[str, DAG]) -> Any:
     found = dags["capacity_plan"].params
-    return {name: found.get_param(name) for name in found}
+    return {name: copy(found.get_param(name)) for name in found}  # resolving a value changes its parameter
 
 
 def test_command_line_parameters_are_numbers_where_they_look_like_it(params: Any) -> None:

@@ -45,6 +45,7 @@ def _choose(rng: random.Random, points: list[EntryPoint]) -> EntryPoint:
     return rng.choices(points, [point.share for point in points])[0]
 
 
+@pytest.mark.slow
 def test_no_wrong_input_ends_in_a_traceback_or_another_exit_code(root: Path, places: Path) -> None:
     stored = parse_json((root / "tests" / "data" / "plans" / "nexmark-q5-v1.json").read_text()).data
     signal.signal(signal.SIGPROF, _give_up)

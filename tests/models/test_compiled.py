@@ -60,6 +60,7 @@ if __name__ != "__main__":
 """
 
 
+@pytest.mark.slow
 def test_an_edited_callee_or_constant_changes_the_answer_of_its_caller(tmp_path: Path):
     """The second run loads the machine code of the first; the caller's own file is never touched."""
     package = tmp_path / "kernels"

@@ -92,7 +92,7 @@ def split_skewed(dataflow: Dataflow, shares: Shares, tolerance: float = TOLERANC
         for o in dataflow.operators
     }
     parts: dict[str, list[list[int]]] = {}
-    for joined in _joined_by_forward(dataflow):
+    for joined in _joined_by_forward(dataflow) if shares else ():
         alike: dict[tuple[int, ...], list[int]] = {}
         for task, key in enumerate(zip(*(classes[name] for name in joined), strict=True)):
             alike.setdefault(key, []).append(task)

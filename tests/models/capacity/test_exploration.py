@@ -52,6 +52,7 @@ def test_a_single_level_takes_no_part(slots, levels, corners):
     assert all(slots[0] <= b.task_slots <= slots[1] and b.memory_mb in levels for b in done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
     exploration = Exploration(SPACE, seed=seed)
@@ -113,6 +114,7 @@ def test_suggestions_are_plain_numbers_that_json_holds():
         assert (type(budget.task_slots), type(budget.memory_mb)) == (int, float)
 
 
+@pytest.mark.slow
 def test_a_new_exploration_fed_the_same_goes_on():
     whole = Exploration(SPACE, seed=11, min_measurements=6)
     drive(whole, log_job(0.05))

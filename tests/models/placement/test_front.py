@@ -57,6 +57,7 @@ def instances(draw: st.DrawFn) -> tuple[Dataflow, Cluster]:
     return instance_of(operators, edges, workers)
 
 
+@pytest.mark.slow
 @given(instances(), st.sampled_from([0.0, 0.05, 0.3]))
 def test_every_plan_is_covered_by_a_point_and_no_point_is_bettered(instance: tuple[Dataflow, Cluster], step: float):
     p = Problem.of(*instance)
@@ -72,6 +73,7 @@ def test_every_plan_is_covered_by_a_point_and_no_point_is_bettered(instance: tup
     assert covered.all()
 
 
+@pytest.mark.slow
 @given(instances())
 def test_without_a_step_the_front_is_the_one_of_all_plans(instance: tuple[Dataflow, Cluster]):
     p = Problem.of(*instance)

@@ -87,6 +87,7 @@ def test_the_same_seed_gives_the_same_answer(q2_scaled):
     assert answers[0].seconds is None
 
 
+@pytest.mark.slow
 def test_what_is_only_found_is_not_called_proved(q2_scaled):
     effort = Effort(repair_steps=50, repair_steps_at_end=50, tries=1000, tries_at_end=1000)
     tuning = tune(*q2_scaled(16, 64), effort=effort)

@@ -152,6 +152,7 @@ class Careless(Ds2):
         return super().decide(rates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "test", "arguments"),
     [

@@ -89,6 +89,7 @@ def test_the_choice_of_an_evaluation_is_followed_unless_another_is_named(planned
         _replanned(planned, 3.5 * RATE, policy="hpa-cpu")
 
 
+@pytest.mark.slow
 def test_a_replan_uses_the_settings_that_the_policy_won_with(tmp_path: Path) -> None:
     """DS2 is evaluated with 20 % more tasks (section 6.1 of the evaluation of autoscalers)."""
     rows = [f"{memory},{slots},{3e6 * slots}" for memory in (8192, 65536) for slots in (2, 4, 8, 12)]

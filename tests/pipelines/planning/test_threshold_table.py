@@ -178,6 +178,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_of_two_writers_at_once_neither_loses_a_row(tmp_path: Path) -> None:
     """Two processes add 30 rows each, ten of them the same ones, and start together."""
     keys = [f"r{number:02d}" for number in range(50)]

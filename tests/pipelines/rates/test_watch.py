@@ -53,6 +53,7 @@ def test_a_change_is_reported_once_a_failing_prometheus_is_back(followed: Any) -
     back.close()
 
 
+@pytest.mark.slow
 def test_a_slow_prometheus_delays_its_own_job_only(followed: Any, root: Path, tmp_path: Path) -> None:
     other = type(followed)(tmp_path, root, "nexmark-q1", followed.workspace)
     with PrometheusServer() as slow, PrometheusServer() as quick:

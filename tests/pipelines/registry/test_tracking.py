@@ -93,6 +93,7 @@ def test_a_process_that_loses_the_race_keeps_the_winner(
     assert path.read_bytes() == migrated_database.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
@@ -115,6 +116,7 @@ def test_passwords_are_left_out(uri: str, shown: str) -> None:
     assert without_password(uri) == shown
 
 
+@pytest.mark.slow
 def test_the_first_use_says_nothing_and_sends_nothing(tmp_path: Path) -> None:
     """In a fresh process, where nothing has set MLflow up yet."""
     code = f"""

@@ -69,6 +69,7 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
     assert len(singles) == len({memory for _, memory in budgets} - corners)
 
 
+@pytest.mark.slow
 def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measured: list[str]) -> None:
 
     def explored(**fields: object) -> tuple[list[int], list[str]]:

@@ -60,6 +60,7 @@ def test_a_killed_process_loses_the_key(tmp_path: Path) -> None:
     assert said == [f"process {holder.pid} on {os.uname().nodename} makes the same run; waiting for its results"]
 
 
+@pytest.mark.slow
 def test_a_lease_that_is_not_renewed_passes_to_one_waiter() -> None:
     files = fsspec.filesystem("memory")
     files.store.clear()

@@ -186,6 +186,7 @@ def test_thresholds_are_called_infeasible_only_when_no_plan_meets_them(p: Proble
         assert first_feasible(p, np.array(alpha), TimeLimit()).verdict is Feasibility.INFEASIBLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "slots"), [(16, 16), (16, 64)])
 def test_joint_minimum_of_large_instances_is_proved(q2_scaled, workers: int, slots: int):
     tuning = tune(*q2_scaled(workers, slots))

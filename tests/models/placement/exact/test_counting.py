@@ -66,6 +66,7 @@ def by_cycle_index(tasks: tuple[int, ...], workers: int, slots: int) -> int:
     return int(h[workers][(-1,) * len(shape)])
 
 
+@pytest.mark.slow
 def test_counts_beyond_64_bits_are_exact(chain):
     """Workers that all differ have room for every task, so each operator is spread over them by itself."""
     workers = [{"name": f"w{i}", "slots": 46, "cores": 1 + i} for i in range(10)]

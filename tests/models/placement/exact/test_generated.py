@@ -32,6 +32,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem.of(*instance_of(operators, edges, workers))
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(0, 2))
 def test_the_bound_is_below_every_plan_and_the_lp_below_its_start(p: Problem, d: int):
     plans = np.concatenate(list(enumerate_plans(p)))

@@ -112,6 +112,7 @@ def replans(draw: st.DrawFn) -> tuple[Dataflow, Cluster, Placement]:
     return *instance_of(operators, edges, workers), running
 
 
+@pytest.mark.slow
 @given(replans(), st.sampled_from([0.0, 0.05, 0.5]))
 def test_no_plan_of_a_small_instance_moves_fewer(case: tuple[Dataflow, Cluster, Placement], tolerance: float):
     dataflow, cluster, running = case
@@ -130,6 +131,7 @@ def test_no_plan_of_a_small_instance_moves_fewer(case: tuple[Dataflow, Cluster, 
     assert (stable.moves, stable.least_moves, stable.status) == (fewest, fewest, "optimal")
 
 
+@pytest.mark.slow
 def test_a_large_replan_moves_little(q2_scaled):
     (before, _), (dataflow, cluster) = q2_scaled(16, 16, 200), q2_scaled(16, 16, 240)
     running = tune(before, cluster).placement
