@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from models.capacity.growth.curves import Curves, Drawn
+from models.capacity.growth.curves import Curves, DrawnCurves
 from models.capacity.growth.dataset import Array
 from models.capacity.growth.regressions import Regression
 from models.capacity.growth.twin import TwinCurves
@@ -89,7 +89,7 @@ class CapacityModel(Format):
         if self.regression is not None:
             return self.regression.predict(memory_mb, task_slots)
         memory, slots = np.broadcast_arrays(np.asarray(memory_mb, np.float64), np.asarray(task_slots, np.float64))
-        curves = [(c.weight, c.predicts) for c in self.components if isinstance(c.predicts, Drawn)]
+        curves = [(c.weight, c.predicts) for c in self.components if isinstance(c.predicts, DrawnCurves)]
         means = [weight * law.mean_log_mst(memory.ravel(), slots.ravel()) for weight, law in curves]
         return np.asarray(np.exp(np.sum(means, axis=0)).reshape(slots.shape))
 
