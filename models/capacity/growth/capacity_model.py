@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from models.capacity.growth.curves import Curves, DrawnCurves
+from models.capacity.growth.curves import DrawnCurves, LawCurves
 from models.capacity.growth.dataset import Array
 from models.capacity.growth.regressions import Regression
 from models.capacity.growth.twin import TwinCurves
@@ -30,7 +30,7 @@ _STEPS: Final = 45
 _LEAST_RATE: Final = 1e-6
 """Records/s; less is 0."""
 
-Component = Annotated[Curves | TwinCurves | Regression, Field(discriminator="kind")]
+Component = Annotated[LawCurves | TwinCurves | Regression, Field(discriminator="kind")]
 
 
 class Weighted(Format):
@@ -54,7 +54,7 @@ class CapacityModel(Format):
         return self
 
     @classmethod
-    def of(cls, component: Curves | TwinCurves | Regression) -> Self:
+    def of(cls, component: LawCurves | TwinCurves | Regression) -> Self:
         """A single law."""
         return cls(components=(Weighted(weight=1.0, predicts=component),))
 

@@ -99,7 +99,7 @@ class DrawnCurves(Format):
         return float(np.exp((self.log_mst(memory_mb, task_slots) + 30 * self._arrays[2][:, None]).max()))
 
 
-class Curves(DrawnCurves):
+class LawCurves(DrawnCurves):
     """The draws of a growth law."""
 
     kind: Literal["law"] = "law"
@@ -109,7 +109,7 @@ class Curves(DrawnCurves):
         return log_growth(self.law, shape, task_slots, self.extent)
 
 
-def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> Curves:
+def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> LawCurves:
     """Draws from a law's posterior.
 
     Args:
@@ -117,7 +117,7 @@ def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_m
         memory_mb: M_ref.
     """
     near_and_far = log_growth(law, shapes, np.array([extent.most, FAR * extent.most], dtype=np.float64), extent)
-    return Curves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
+    return LawCurves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
 
 
 def drawn_fields(
