@@ -87,7 +87,7 @@ def predicted_info(evidence: Evidence) -> PredictedInfo:
 
 
 def growth_info(models: Sequence[DrawnModel], present: Dataset, slots: SlotChange) -> GrowthInfo:
-    """LawCurves from the fewest slots measured to a fifth beyond the most of what was measured and what is planned."""
+    """Curves from the fewest slots measured to a fifth beyond the most of what was measured and what is planned."""
     wanted = [s for s in (slots.challenger, slots.champion) if s is not None]
     most = 1.2 * max(float(present.task_slots.max()), *wanted, 1.0)
     least = float(present.task_slots.min())
