@@ -53,10 +53,12 @@ def twin(run: PipelineRun) -> str:
         return run.workspace.uri(run.key("request.json"))
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
     profile = run.output(PROFILE_FILE, ProfileRecord)
+    cluster, machine = _testbed(run)
     inputs = {
         "exploration": digest(exploration),
         "profile": digest(profile),
         "job": digest(run.job),
+        "testbed": digest([cluster, machine]),
         "samples": digest(verified_samples(run)),
         "most": digest([run.cluster.slots, run.request.rate]),
         "version": VERSION,

@@ -26,7 +26,7 @@ KILLED_AT = (
     "exploration.json",
     "checks/samples.json",
     "features.parquet",
-    "twin/8192-000002.json",
+    "twin/65536-000002.json",
     "twin.json",
     "selection.json",
     "review.json",
