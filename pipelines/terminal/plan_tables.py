@@ -32,7 +32,15 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def plan_view(plan: Plan) -> Group:
     """The content of a plan."""
-    return Group(*_headline(plan), _operators(plan), _placement(plan), _cost(plan), *_reasons(plan), _lineage(plan))
+    return Group(
+        *_headline(plan),
+        *_bound(plan),
+        _operators(plan),
+        _placement(plan),
+        _cost(plan),
+        *_reasons(plan),
+        _lineage(plan),
+    )
 
 
 def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
@@ -85,6 +93,16 @@ def _headline(plan: Plan) -> Iterator[Text]:
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
         + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
     )
+
+
+def _bound(plan: Plan) -> Iterator[Text]:
+    """What bounds the job, where the plan states it."""
+    bound = plan.bound_by
+    if bound is None:
+        return
+    yield Text(bound.title, style="bold").append(f": {bound.sentence}", style="none")
+    if bound.remedy is not None:
+        yield Text(f"to lift it: {bound.remedy}; {bound.effect_in_words}")
 
 
 def _operators(plan: Plan) -> Table:
