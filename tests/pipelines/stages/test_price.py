@@ -18,6 +18,8 @@ from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.pages.comparison import compare
 from pipelines.planning.replan import replan
+from pipelines.planning.threshold_request import ThresholdRequest
+from pipelines.planning.threshold_table import make_table
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore, report_key
@@ -41,6 +43,7 @@ def planned(workspace: Workspace, request: PlanRequest, cluster: str) -> Plan:
     return PlanStore(workspace).current("nexmark-q5")
 
 
+@pytest.mark.slow
 def test_the_cheapest_kind_is_planned_stated_exported_and_replanned(
     tracked_workspace: Workspace, recorded_request: PlanRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +83,13 @@ def test_the_cheapest_kind_is_planned_stated_exported_and_replanned(
     assert json.loads(capsys.readouterr().out)["price_per_hour"] == {"before": 1.5, "after": 1.8, "change": 0.3}
     assert sluice(["plans", "diff", "nexmark-q5", *at]) == 0
     assert re.search(r"price, USD per hour +1\.50 +1\.80", capsys.readouterr().out)
+
+    # Each rate has workers of its own, and so a table: 6 small ones for 432,000 records/s, 7 for 480,000.
+    table = make_table(tracked_workspace, "nexmark-q5", ThresholdRequest(rate=480_000, lowest=0.9, highest=1))
+    assert [(row.total_slots, len(row.placement)) for row in table.rows] == [(23, 6), (25, 7)]
+    fewer = replan(tracked_workspace, "nexmark-q5", 480_000).plan
+    assert (fewer.resources.kind, fewer.resources.task_managers) == ("small", 7)
+    assert any("the placement from the threshold table" in reason for reason in fewer.reasons)
 
 
 def _is_shown(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
