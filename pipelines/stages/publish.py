@@ -7,6 +7,7 @@ from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
+from models.planning.workers import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.planning.gathering import gather_capacity, gather_keys, operator_digests
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
@@ -24,8 +25,12 @@ from pipelines.store.plans import PlanStore, report_key
 
 def publish(run: PipelineRun) -> str:
     """Store the plan and its report; returns the URI of the plan. Repeating it makes no second version."""
+    sizing, scaling = run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling)
     decisions = Decisions(
-        run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling), run.output(PLACEMENT_FILE, TunedPlacement)
+        sizing,
+        scaling,
+        run.output(PLACEMENT_FILE, TunedPlacement),
+        PlannedWorkers.of(run.cluster, sizing, scaling, run.request.rate),
     )
     plan = store_version(run, content_of(run, decisions, trigger="plan"), decisions)
     return PlanStore(run.workspace).uri(plan.job, plan.version)
@@ -56,14 +61,14 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
     )
     bound_by = plan_bound(
         run.job,
-        run.cluster,
+        decisions.workers.cluster,
         request.rate,
         decisions.scaling,
         decisions.placement.tuning.placement,
         gather_capacity(run).observations,
         keyed,
     )
-    return assemble(run.job, run.cluster, request.rate, decisions, lineage, bound_by)
+    return assemble(run.job, request.rate, decisions, lineage, bound_by)
 
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
@@ -74,7 +79,7 @@ def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) 
     subject = ReportSubject(
         plan=plan,
         job=run.job,
-        cluster=run.cluster,
+        cluster=decisions.workers.cluster,
         scaling=decisions.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
         capacity=model.capacity,

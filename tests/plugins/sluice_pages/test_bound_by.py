@@ -24,4 +24,6 @@ def test_a_plan_says_what_bounds_the_job_and_one_of_an_earlier_version_does_not(
     page = rendered(plan.model_copy(update={"bound_by": bound}))
     assert "<h2>Bound by join, hot key</h2>" in page
     assert "<p>&lt;full&gt;.</p>" in page
-    assert "To lift it: another key; even shares: 1,000 -&gt; up to 2,500 records/s (+150%), then bound by sink." in page
+    assert (
+        "To lift it: another key; even shares: 1,000 -&gt; up to 2,500 records/s (+150%), then bound by sink." in page
+    )
