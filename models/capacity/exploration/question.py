@@ -48,15 +48,22 @@ class HelpfulMeasurement(Format):
     budget: Budget
     ratio_now: Positive = Field(description="Highest over lowest number of slots of the interval.")
     ratio_after: Positive = Field(description="Expected of the same (geometric mean) after the measurement.")
+    open_ended: bool = Field(
+        description="Whether no number of slots is sure enough now; the ratios then count 1,000,000 slots as the upper end."
+    )
 
     @property
     def text(self) -> str:
         share = math.log(self.ratio_after) / math.log(self.ratio_now)
         effect = "halve" if share <= _HALF else "narrow"
+        ends = (
+            "which has no upper end yet"
+            if self.open_ended
+            else f"from a factor of {_factor(self.ratio_now)} between its ends to one of {_factor(self.ratio_after)}"
+        )
         return (
             f"measuring {self.budget.task_slots:,} slots with {self.budget.memory_mb:,.0f} MiB would help most: expected to "
-            f"{effect} the interval, from a factor of {_factor(self.ratio_now)} between its ends to one of "
-            f"{_factor(self.ratio_after)}"
+            f"{effect} the interval, {ends}"
         )
 
 
@@ -100,7 +107,7 @@ def answer(question: Question, data: Dataset) -> Answer:
         Infeasible: the MST falls as slots are added.
     """
     fitted = stack(data, question.twin)
-    levels = question.memory_levels_mb
+    levels = [m for m in question.memory_levels_mb if m in data.memory_mb] or question.memory_levels_mb
     try:
         choice = choose_budget(fitted.model(), data, levels, question.rate, question.margin, question.fewest_slots)
     except Infeasible:
@@ -125,7 +132,12 @@ def most_helpful(found: Answer, most_slots: int) -> HelpfulMeasurement | None:
     best = halving[0] if halving else min(expected, key=expected.__getitem__)
     if expected[best] > (1 - LEAST_GAIN) * now:
         return None
-    return HelpfulMeasurement(budget=best, ratio_now=math.exp(now), ratio_after=math.exp(expected[best]))
+    return HelpfulMeasurement(
+        budget=best,
+        ratio_now=math.exp(now),
+        ratio_after=math.exp(expected[best]),
+        open_ended=found.slots is None or found.slots.high is None,
+    )
 
 
 def _factor(ratio: float) -> str:
