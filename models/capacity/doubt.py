@@ -3,7 +3,7 @@
 from typing import Final
 
 from models.capacity.growth.capacity_model import CapacityModel
-from models.capacity.growth.curves import Drawn
+from models.capacity.growth.curves import DrawnCurves
 
 WORTH_SAYING: Final = 2.0
 """Ratio of the highest to the lowest expectation of the laws."""
@@ -13,14 +13,14 @@ _LEAST_WEIGHT: Final = 0.05
 
 def why_wide(model: CapacityModel, memory_mb: float, task_slots: int) -> str | None:
     """What the observations leave open at this budget, and what would settle it; None where the laws agree."""
-    curves = [c.predicts for c in model.components if isinstance(c.predicts, Drawn)]
+    curves = [c.predicts for c in model.components if isinstance(c.predicts, DrawnCurves)]
     if not curves:
         return None
     most = max(c.most_slots for c in curves)
     expected = {
         c.predicts.law: c.predicts.median(memory_mb, task_slots)
         for c in model.components
-        if isinstance(c.predicts, Drawn) and c.weight >= _LEAST_WEIGHT
+        if isinstance(c.predicts, DrawnCurves) and c.weight >= _LEAST_WEIGHT
     }
     if task_slots <= most or len(expected) < 2:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from models.capacity.growth.capacity_model import STACKED, CapacityModel, Weighted
-from models.capacity.growth.curves import Curves, draw
+from models.capacity.growth.curves import LawCurves, draw
 from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.growth.posterior import Posterior, posterior, reference_memory_mb
 from models.capacity.growth.regressions import REGRESSIONS, fit_regression, loocv_predictions, rmse
@@ -136,7 +136,7 @@ def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = No
     )
 
 
-def _fit_law(law: LawName, data: Dataset) -> tuple[Posterior, Curves]:
+def _fit_law(law: LawName, data: Dataset) -> tuple[Posterior, LawCurves]:
     extent = Extent(data.fewest_slots, data.most_slots)
     shapes = shapes_of(law, extent)
     found = posterior(data, log_growth(law, shapes, data.task_slots, extent))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from models.capacity.growth.capacity_model import CapacityModel
-from models.capacity.growth.curves import Drawn
+from models.capacity.growth.curves import DrawnCurves
 from models.capacity.growth.regressions import Regression
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _curve(model: CapacityModel) -> "BaseEstimator":
     from sklearn.neural_network import MLPRegressor
 
     knots = np.log(KNOTS)
-    middle = next(c.predicts.memory_mb for c in model.components if isinstance(c.predicts, Drawn))
+    middle = next(c.predicts.memory_mb for c in model.components if isinstance(c.predicts, DrawnCurves))
     less, at, more = (np.log(model.predict(middle * factor, KNOTS)) for factor in (0.5, 1.0, 2.0))
     slopes = np.diff(at) / np.diff(knots)
     effect = float(np.median(more - less)) / np.log(4)

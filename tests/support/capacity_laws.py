@@ -3,7 +3,7 @@
 import math
 
 from models.capacity.growth.capacity_model import CapacityModel
-from models.capacity.growth.curves import Curves
+from models.capacity.growth.curves import LawCurves
 from models.capacity.growth.regressions import Regression
 
 
@@ -27,7 +27,7 @@ def line(slots: float, intercept: float = 0.0, error: float = 0.0) -> CapacityMo
     return CapacityModel.of(regression("linear", 0.0, slots, intercept, error))
 
 
-def one_curve(**changes: object) -> Curves:
+def one_curve(**changes: object) -> LawCurves:
     """1e4 records/s a slot, measured from 4 to 48 slots with 8,192 MiB."""
     fields: dict[str, object] = {
         "law": "linear",
@@ -40,4 +40,4 @@ def one_curve(**changes: object) -> Curves:
         "drift": (1.0,),
         "shape": ((0.25,),),
     }
-    return Curves.model_validate(fields | changes)
+    return LawCurves.model_validate(fields | changes)

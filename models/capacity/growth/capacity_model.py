@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from models.capacity.growth.curves import Curves, Drawn
+from models.capacity.growth.curves import DrawnCurves, LawCurves
 from models.capacity.growth.dataset import Array
 from models.capacity.growth.regressions import Regression
 from models.capacity.growth.twin import TwinCurves
@@ -30,7 +30,7 @@ _STEPS: Final = 45
 _LEAST_RATE: Final = 1e-6
 """Records/s; less is 0."""
 
-Component = Annotated[Curves | TwinCurves | Regression, Field(discriminator="kind")]
+Component = Annotated[LawCurves | TwinCurves | Regression, Field(discriminator="kind")]
 
 
 class Weighted(Format):
@@ -54,7 +54,7 @@ class CapacityModel(Format):
         return self
 
     @classmethod
-    def of(cls, component: Curves | TwinCurves | Regression) -> Self:
+    def of(cls, component: LawCurves | TwinCurves | Regression) -> Self:
         """A single law."""
         return cls(components=(Weighted(weight=1.0, predicts=component),))
 
@@ -89,7 +89,7 @@ class CapacityModel(Format):
         if self.regression is not None:
             return self.regression.predict(memory_mb, task_slots)
         memory, slots = np.broadcast_arrays(np.asarray(memory_mb, np.float64), np.asarray(task_slots, np.float64))
-        curves = [(c.weight, c.predicts) for c in self.components if isinstance(c.predicts, Drawn)]
+        curves = [(c.weight, c.predicts) for c in self.components if isinstance(c.predicts, DrawnCurves)]
         means = [weight * law.mean_log_mst(memory.ravel(), slots.ravel()) for weight, law in curves]
         return np.asarray(np.exp(np.sum(means, axis=0)).reshape(slots.shape))
 

@@ -40,7 +40,7 @@ _GROUPS: Final = 20
 _DIGITS: Final = 6
 
 
-class Drawn(Format):
+class DrawnCurves(Format):
     """Draws of any candidate that was fitted by `posterior`; all lists have the same length."""
 
     fewest_slots: PositiveInt = Field(description="n1.")
@@ -99,7 +99,7 @@ class Drawn(Format):
         return float(np.exp((self.log_mst(memory_mb, task_slots) + 30 * self._arrays[2][:, None]).max()))
 
 
-class Curves(Drawn):
+class LawCurves(DrawnCurves):
     """The draws of a growth law."""
 
     kind: Literal["law"] = "law"
@@ -109,7 +109,7 @@ class Curves(Drawn):
         return log_growth(self.law, shape, task_slots, self.extent)
 
 
-def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> Curves:
+def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_mb: float) -> LawCurves:
     """Draws from a law's posterior.
 
     Args:
@@ -117,13 +117,13 @@ def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_m
         memory_mb: M_ref.
     """
     near_and_far = log_growth(law, shapes, np.array([extent.most, FAR * extent.most], dtype=np.float64), extent)
-    return Curves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
+    return LawCurves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
 
 
 def drawn_fields(
     shapes: Array, found: Posterior, extent: Extent, memory_mb: float, near_and_far: Array
 ) -> dict[str, Any]:
-    """The fields of `Drawn`.
+    """The fields of `DrawnCurves`.
 
     Args:
         near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from models.capacity.growth.curves import FAR, Drawn, drawn_fields
+from models.capacity.growth.curves import FAR, DrawnCurves, drawn_fields
 from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.growth.posterior import Posterior, posterior, reference_memory_mb
 from models.capacity.growth.shapes import Extent
@@ -72,7 +72,7 @@ class TwinCurve(Format):
         return np.asarray((1 - share) * rows[low, points] + share * rows[high, points])
 
 
-class TwinCurves(Drawn):
+class TwinCurves(DrawnCurves):
     """Draws of a corrected twin; the shape of each is its tilt."""
 
     kind: Literal["twin"] = "twin"
