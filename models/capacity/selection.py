@@ -62,7 +62,7 @@ class Stack:
     """Every candidate fitted, and what is known of their weights."""
 
     posteriors: Mapping[str, Posterior]
-    curves: Mapping[str, Curves | TwinCurves]
+    curves: Mapping[str, LawCurves | TwinCurves]
     moments: StackingMoments
     """Of the weights, in the order of the candidates."""
 

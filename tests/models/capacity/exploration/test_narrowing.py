@@ -11,7 +11,7 @@ import pytest
 from models.capacity.exploration.narrowing import Narrowing
 from models.capacity.exploration.space import SearchSpace
 from models.capacity.exploration.suggesting import MeasuringTime, suggest
-from models.capacity.growth.curves import Curves
+from models.capacity.growth.curves import LawCurves
 from models.capacity.growth.stacking import StackingMoments
 from models.capacity.observation import Budget
 from models.capacity.selection import Stack
@@ -24,9 +24,9 @@ ONE_IS_RIGHT = StackingMoments(mean=HALF_EACH, second=np.diag(HALF_EACH))
 BOTH_COUNT_HALF = StackingMoments(mean=HALF_EACH, second=np.full((2, 2), 0.25))
 
 
-def power(exponent: float) -> Curves:
+def power(exponent: float) -> LawCurves:
     """MST = 100 n^exponent, without doubt but for the noise."""
-    return Curves(
+    return LawCurves(
         law="power",
         fewest_slots=1,
         most_slots=16,
