@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from models.capacity.exploration.exploration import KEPT_BACK, Exploration
-from models.capacity.exploration.question import Question
+from models.capacity.exploration.question import SizingQuestion
 from models.capacity.exploration.space import SearchSpace, recorded_steps
 from models.capacity.exploration.streambed import StreamBedExploration
 from models.capacity.exploration.suggesting import MeasuringTime
@@ -139,7 +139,7 @@ class _Explorer:
         if not request.explores_for_target:
             return StreamBedExploration(space, request.seed, max_measurements=most, kept_back=KEPT_BACK)
         unstated = request.risk is None and request.headroom is None
-        question = Question(
+        question = SizingQuestion(
             rate=request.rate,
             margin=Margin(risk=DEFAULT_RISK if unstated else request.risk, headroom=request.headroom),
             memory_levels_mb=self._planned_memory_mb(),

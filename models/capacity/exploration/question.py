@@ -26,7 +26,7 @@ _HALF: Final = 0.55
 
 
 @dataclass(frozen=True)
-class Question:
+class SizingQuestion:
     """How many slots does this rate need?"""
 
     rate: float
@@ -68,10 +68,10 @@ class HelpfulMeasurement(Format):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SizingAnswer:
     """The slots by all observations, and what would narrow their interval."""
 
-    question: Question
+    question: SizingQuestion
     memory_mb: float
     """That the slots are meant with."""
     slots: SlotsInterval | None
@@ -99,7 +99,7 @@ class Answer:
         return "no number of slots is sure enough yet" if self.slots is None else self.slots.text
 
 
-def answer(question: Question, data: Dataset) -> Answer:
+def answer(question: SizingQuestion, data: Dataset) -> SizingAnswer:
     """Fit all laws to the observations, and size the job.
 
     Raises:
@@ -111,11 +111,11 @@ def answer(question: Question, data: Dataset) -> Answer:
     try:
         choice = choose_budget(fitted.model(), data, levels, question.rate, question.margin, question.fewest_slots)
     except Infeasible:
-        return Answer(question, levels[-1], None, fitted)
-    return Answer(question, choice.budget.memory_mb, choice.slots, fitted)
+        return SizingAnswer(question, levels[-1], None, fitted)
+    return SizingAnswer(question, choice.budget.memory_mb, choice.slots, fitted)
 
 
-def most_helpful(found: Answer, most_slots: int) -> HelpfulMeasurement | None:
+def most_helpful(found: SizingAnswer, most_slots: int) -> HelpfulMeasurement | None:
     """The fewest slots whose measurement is expected to halve the interval, else those that narrow it most.
 
     None where none is expected to narrow it much.

@@ -15,7 +15,14 @@ measured, or the last corner again, up to 3 times.
 from typing import Final
 
 from models.capacity.exploration.exploration import Exploration
-from models.capacity.exploration.question import LEAST_GAIN, Answer, HelpfulMeasurement, Question, answer, most_helpful
+from models.capacity.exploration.question import (
+    LEAST_GAIN,
+    SizingAnswer,
+    HelpfulMeasurement,
+    SizingQuestion,
+    answer,
+    most_helpful,
+)
 from models.capacity.exploration.space import SearchSpace, dataset_of, step_of
 from models.capacity.exploration.suggesting import MeasuringTime, suggest
 from models.capacity.observation import Budget
@@ -32,7 +39,7 @@ class TargetedExploration(Exploration):
         self,
         space: SearchSpace,
         seed: int,
-        question: Question,
+        question: SizingQuestion,
         time: MeasuringTime,
         max_measurements: int = 20,
         kept_back: int = 0,
@@ -49,12 +56,12 @@ class TargetedExploration(Exploration):
             raise InvalidInput(f"max_measurements must be at least 1, but got {max_measurements}")
         super().__init__(space, kept_back)
         self._seed, self._question, self._time, self._max = seed, question, time, max_measurements
-        self._answer: Answer | None = None
+        self._answer: SizingAnswer | None = None
         self._refusal = ""
         """Why there is no answer."""
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> SizingAnswer | None:
         """The slots by all observations so far; None while they do not determine a model."""
         return self._answer
 
@@ -94,7 +101,7 @@ class TargetedExploration(Exploration):
         self._next_by = "gap"
         return self._widest_gap() or self.space.corners[-1]
 
-    def _narrowing(self, found: Answer, done: int) -> Budget | None:
+    def _narrowing(self, found: SizingAnswer, done: int) -> Budget | None:
         profiled = {s.budget.memory_mb for s in self._steps}
         best = suggest(found.narrowing, self.space, self._time, profiled, self._seed)
         if done >= FEWEST_MEASUREMENTS and best.log_width > (1 - LEAST_GAIN) * found.narrowing.log_width:

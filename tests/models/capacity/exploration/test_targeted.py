@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.capacity.exploration.question import Question, answer, most_helpful
+from models.capacity.exploration.question import SizingQuestion, answer, most_helpful
 from models.capacity.exploration.space import ExplorationStep, SearchSpace, dataset_of
 from models.capacity.exploration.suggesting import MeasuringTime
 from models.capacity.exploration.targeted import TargetedExploration
@@ -26,7 +26,7 @@ def job(exponent: float, noise: float = 0.02, seed: int = 0) -> Job:
 
 
 def exploring(rate: float, precision: float = 0.25, **fields: int) -> TargetedExploration:
-    question = Question(rate, Margin(risk=0.1), SPACE.memory_levels_mb, SPACE.min_slots, precision)
+    question = SizingQuestion(rate, Margin(risk=0.1), SPACE.memory_levels_mb, SPACE.min_slots, precision)
     return TargetedExploration(SPACE, 7, question, TIME, **fields)
 
 
@@ -79,7 +79,7 @@ def test_the_advice_holds_when_it_is_followed() -> None:
     assert helpful is not None
     measured = [(s.budget, s.mst) for s in exploration.steps]
     followed = [*measured, (helpful.budget, job(1.0, seed=1)(helpful.budget))]
-    question = Question(3e7, Margin(risk=0.1), SPACE.memory_levels_mb, SPACE.min_slots, 0.25)
+    question = SizingQuestion(3e7, Margin(risk=0.1), SPACE.memory_levels_mb, SPACE.min_slots, 0.25)
     before, after = (answer(question, dataset_of(rows)).narrowing.log_width for rows in (measured, followed))
     # One outcome of many around the expected one.
     assert np.log(helpful.ratio_after) / 2 < after < before
@@ -135,7 +135,7 @@ def test_an_mst_that_falls_ends_it_with_what_to_measure() -> None:
 
 def test_a_space_of_one_budget_ends() -> None:
     space = SearchSpace(min_slots=4, max_slots=4, memory_levels_mb=(8192,))
-    question = Question(1e6, Margin(risk=0.1), (8192,), 4, 0.25)
+    question = SizingQuestion(1e6, Margin(risk=0.1), (8192,), 4, 0.25)
     exploration = TargetedExploration(space, 0, question, TIME)
     assert len(drive(exploration, job(1.0))) == 4
     assert "must differ in task slots" in exploration.reason
@@ -156,7 +156,7 @@ def test_a_suggestion_takes_less_than_a_second() -> None:
 
 def test_the_most_helpful_measurement_is_the_smallest_that_halves_the_interval() -> None:
     measured = [(b, job(1.0)(b)) for b in SPACE.corners]
-    found = answer(Question(3e7, Margin(risk=0.1), (65536,), 2, 0.25), dataset_of(measured))
+    found = answer(SizingQuestion(3e7, Margin(risk=0.1), (65536,), 2, 0.25), dataset_of(measured))
     helpful = most_helpful(found, 48)
     assert helpful is not None
     now = found.narrowing.log_width
