@@ -17,8 +17,8 @@ from typing import Final
 from models.capacity.exploration.exploration import Exploration
 from models.capacity.exploration.question import (
     LEAST_GAIN,
-    SizingAnswer,
     HelpfulMeasurement,
+    SizingAnswer,
     SizingQuestion,
     answer,
     most_helpful,
