@@ -60,11 +60,15 @@ class Narrowing:
         """W, from what is known now."""
         return float(self._widths(self._weights[None, :])[0])
 
-    def expected(self, budget: Budget) -> float:
-        """E[W|b], Eq. 4."""
-        expected_y = self._log_mst([budget])[:, 0]
-        y = self._outcomes(expected_y)
-        density = np.exp(student_log_density((y[:, None] - expected_y) / self._noise)) / self._noise  # (Q, J)
+    def expected(self, budget: Budget, repeats: int = 1) -> float:
+        """E[W|b], Eq. 4.
+
+        Args:
+            repeats: measurements of this budget, whose mean is y.
+        """
+        expected_y, noise = self._log_mst([budget])[:, 0], self._noise / math.sqrt(repeats)
+        y = self._outcomes(expected_y, noise)
+        density = np.exp(student_log_density((y[:, None] - expected_y) / noise)) / noise  # (Q, J)
         by_law = density @ self._membership  # (Q, laws), sums over the draws of each
         laws = self.stack.moments.after(by_law / self._membership.sum(axis=0))
         weights = density * ((laws / np.maximum(by_law, 1e-300)) @ self._membership.T)  # Eq. 3
@@ -105,11 +109,11 @@ class Narrowing:
         slots = np.array([b.task_slots for b in budgets], dtype=np.float64)
         return np.concatenate([curves.log_mst(memory, slots) for curves in self.stack.curves.values()])
 
-    def _outcomes(self, expected_y: Array) -> Array:
+    def _outcomes(self, expected_y: Array, noise: Array) -> Array:
         """y at the middles of Q equal parts of its probability, (Q,)."""
-        spread = 6 * self._noise.max()
+        spread = 6 * noise.max()
         grid = np.linspace(expected_y.min() - spread, expected_y.max() + spread, _GRID)
-        reached = self._weights @ student_probability((grid - expected_y[:, None]) / self._noise[:, None])
+        reached = self._weights @ student_probability((grid - expected_y[:, None]) / noise[:, None])
         return np.interp((np.arange(OUTCOMES) + 0.5) / OUTCOMES, reached, grid)
 
     def _widths(self, weights: Array) -> Array:

@@ -4,8 +4,8 @@ The corners of the search space come first, as in StreamBed's. From then on the 
 is expected to narrow the interval of the slots most, per minute of the testbed (`narrowing`, `suggesting`). It ends
 
 * when the interval is narrow enough: half of it is at most `precision` of the number of slots;
-* when no measurement that the testbed can make is expected to narrow it by 2 % or more, and at least 3 were made after
-  the corners, so that no single odd one decides;
+* when the best budget of the testbed is not expected to narrow it by 2 %, not even measured 4 times, and at least 3
+  measurements were made after the corners, so that no single odd one decides;
 * at its limit of measurements.
 
 Where the observations do not determine a model yet (fewer than 3, or an MST that falls with the slots), the widest gap is
@@ -15,6 +15,7 @@ measured, or the last corner again, up to 3 times.
 from typing import Final
 
 from models.capacity.exploration.exploration import Exploration
+from models.capacity.exploration.narrowing import Narrowing
 from models.capacity.exploration.question import (
     LEAST_GAIN,
     HelpfulMeasurement,
@@ -24,12 +25,14 @@ from models.capacity.exploration.question import (
     most_helpful,
 )
 from models.capacity.exploration.space import SearchSpace, dataset_of, step_of
-from models.capacity.exploration.suggesting import MeasuringTime, suggest
+from models.capacity.exploration.suggesting import MeasuringTime, Suggestion, suggest
 from models.capacity.observation import Budget
 from models.errors import InvalidInput, SluiceError
 
 FEWEST_MEASUREMENTS: Final = 3
 """After the corners, before it ends because none is expected to help, or because there is no model."""
+REPEATS: Final = 4
+"""Measurements of one budget that halve the noise of their mean."""
 
 
 class TargetedExploration(Exploration):
@@ -104,7 +107,7 @@ class TargetedExploration(Exploration):
     def _narrowing(self, found: SizingAnswer, done: int) -> Budget | None:
         profiled = {s.budget.memory_mb for s in self._steps}
         best = suggest(found.narrowing, self.space, self._time, profiled, self._seed)
-        if done >= FEWEST_MEASUREMENTS and best.log_width > (1 - LEAST_GAIN) * found.narrowing.log_width:
+        if done >= FEWEST_MEASUREMENTS and not self._helps(found.narrowing, best):
             self._reason = (
                 f"no measurement of up to {self.space.max_slots} slots is expected to narrow the interval by "
                 f"{LEAST_GAIN:.0%}; {self._state}"
@@ -112,6 +115,11 @@ class TargetedExploration(Exploration):
             return None
         self._next_by = "target"
         return best.budget
+
+    def _helps(self, narrowing: Narrowing, best: Suggestion) -> bool:
+        """Whether the best budget is worth a measurement: by itself, or as the first of several."""
+        enough = (1 - LEAST_GAIN) * narrowing.log_width
+        return best.log_width <= enough or narrowing.expected(best.budget, REPEATS) <= enough
 
     @property
     def _asked(self) -> str:

@@ -76,6 +76,16 @@ def test_noise_hides_what_a_small_difference_shows() -> None:
     assert found.expected(budget(2)) < 0.2 < 2 < found.expected(budget(1))
 
 
+def test_repeats_show_what_the_noise_of_one_hides() -> None:
+    # At 2 slots the laws are 2 % apart: 1 sigma for one measurement, 10 for the mean of a hundred.
+    nearly = {"linear": power(1.0), "sqrt": power(1 - 0.02 / math.log(2))}
+    found = Narrowing(Stack(posteriors={}, curves=nearly, moments=ONE_IS_RIGHT), 1024, rate=1e6, fewest_slots=1)
+    assert found.expected(budget(2)) > 0.95 * found.log_width
+    left = 2 * T_975 * NOISE  # Of either law, but for 3 %.
+    assert found.expected(budget(2), repeats=100) == pytest.approx(left, abs=0.02)
+    assert found.log_width > 3 * left
+
+
 def test_a_memory_size_without_a_single_task_run_takes_two_runs() -> None:
     space = SearchSpace(min_slots=2, max_slots=8, memory_levels_mb=(1024, 2048))
     time = MeasuringTime(search_s=645, deployment_s=135)
