@@ -82,7 +82,7 @@ def test_repeats_show_what_the_noise_of_one_hides() -> None:
     found = Narrowing(Stack(posteriors={}, curves=nearly, moments=ONE_IS_RIGHT), 1024, rate=1e6, fewest_slots=1)
     assert found.expected(budget(2)) > 0.95 * found.log_width
     left = 2 * T_975 * NOISE  # Of either law, but for 3 %.
-    assert found.expected(budget(2), repeats=100) == pytest.approx(left, abs=0.02)
+    assert found.expected(budget(2), repeats=100) == pytest.approx(left, abs=0.04)  # a step of the ladder
     assert found.log_width > 3 * left
 
 
