@@ -6,6 +6,7 @@ from models.plan import Lineage, Plan, PlanContent
 from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
+from models.planning.workers import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.planning.gathering import operator_digests
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
@@ -23,8 +24,12 @@ from pipelines.store.plans import PlanStore, report_key
 
 def publish(run: PipelineRun) -> str:
     """Store the plan and its report; returns the URI of the plan. Repeating it makes no second version."""
+    sizing, scaling = run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling)
     decisions = Decisions(
-        run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling), run.output(PLACEMENT_FILE, TunedPlacement)
+        sizing,
+        scaling,
+        run.output(PLACEMENT_FILE, TunedPlacement),
+        PlannedWorkers.of(run.cluster, sizing, scaling, run.request.rate),
     )
     plan = store_version(run, content_of(run, decisions, trigger="plan"), decisions)
     return PlanStore(run.workspace).uri(plan.job, plan.version)
@@ -52,7 +57,7 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
             "placement": digest(decisions.placement),
         },
     )
-    return assemble(run.job, run.cluster, request.rate, decisions, lineage)
+    return assemble(run.job, request.rate, decisions, lineage)
 
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
@@ -63,7 +68,7 @@ def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) 
     subject = ReportSubject(
         plan=plan,
         job=run.job,
-        cluster=run.cluster,
+        cluster=decisions.workers.cluster,
         scaling=decisions.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
         capacity=model.capacity,
