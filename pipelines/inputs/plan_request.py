@@ -70,8 +70,7 @@ class PlanRequest(Format):
         "auto",
         exclude_if=lambda exploration: exploration == "auto",
         description="How the budgets to measure are chosen: 'target' narrows the interval of the task slots for the target "
-        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'streambed' with the models "
-        "linear, log and sqrt, else 'target'.",
+        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'streambed'.",
     )
     precision: Annotated[float, Field(gt=0, le=1)] = Field(
         DEFAULT_PRECISION,
@@ -104,8 +103,6 @@ class PlanRequest(Format):
     @property
     def explores_for_target(self) -> bool:
         """Whether budgets are chosen for the target rate, and not as StreamBed does."""
-        if self.exploration == "auto":
-            return self.model not in ("linear", "log", "sqrt")
         return self.exploration == "target"
 
     @model_validator(mode="after")

@@ -164,7 +164,7 @@ def test_observations_are_kept_back_for_the_review(tmp_path: Path) -> None:
 
 def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) -> None:
     said = Saying()
-    run = run_in(tmp_path, rate=400_000, progress=said)
+    run = run_in(tmp_path, rate=400_000, exploration="target", progress=said)
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
@@ -179,7 +179,7 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
 
 
 def test_a_rate_that_the_testbed_reaches_is_answered_with_few_measurements(tmp_path: Path) -> None:
-    run = run_in(tmp_path, rate=4_000, precision=1.0, max_measurements=20)
+    run = run_in(tmp_path, rate=4_000, exploration="target", precision=1.0, max_measurements=20)
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
@@ -193,7 +193,7 @@ def test_another_rate_is_explored_from_what_was_measured_for_the_first(tmp_path:
 
     def explored(**fields: object) -> ExplorationRecord:
         measured.clear()
-        run = run_in(tmp_path, run="r", **fields)
+        run = run_in(tmp_path, run="r", exploration="target", **fields)
         profile(run)
         stage.explore(run)
         return run.output("exploration.json", ExplorationRecord)
