@@ -9,15 +9,19 @@ from models.price import UsdPerHour
 from models.schema import NAME, SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 
 MOST_WORKERS: Final = 100_000
+MOST_SLOTS: Final = 1_000_000
+MOST_CORES: Final = 1e6
+MOST_MEMORY_MB: Final = 1e9
+"""Of one worker, so that the sum over all of them is a number."""
 
 
 class Worker(Format):
     """One TaskManager. A capacity that is absent is not a constraint."""
 
     name: Name = Field(description="Unique within the cluster.")
-    slots: PositiveInt = Field(description="Tasks that run on it at the same time, at most.")
-    cores: Positive | None = Field(None, description="CPU cores shared by the tasks on it.")
-    memory_mb: Positive | None = Field(None, description="Memory of the TaskManager, MiB.")
+    slots: PositiveInt = Field(le=MOST_SLOTS, description="Tasks that run on it at the same time, at most.")
+    cores: Positive | None = Field(None, le=MOST_CORES, description="CPU cores shared by the tasks on it.")
+    memory_mb: Positive | None = Field(None, le=MOST_MEMORY_MB, description="Memory of the TaskManager, MiB.")
     io: Positive | None = Field(None, description="State access bandwidth, bytes/s.")
     net: Positive | None = Field(None, description="Outbound network bandwidth, bytes/s.")
     # Omitted if absent, so that digests of clusters without prices stay the same.

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from models.capacity.diagnosis.bound_by import BoundBy
 from models.resources import PlanResources
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
@@ -150,6 +151,11 @@ class PlanContent(Format):
     placement_policy: str = Field(description="Placement policy: 'caps', 'default' or 'evenly'.")
     placement_status: str = Field(description="Status of the search: optimal, feasible, or unknown.")
     predicted_mst: Interval = Field(description="Expected maximal sustainable throughput, records/s.")
+    bound_by: BoundBy | None = Field(
+        None,
+        exclude_if=lambda bound: bound is None,
+        description="What bounds the job at the planned size, and what would lift it; absent in plans of earlier versions.",
+    )
     reasons: tuple[str, ...] = Field(description="How the numbers came about, in the order of the stages.")
     lineage: Lineage = Field(description="What the plan was made from.")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.sizing import DEFAULT_HEADROOM
 from models.job import Job
 from models.placement import StablePlacement, Tuning
@@ -35,11 +36,14 @@ class Decisions:
     workers: PlannedWorkers
 
 
-def assemble(job: Job, rate: float, decisions: Decisions, lineage: Lineage) -> PlanContent:
+def assemble(
+    job: Job, rate: float, decisions: Decisions, lineage: Lineage, bound_by: BoundBy | None = None
+) -> PlanContent:
     """The content of the plan that deploys the decisions, with where everything in it comes from.
 
     Args:
         rate: target, records/s at the sources together.
+        bound_by: what bounds the job at the planned size.
     """
     sizing, scaling, placement, workers = decisions.sizing, decisions.scaling, decisions.placement, decisions.workers
     tuning, cluster = placement.tuning, workers.cluster
@@ -63,6 +67,7 @@ def assemble(job: Job, rate: float, decisions: Decisions, lineage: Lineage) -> P
         placement_policy=PLACEMENT_POLICY,
         placement_status=tuning.status,
         predicted_mst=scaling.predicted_mst,
+        bound_by=bound_by,
         reasons=(
             sizing.model.reason,
             sizing.reason,

@@ -119,9 +119,10 @@ class _Explorer:
             exploration.observe(observation.mst, observation.budget)
             if not remark and isinstance(exploration, TargetedExploration) and exploration.answer is not None:
                 remark = f"; {exploration.answer.text}"
+            bound = "" if observation.bound_by is None else f", {observation.bound_by.title}"
             run.progress.say(
                 f"explore: {number + 1:2d}. {observation.task_slots} slots, {observation.memory_mb:,.0f} MiB "
-                f"-> {observation.mst:,.0f} records/s{remark}"
+                f"-> {observation.mst:,.0f} records/s{bound}{remark}"
             )
         return ExplorationRecord(
             job=run.job.name,

@@ -39,7 +39,7 @@ def plan_view(plan: Plan) -> Group:
     """The content of a plan."""
     offered = () if plan.resources is None else alternatives_view(plan.resources)
     parts = (_operators(plan), *offered, _placement(plan), _cost(plan))
-    return Group(*_headline(plan), *parts, *_reasons(plan), _lineage(plan))
+    return Group(*_headline(plan), *_bound(plan), *parts, *_reasons(plan), _lineage(plan))
 
 
 def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
@@ -94,6 +94,16 @@ def _headline(plan: Plan) -> Iterator[Text]:
     )
     if plan.resources is not None:
         yield from map(Text, resources_in_words(plan.resources))
+
+
+def _bound(plan: Plan) -> Iterator[Text]:
+    """What bounds the job, where the plan states it."""
+    bound = plan.bound_by
+    if bound is None:
+        return
+    yield Text(bound.title, style="bold").append(f": {bound.sentence}", style="none")
+    if bound.remedy is not None:
+        yield Text(f"to lift it: {bound.remedy}; {bound.effect_in_words}")
 
 
 def _operators(plan: Plan) -> Table:

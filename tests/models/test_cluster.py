@@ -45,6 +45,9 @@ def test_the_long_form_survives_json() -> None:
         ({"workers": [{"name": "a", "slots": 1, "cpu": 4}]}, "cpu"),
         ({"workers": [{"name": "a/b", "slots": 1}]}, "pattern"),
         ({"workers": [{"name": "a", "slots": 1, "net": 0}]}, "greater than 0"),
+        ({"count": 2, "slots": 10**400}, "less than or equal to 1000000"),
+        ({"count": 2, "slots": 1, "cores": 1e300}, "less than or equal to 1000000"),
+        ({"count": 2, "slots": 1, "memory_mb": 1e300}, "less than or equal to 1000000000"),
     ],
 )
 def test_a_wrong_cluster_is_refused(data: dict[str, Any], message: str) -> None:

@@ -76,6 +76,9 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
     assert len(budgets) == 7
     assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["bayesian"] * 3
     singles = [name for name in runs_of(run.workspace, "wordcount", run.run_id) if "single" in name]
+    bounds = {(o.bound_by.vertex, o.bound_by.cause) for o in record.observations if o.bound_by is not None}
+    assert bounds <= {("count", "CPU"), ("flatmap", "CPU")}
+    assert all(o.facts is not None and o.bound_by is not None for o in record.observations)
     corners = {memory for slots, memory in budgets if slots == 2}
     assert len(singles) == len({memory for _, memory in budgets} - corners)
 
@@ -172,7 +175,7 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
     slots = [s.slots_needed for s in record.steps]
     assert slots[0] is None and slots[-1] is not None
     lines = [line for line in said.lines if line.startswith("explore:  ")]
-    assert lines[6].endswith(f"records/s; {slots[-1].text}")
+    assert lines[6].endswith(f"; {slots[-1].text}")
     assert record.would_help is not None and record.would_help.budget.task_slots > 12
     assert record.would_help.text in record.stopped_because
     assert "limit of 3 measurements" in record.stopped_because

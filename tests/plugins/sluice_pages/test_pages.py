@@ -71,7 +71,7 @@ def test_the_price_is_shown_where_a_plan_has_one(reader: httpx.Client) -> None:
     assert "<dd>4.50 USD</dd>" in text and "over the range of slots needed 1.00 to unknown" in text
     assert "Worker kinds that were offered" in text and "too little memory" in text
     assert _json(reader, f"/jobs/{DAMAGED_JOB}/versions.json")["versions"][1]["plan"]["price_per_hour"] == 4.5
-    assert "4.50 USD per hour" in reader.get(f"/jobs/{DAMAGED_JOB}").text
+    assert "4.50 USD per hour" in reader.get(f"/jobs/{DAMAGED_JOB}/versions").text
     without = reader.get(f"/jobs/{JOB}/versions/2").text
     assert "USD" not in without and "MiB together" in without
 
