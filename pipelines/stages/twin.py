@@ -13,16 +13,20 @@ from pydantic import Field
 from models.capacity.calibration import cores_for_tasks
 from models.capacity.growth.twin import TwinCurve
 from models.capacity.twin.job import OperatorSeen, twin_job
+from models.capacity.twin.keys import keys_recorded
 from models.capacity.twin.ladder import measured_rungs
 from models.cluster import Cluster, Worker
 from models.errors import SluiceError
-from models.job import Job
+from models.job import Job, Keys
+from models.keys.groups import key_groups
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.calibration.figures import saturated_windows
 from pipelines.inputs.catalogue import load_cluster
+from pipelines.keys.inputs import PARALLELISM
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.measuring.flink import CLUSTER, flink_address
 from pipelines.measuring.testbeds import TEST_CLUSTER, measuring
+from pipelines.planning.gathering import gather_keys
 from pipelines.run import PipelineRun
 from pipelines.stages.check import verified_samples
 from pipelines.stages.profile import PROFILE_FILE, ProfileRecord
@@ -70,6 +74,8 @@ def twin(run: PipelineRun) -> str:
         "most": digest([_most_slots(run), run.request.rate]),
         "version": VERSION,
     }
+    if recorded := _recorded(run):
+        inputs["recorded keys"] = digest(recorded)
     key = run.key(TWIN_FILE)
     record = run.workspace.once(key, inputs, TwinRecord, lambda: _made(run, exploration, profile, inputs))
     run.progress.say(f"twin: {record.reason}")
@@ -95,7 +101,7 @@ def _made(
     origin = f"seen in {', '.join(o.run for o in chosen)}"
     job, worker, rows = None, None, []
     try:
-        seen = seen_of(run.job, runs, exploration.slots_per_worker, machine)
+        seen = seen_of(run.job, runs, exploration.slots_per_worker, machine, _recorded(run))
         job, worker = twin_job(run.job, seen, origin), _worker(run, cluster, runs)
         made = Twin(job, worker, machine, profile.source_rate_per_task)
         without = {key: value for key, value in inputs.items() if key != "most"}
@@ -111,6 +117,13 @@ def _made(
     else:
         reason = f"{len(rungs)} sizes of {curve.task_slots[0]:g} to {curve.task_slots[-1]:g} task slots, {origin}"
     return TwinRecord(job=job, worker=worker, rungs=rungs, curve=curve, reason=reason)
+
+
+def _recorded(run: PipelineRun) -> dict[str, Keys]:
+    """Keys of the operators whose input streams are recorded."""
+    groups = run.job.key_groups or max(key_groups(p) for p in PARALLELISM)
+    known = {one.operator: one.distribution for one in gather_keys(run)}
+    return {name: keys_recorded(of, groups) for name, of in known.items() if of is not None}
 
 
 def _levels(exploration: ExplorationRecord, seen: Mapping[str, OperatorSeen]) -> list[float]:

@@ -26,6 +26,9 @@ LARGEST: Final = 4
 """So many observations, those with the most slots: in small ones a record costs what it does at other loads."""
 
 
+NONE: Final[Mapping[str, Keys]] = {}
+
+
 @dataclass(frozen=True)
 class MeasuredRun:
     """An observation with its samples."""
@@ -40,11 +43,12 @@ def largest(observations: Sequence[Observation]) -> list[Observation]:
 
 
 def seen_of(
-    job: Job, runs: Sequence[MeasuredRun], slots_per_worker: int, machine: Physics
+    job: Job, runs: Sequence[MeasuredRun], slots_per_worker: int, machine: Physics, recorded: Mapping[str, Keys] = NONE
 ) -> Mapping[str, OperatorSeen]:
     """Figures of every operator.
 
     Args:
+        recorded: keys of operators whose input streams are recorded.
         slots_per_worker: slots that share the memory of one TaskManager.
         machine: with Flink's memory, as the simulator has it.
 
@@ -57,7 +61,12 @@ def seen_of(
     settled = [run.samples.filter(pc.field("phase") == OBSERVED).to_pandas() for run in runs]
     return {
         o.name: _operator(
-            job, o, costs[o.name], average, emitted, _Own(o.name, runs, settled, slots_per_worker, machine)
+            job,
+            o,
+            costs[o.name],
+            average,
+            emitted,
+            _Own(o.name, runs, settled, slots_per_worker, machine, recorded.get(o.name)),
         )
         for o in job.operators
     }
@@ -72,6 +81,7 @@ class _Own:
     settled: Sequence[pd.DataFrame]
     slots_per_worker: int
     machine: Physics
+    recorded: Keys | None
 
     def frames(self) -> list[pd.DataFrame]:
         return [frame[frame["operator"] == self.name] for frame in self.settled]
@@ -115,7 +125,7 @@ def _operator(
     name = operator.name
     default = 0.0 if operator.kind is Kind.SINK else 1.0
     hashed = any(e.partitioning is Partitioning.HASH for e in job.upstream_edges(name))
-    keys = keys_seen(own.task_records(), fires_every_s(job, name), job.key_groups) if hashed else None
+    keys = _keys(job, own) if hashed else None
     per_record, in_all = _state(operator, keys, own)
     return OperatorSeen(
         cpu_s=cpu_s,
@@ -129,6 +139,13 @@ def _operator(
         rate_share=emitted.get(name, 1.0),
         keys=keys,
     )
+
+
+def _keys(job: Job, own: _Own) -> Keys:
+    """As recorded, else as tasks got them."""
+    if own.recorded is not None:
+        return own.recorded
+    return keys_seen(own.task_records(), fires_every_s(job, own.name), job.key_groups)
 
 
 def _state(operator: Operator, keys: Keys | None, own: _Own) -> tuple[float, float]:

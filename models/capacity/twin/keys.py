@@ -1,4 +1,4 @@
-"""How the keys of an input are distributed, from what its tasks got while measuring, without the keys themselves.
+"""How the keys of an input are distributed: from a recorded stream, or from what tasks got while measuring.
 
 Notation:
 
@@ -20,6 +20,10 @@ intervals are not. In each interval some D / T hot keys share h:
 (2) determines h where T is known: behind an operator whose windows fire every T, the keys that come and go are windows, of
 which each has all that fires at once. Elsewhere T is not known; the longest that (2) allows is D, which is what is
 assumed: keys that change much faster than an interval are spread by the buffers before a task.
+
+A recorded stream shows the keys themselves. However many tasks there are, the fullest has at least the records of the most
+frequent key, which is taken as h. If another key group is the fullest in most windows of time, the hot key changes, and h
+is what the fullest group of a window has beyond an even share.
 """
 
 from collections.abc import Sequence
@@ -29,6 +33,7 @@ from typing import Final
 import numpy as np
 
 from models.job import Keys
+from models.keys.distribution import KeyDistribution
 from models.keys.groups import key_groups, task_counts
 
 MANY_KEYS: Final = 1_000_000
@@ -38,6 +43,9 @@ LEAST_EXCESS: Final = 0.1
 """The fullest task's records above e, as a share of e, that are attributed to a hot key; less is chance."""
 LEAST_CHANGING: Final = 0.05
 """Least part of (2) that is attributed to keys that come and go: 1 where all records of an interval go to one task."""
+
+MOSTLY: Final = 0.5
+"""A key stays hot where the fullest key group is that of the window before in at least so many windows."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,24 @@ def keys_seen(runs: Sequence[TaskRecords], fires_every_s: float | None, groups: 
     if fullest <= (1 + LEAST_EXCESS) * even:
         return Keys(distinct=MANY_KEYS)
     return Keys(distinct=MANY_KEYS, hot_share=(fullest - even) / (1 - even), hot_period_records=FOR_GOOD)  # (1)
+
+
+def keys_recorded(distribution: KeyDistribution, groups: int) -> Keys:
+    """The keys of an input of which a stream is recorded.
+
+    Args:
+        groups: key groups in which the fullest of a window was counted.
+    """
+    distinct, change = max(round(distribution.distinct_keys.value), 1), distribution.change
+    if change is not None and change.stays_fullest is not None and change.stays_fullest < MOSTLY:
+        hot = (change.fullest_group.median - 1 / groups) / (1 - 1 / groups)
+        if hot >= LEAST_CHANGING:
+            return Keys(distinct=distinct, hot_share=hot, hot_period_records=distribution.records / change.windows)
+    first = distribution.heavy_hitters[:1]
+    share = sum((one.low + one.high) / 2 for one in first)
+    if share * distinct <= 1 + LEAST_EXCESS:
+        return Keys(distinct=distinct)
+    return Keys(distinct=distinct, hot_share=share, hot_period_records=FOR_GOOD)
 
 
 def concentration(run: TaskRecords) -> float:

@@ -9,7 +9,11 @@ import pytest
 from models.cluster import Cluster
 from models.errors import SluiceError
 from models.job import Job
+from models.keys.distribution import HeavyHitter, KeyDistribution, Tail
+from models.keys.shares import KeyedInput
+from models.plan import Interval
 from pipelines.inputs.plan_request import PlanRequest
+from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.registry.tracking import open_tracking
@@ -132,6 +136,30 @@ def test_another_rate_adds_only_larger_sizes(run: PipelineRun, deployed: list[Cl
     twin(more)
     added = len(run.workspace.list(run.key("twin"))) - known
     assert added == len(deployed) > 0
+
+
+def test_a_recorded_stream_says_more_of_the_keys_than_the_tasks_records(run: PipelineRun) -> None:
+    distribution = KeyDistribution(
+        records=10_000,
+        distinct_keys=Interval(value=1000, low=1000, high=1000, probability=0.95),
+        heavy_hitters=(HeavyHitter(key="the", low=0.05, high=0.05),),
+        tail=Tail(keys=999, share=0.95, exponent=None),
+        shares=(),
+        change=None,
+    )
+    before = record_of(run)
+    known = KeyedInputs(inputs=(KeyedInput(operator="count", source="recording", distribution=distribution),))
+    run.workspace.once(run.key(KEYS_FILE), {}, KeyedInputs, lambda: known)
+    twin(run)
+    record = record_of(run)
+    assert record.job is not None
+    keys = record.job.operator("count").keys
+    assert keys is not None
+    assert (keys.hot_share, keys.distinct) == (0.05, 1000)
+    # A task of `count` takes 1e6 / 60 / 20 = 833 sentences/s, so that 5 % in one task allow 16,660. Much larger jobs hold
+    # the excess of minutes in their buffers.
+    at = next(r for r in record.rungs if r.task_slots == 91)
+    assert at.mst < 833 / 0.05 < next(r.mst for r in before.rungs if r.task_slots == 91)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from models.capacity.twin.keys import FOR_GOOD, MANY_KEYS, TaskRecords, concentration, even_share, keys_seen
+from models.capacity.twin.keys import (
+    FOR_GOOD,
+    MANY_KEYS,
+    TaskRecords,
+    concentration,
+    even_share,
+    keys_recorded,
+    keys_seen,
+)
 from models.job import Keys
+from models.keys.distribution import ChangeOverTime, HeavyHitter, KeyDistribution, Spread, Tail
+from models.plan import Interval
 
 EVEN = Keys(distinct=MANY_KEYS)
 
@@ -60,3 +70,43 @@ def test_keys_that_are_windows_show_in_intervals_of_few_tasks() -> None:
 
 def test_the_runs_with_the_most_tasks_count() -> None:
     assert keys_seen([seen([90, 10]), seen([10, 10, 10, 10])], None, None) == EVEN
+
+
+def recorded(share: float, change: ChangeOverTime | None = None) -> KeyDistribution:
+    """Of 1,000 keys, the first of which has a share of 10,000 records."""
+    return KeyDistribution(
+        records=10_000,
+        distinct_keys=Interval(value=1000, low=1000, high=1000, probability=0.95),
+        heavy_hitters=(HeavyHitter(key="a", low=share, high=share),),
+        tail=Tail(keys=999, share=1 - share, exponent=None),
+        shares=(),
+        change=change,
+    )
+
+
+def changes(stays: float, fullest: float) -> ChangeOverTime:
+    spread = Spread(median=fullest, p95=fullest, highest=fullest)
+    return ChangeOverTime(
+        window_s=1.0,
+        windows=50,
+        counted_share=1.0,
+        fullest_group=spread,
+        fullest_group_overall=0.01,
+        groups_once_fullest=40,
+        stays_fullest=stays,
+    )
+
+
+def test_the_most_frequent_recorded_key_stays_hot() -> None:
+    assert keys_recorded(recorded(0.2), 128) == Keys(distinct=1000, hot_share=0.2, hot_period_records=FOR_GOOD)
+    assert keys_recorded(recorded(0.001), 128) == Keys(distinct=1000)
+    assert keys_recorded(recorded(0.2, changes(0.9, 0.2)), 128).hot_period_records == FOR_GOOD
+
+
+def test_a_recorded_key_that_is_hot_for_a_window_changes_with_the_windows() -> None:
+    # 200 records a window; 0.5 = h + (1 - h) / 128.
+    found = keys_recorded(recorded(0.02, changes(0.1, 0.5)), 128)
+    assert found.hot_period_records == 200
+    assert found.hot_share == pytest.approx((0.5 - 1 / 128) / (1 - 1 / 128))
+    # Chance makes a group the fullest of a window, too.
+    assert keys_recorded(recorded(0.001, changes(0.1, 0.02)), 128) == Keys(distinct=1000)
