@@ -44,7 +44,7 @@ def test_each_task_of_a_sink_of_one_millisecond_brings_a_thousand_records_per_se
     curve = twin_of_job(job(1e-3), WORKER, measured(1, 4), 8192.0, 10_000.0, lines.append)
     assert curve.memory_mb == (8192.0,)
     assert curve.task_slots[:2] == (1.0, 4.0)
-    # The slowest of n tasks decides: with noise of 2 % a task, by 2 % times the expected largest of n normal numbers. Rates are looked for to 3 %.
+    # The slowest of n tasks decides, 2 % times the expected largest of n normal numbers; rates are looked for to 3 %.
     wanted = [1e3, 4e3 / (1 + 0.02 * 1.03), 2e4 / (1 + 0.02 * 1.87)]
     assert np.exp(curve.log_mst(8192.0, np.array([1.0, 4.0, 20.0]))) == pytest.approx(wanted, rel=0.04)
     assert [line.split()[1] for line in lines] == [f"{n:.0f}" for n in curve.task_slots]
