@@ -5,6 +5,7 @@ Flink memory F, the rest. Managed memory is 0.4 F, shared evenly by the slots; R
 block cache in it. The figures are the defaults of Flink's `taskmanager.memory.*` options.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,6 +16,9 @@ OVERHEAD_FRACTION: Final = 0.1
 OVERHEAD_MIN_MB: Final = 192.0
 OVERHEAD_MAX_MB: Final = 1024.0
 MANAGED_FRACTION: Final = 0.4
+
+_ROUNDING_MB: Final = 1e-6
+"""Keeps a whole number from being rounded up to the next by its last digit."""
 
 HEAP_MB: Final = 134.0
 """On-heap memory of one task: a slot's share of a TaskManager of 2 GB with 4 slots (Justin section 5)."""
@@ -34,13 +38,37 @@ def managed_memory_per_slot_mb(memory_mb: float, slots: int) -> float:
     Raises:
         Infeasible: the memory does not even hold the JVM's own share.
     """
+    return MANAGED_FRACTION * _flink_memory_mb(memory_mb) / slots
+
+
+def memory_for_slots_mb(memory_mb: float, slots: int, wanted: int) -> float:
+    """Memory of a TaskManager with `wanted` slots, each with at least what one of a TaskManager of `slots` has; whole MiB.
+
+    Fewer slots share the JVM's own part among fewer, so each of them takes more.
+
+    Args:
+        memory_mb: total process memory of the TaskManager with `slots` slots, MiB.
+
+    Raises:
+        Infeasible: that does not even hold the JVM's own share.
+    """
+    if wanted == slots:
+        return memory_mb
+    without_overhead = _flink_memory_mb(memory_mb) * wanted / slots + METASPACE_MB
+    total = without_overhead / (1 - OVERHEAD_FRACTION)
+    overhead = min(max(OVERHEAD_FRACTION * total, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
+    return float(math.ceil(max(without_overhead + overhead, memory_mb * wanted / slots) - _ROUNDING_MB))
+
+
+def _flink_memory_mb(memory_mb: float) -> float:
+    """F, the memory without the JVM's own share."""
     overhead = min(max(OVERHEAD_FRACTION * memory_mb, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
     flink = memory_mb - METASPACE_MB - overhead
     if flink <= 0:
         raise Infeasible(
             f"a TaskManager needs more than {METASPACE_MB + overhead:g} MiB for the JVM alone, but got {memory_mb:g} MiB"
         )
-    return MANAGED_FRACTION * flink / slots
+    return flink
 
 
 def deployed_memory_mb(parallelism: Mapping[str, int], managed_mb: Mapping[str, float]) -> float:

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from models.capacity.diagnosis.bound_by import BoundBy
+from models.resources import PlanResources
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
 Placement = dict[str, dict[str, PositiveInt]]
@@ -135,6 +137,11 @@ class PlanContent(Format):
         exclude_if=lambda cores: cores is None,
         description="CPU cores of every worker; absent where workers differ, or the cluster states none.",
     )
+    resources: PlanResources | None = Field(
+        None,
+        exclude_if=lambda resources: resources is None,
+        description="Cores, memory and price of the TaskManagers, of each and in all; absent in plans of earlier versions.",
+    )
     operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="The deployment of each operator.")
     placement: Placement = Field(
         description="Worker -> operator -> number of its tasks there; workers without tasks are left out."
@@ -144,6 +151,11 @@ class PlanContent(Format):
     placement_policy: str = Field(description="Placement policy: 'caps', 'default' or 'evenly'.")
     placement_status: str = Field(description="Status of the search: optimal, feasible, or unknown.")
     predicted_mst: Interval = Field(description="Expected maximal sustainable throughput, records/s.")
+    bound_by: BoundBy | None = Field(
+        None,
+        exclude_if=lambda bound: bound is None,
+        description="What bounds the job at the planned size, and what would lift it; absent in plans of earlier versions.",
+    )
     reasons: tuple[str, ...] = Field(description="How the numbers came about, in the order of the stages.")
     lineage: Lineage = Field(description="What the plan was made from.")
 
@@ -180,6 +192,25 @@ class PlanContent(Format):
         if self.slots_per_worker is not None and fullest > self.slots_per_worker:
             raise ValueError(
                 f"a worker has {self.slots_per_worker} slots, but the placement puts {fullest} tasks on one"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_resources(self) -> "PlanContent":
+        if self.resources is None:
+            return self
+        of_plan = (
+            sum(map(bool, self.placement.values())),
+            self.memory_mb,
+            self.slots_per_worker,
+            self.cores_per_worker,
+        )
+        found = self.resources
+        stated = (found.task_managers, found.memory_mb, found.slots, found.cores)
+        if stated != of_plan:
+            raise ValueError(
+                "resources must state the plan's TaskManagers, and memory, slots and cores of each: "
+                f"{of_plan}, but got {stated}"
             )
         return self
 

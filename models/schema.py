@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION: Final = 1
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=120)]
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+Name = Annotated[str, Field(pattern=NAME, max_length=120)]
 """An identifier that is also safe as a file name and as a URL segment."""
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel
 
-from models.cluster import Cluster
+from models.cluster import Cluster, WorkerOffer
 from models.job import Job
 from models.plan import Plan
-from pipelines.inputs.catalogue import load_cluster, load_job
+from pipelines.inputs.catalogue import load_cluster_or_offer, load_job
 from pipelines.inputs.files import read_text
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import Progress, Quiet
@@ -52,8 +52,9 @@ class PipelineRun:
         return job_program(self.request.job)
 
     @cached_property
-    def cluster(self) -> Cluster:
-        return load_cluster(self.request.cluster)
+    def cluster(self) -> Cluster | WorkerOffer:
+        """The workers to plan for, or the kinds that the plan picks from."""
+        return load_cluster_or_offer(self.request.cluster)
 
     @cached_property
     def run_id(self) -> str:

@@ -2,6 +2,8 @@
 
 from pydantic import Field
 
+from models.capacity.diagnosis.bound_by import BoundBy
+from models.capacity.diagnosis.facts import BoundFacts
 from models.schema import Format, NonNegative, Positive, PositiveInt
 
 
@@ -41,6 +43,18 @@ class Observation(Format):
     measured_s: NonNegative = Field(0.0, description="Time the measurement took on the testbed, seconds.")
     samples_digest: str | None = Field(
         None, description="SHA-256 of the file with the samples of `run`, in hex; None for published measurements."
+    )
+
+    # Omitted if absent, so that digests of older observations stay the same.
+    facts: BoundFacts | None = Field(
+        None,
+        exclude_if=lambda facts: facts is None,
+        description="How busy its tasks were at the limit; absent for published measurements and in older observations.",
+    )
+    bound_by: BoundBy | None = Field(
+        None,
+        exclude_if=lambda bound: bound is None,
+        description="What bounded it, by those facts; absent without them.",
     )
 
     @property

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.sizing import DEFAULT_HEADROOM
-from models.cluster import Cluster
 from models.job import Job
 from models.placement import StablePlacement, Tuning
 from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
-from models.planning.resources import memory_reason
+from models.planning.workers import PlannedWorkers
 from models.schema import Format
 
 PLACEMENT_POLICY = "caps"
@@ -33,18 +33,22 @@ class Decisions:
     sizing: Sizing
     scaling: Scaling
     placement: TunedPlacement
+    workers: PlannedWorkers
 
 
-def assemble(job: Job, cluster: Cluster, rate: float, decisions: Decisions, lineage: Lineage) -> PlanContent:
+def assemble(
+    job: Job, rate: float, decisions: Decisions, lineage: Lineage, bound_by: BoundBy | None = None
+) -> PlanContent:
     """The content of the plan that deploys the decisions, with where everything in it comes from.
 
     Args:
         rate: target, records/s at the sources together.
+        bound_by: what bounds the job at the planned size.
     """
-    sizing, scaling, placement = decisions.sizing, decisions.scaling, decisions.placement
-    tuning = placement.tuning
+    sizing, scaling, placement, workers = decisions.sizing, decisions.scaling, decisions.placement, decisions.workers
+    tuning, cluster = placement.tuning, workers.cluster
     slots, cores = {w.slots for w in cluster.workers}, {w.cores for w in cluster.workers}
-    return PlanContent(
+    content = PlanContent(
         job=job.name,
         target_rate=rate,
         source_rates={s.name: s.rate_share * rate for s in job.sources},
@@ -53,29 +57,31 @@ def assemble(job: Job, cluster: Cluster, rate: float, decisions: Decisions, line
         slots_needed=SlotsNeeded(low=sizing.slots.low, high=sizing.slots.high, probability=sizing.slots.probability),
         task_slots=scaling.budget.task_slots,
         total_slots=scaling.dataflow.tasks,
-        memory_mb=scaling.budget.memory_mb,
+        memory_mb=workers.memory_mb,
         slots_per_worker=slots.pop() if len(slots) == 1 else None,
         cores_per_worker=cores.pop() if len(cores) == 1 else None,
-        operators=tuple(_operator(scaling, name) for name in job.order),
+        operators=tuple(_operator(scaling, name, workers.managed_memory_mb) for name in job.order),
         placement=tuning.placement,
         cost=tuning.cost,
         thresholds=tuning.thresholds,
         placement_policy=PLACEMENT_POLICY,
         placement_status=tuning.status,
         predicted_mst=scaling.predicted_mst,
+        bound_by=bound_by,
         reasons=(
             sizing.model.reason,
             sizing.reason,
             *scaling.reasons,
-            *memory_reason(sizing.slots_per_worker, cluster),
+            *workers.reasons,
             scaling.origin + ("; the placement from the threshold table" if placement.from_table else ""),
             *_placement_reasons(tuning),
         ),
         lineage=lineage,
     )
+    return _with_resources(content, workers)
 
 
-def with_moves(content: PlanContent, stable: StablePlacement, current: Plan) -> PlanContent:
+def with_moves(content: PlanContent, stable: StablePlacement, current: Plan, workers: PlannedWorkers) -> PlanContent:
     """The plan with its tasks on the workers where `current` runs them, as far as the new placement allows."""
     changes: Mapping[str, object] = {
         "placement": stable.placement,
@@ -83,16 +89,22 @@ def with_moves(content: PlanContent, stable: StablePlacement, current: Plan) -> 
         "thresholds": stable.allowed,
         "placement_status": content.placement_status if stable.cost == content.cost else "feasible",
         "reasons": (*content.reasons, *_move_reasons(stable, current)),
+        "resources": None,
     }
-    return PlanContent.model_validate({**content.model_dump(), **changes})
+    return _with_resources(PlanContent.model_validate({**content.model_dump(), **changes}), workers)
 
 
-def _operator(scaling: Scaling, name: str) -> OperatorPlan:
+def _with_resources(content: PlanContent, workers: PlannedWorkers) -> PlanContent:
+    """The plan with the TaskManagers that its placement uses."""
+    return content.model_copy(update={"resources": workers.resources(content)})
+
+
+def _operator(scaling: Scaling, name: str, most_managed_mb: float) -> OperatorPlan:
     tasks, records_in = scaling.parallelism[name], scaling.records_in_per_s[name]
     return OperatorPlan(
         name=name,
         parallelism=tasks,
-        managed_memory_mb=scaling.managed_memory_mb[name],
+        managed_memory_mb=min(scaling.managed_memory_mb[name], round(most_managed_mb, 1)),
         records_in_per_s=records_in,
         predicted_busyness=min(1.0, records_in / (tasks * scaling.true_rate_per_task[name])),
         reason=scaling.operator_reasons[name],

@@ -8,7 +8,7 @@ from models.capacity.doubt import why_wide
 from models.capacity.observation import Budget
 from models.capacity.sizing import DEFAULT_HEADROOM, Margin, SlotsInterval
 from models.capacity.target import choose_budget
-from models.cluster import Cluster
+from models.cluster import Cluster, WorkerOffer
 from models.plan import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
 from models.planning.resources import fitting_memory
@@ -35,7 +35,7 @@ class Sizing(Format):
 def size(
     capacity: MeasuredCapacity,
     model: PlanningModel,
-    cluster: Cluster,
+    cluster: Cluster | WorkerOffer,
     rate: float,
     margin: Margin,
     memory_mb: float | None = None,

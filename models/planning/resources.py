@@ -1,21 +1,25 @@
 """A budget on a cluster: memory of TaskManagers and tasks, and whether the slots suffice."""
 
+import math
 from collections.abc import Sequence
 
-from models.cluster import Cluster
+from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
 
 
-def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster) -> list[float]:
-    """The memory sizes whose share per slot the cluster's workers can provide.
+def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster | WorkerOffer) -> list[float]:
+    """The memory sizes whose share per slot the cluster's workers, or those of one kind that it offers, can provide.
 
     Raises:
         Infeasible: none fits.
     """
-    per_slot = [w.memory_mb / w.slots for w in cluster.workers if w.memory_mb is not None]
-    most = min(per_slot, default=float("inf"))
+    if isinstance(cluster, WorkerOffer):
+        most = max(math.inf if k.memory_mb is None else k.memory_mb / k.slots for k in cluster.kinds)
+    else:
+        per_slot = [w.memory_mb / w.slots for w in cluster.workers if w.memory_mb is not None]
+        most = min(per_slot, default=math.inf)
     fitting = [level for level in levels_mb if level / slots_per_worker <= most]
     if not fitting:
         raise Infeasible(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
+from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.flink import CLUSTER, MEMORY_MB, flink_address, open_flink
 from pipelines.measuring.testbeds import TEST_CLUSTER
@@ -41,11 +42,12 @@ def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
     Args:
         memory_mb: of one TaskManager, MiB; that of the testbed if absent.
     """
+    cluster = load_cluster(run.request.cluster)
     if run.request.testbed == "simulator":
-        yield Simulator(run.cluster) if memory_mb is None else Simulator(run.cluster, (memory_mb,))
+        yield Simulator(cluster) if memory_mb is None else Simulator(cluster, (memory_mb,))
         return
     program = None if run.program is None else run.program.program
-    address = flink_address(run.request.flink, run.cluster)
+    address = flink_address(run.request.flink, cluster)
     if address is not None:
         with open_flink(program, run.progress, address) as named:
             yield named
@@ -57,5 +59,5 @@ def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
             reported.add(what)
             run.progress.say(f"flink: {what}")
 
-    with FlinkTestbed(run.cluster, (memory_mb or MEMORY_MB[-1],), program=program, report=report) as own:
+    with FlinkTestbed(cluster, (memory_mb or MEMORY_MB[-1],), program=program, report=report) as own:
         yield own

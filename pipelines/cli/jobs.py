@@ -7,11 +7,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from models.cluster import Cluster
+from models.cluster import Cluster, Worker, WorkerOffer
 from models.job import Job, records_in_per_source_record
+from models.price import in_words
 from pipelines.cli.commands import COMMANDS, app
 from pipelines.cli.output import JsonOption, console, print_json
-from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster, load_job_file
+from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster_or_offer, load_job_file
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 from pipelines.terminal.tables import table
 
@@ -51,7 +52,7 @@ def show_job(
 @clusters.command("list")
 def list_clusters(json: JsonOption = False) -> None:
     """List the clusters of the catalogue."""
-    found = [_cluster_summary(load_cluster(name)) for name in cluster_names()]
+    found = [_cluster_summary(load_cluster_or_offer(name)) for name in cluster_names()]
     if json:
         print_json({"clusters": found})
     else:
@@ -65,8 +66,8 @@ def show_cluster(
     ],
     json: JsonOption = False,
 ) -> None:
-    """Show the workers of a cluster. A file is checked as well."""
-    cluster = load_cluster(name)
+    """Show the workers of a cluster, or the kinds that it offers. A file is checked as well."""
+    cluster = load_cluster_or_offer(name)
     print_json(_cluster_as_file(cluster)) if json else _show_cluster(cluster)
 
 
@@ -85,9 +86,10 @@ def _as_file(job: JobFile) -> dict[str, Any]:
     return job.model_dump(mode="json", by_alias=True) | {"operations": operations}
 
 
-def _cluster_as_file(cluster: ClusterFile) -> dict[str, Any]:
+def _cluster_as_file(cluster: ClusterFile | WorkerOffer) -> dict[str, Any]:
     """The cluster with the content of its file."""
-    address = {} if cluster.flink is None else {"flink": cluster.flink.model_dump(mode="json")}
+    running = cluster.flink if isinstance(cluster, ClusterFile) else None
+    address = {} if running is None else {"flink": running.model_dump(mode="json")}
     return cluster.model_dump(mode="json", by_alias=True) | address
 
 
@@ -103,13 +105,10 @@ def _job_summary(job: Job | ProgramFile) -> dict[str, Any]:
     return {"name": job.name, "description": job.description, **of_operators}
 
 
-def _cluster_summary(cluster: Cluster) -> dict[str, Any]:
-    return {
-        "name": cluster.name,
-        "description": cluster.description,
-        "workers": len(cluster.workers),
-        "slots": cluster.slots,
-    }
+def _cluster_summary(cluster: Cluster | WorkerOffer) -> dict[str, Any]:
+    """Where kinds are offered, the number of workers is the plan's."""
+    workers, slots = (len(cluster.workers), cluster.slots) if isinstance(cluster, Cluster) else (None, None)
+    return {"name": cluster.name, "description": cluster.description, "workers": workers, "slots": slots}
 
 
 def _show_job(job: Job) -> None:
@@ -148,17 +147,33 @@ def _show_program(program: ProgramFile) -> None:
         console.print(escape(f"{name}: replayed from {recorded.file}"))
 
 
-def _show_cluster(cluster: Cluster) -> None:
+def _show_cluster(cluster: Cluster | WorkerOffer) -> None:
     console.print(escape(f"{cluster.name}: {cluster.description}" if cluster.description else cluster.name))
-    rows = table("workers", "slots", "cores", "memory GiB", "state access MB/s", "network MB/s", wrap=("workers",))
-    kinds: dict[tuple[Any, ...], list[str]] = {}
-    for worker in cluster.workers:
-        kinds.setdefault((worker.slots, worker.cores, worker.memory_mb, worker.io, worker.net), []).append(worker.name)
-    for (slots, cores, memory_mb, io, net), names in kinds.items():
-        span = names[0] if len(names) == 1 else f"{len(names)}: {names[0]} ... {names[-1]}"
-        capacities = [(cores, 1.0), (memory_mb, GIB), (io, MEGA), (net, MEGA)]
-        rows.add_row(escape(span), str(slots), *(_amount(value, unit) for value, unit in capacities))
+    alike = _kinds(cluster) if isinstance(cluster, WorkerOffer) else _alike(cluster)
+    priced = any(worker.price_per_hour is not None for _, worker in alike)
+    columns = ("slots", "cores", "memory GiB", "state access MB/s", "network MB/s", *["USD/h"] * priced)
+    rows = table("workers", *columns, wrap=("workers",))
+    for span, worker in alike:
+        capacities = [(worker.cores, 1.0), (worker.memory_mb, GIB), (worker.io, MEGA), (worker.net, MEGA)]
+        price = "unknown" if worker.price_per_hour is None else in_words(worker.price_per_hour)
+        shown = [str(worker.slots), *(_amount(value, unit) for value, unit in capacities), *[price] * priced]
+        rows.add_row(escape(span), *shown)
     console.print(rows)
+
+
+def _kinds(offer: WorkerOffer) -> list[tuple[str, Worker]]:
+    return [(f"{k.name}, {'any number' if k.count is None else f'at most {k.count}'}", k) for k in offer.kinds]
+
+
+def _alike(cluster: Cluster) -> list[tuple[str, Worker]]:
+    """The names of equal workers, and one of them."""
+    kinds: dict[Worker, list[str]] = {}
+    for worker in cluster.workers:
+        kinds.setdefault(worker.model_copy(update={"name": "any"}), []).append(worker.name)
+    return [
+        (names[0] if len(names) == 1 else f"{len(names)}: {names[0]} ... {names[-1]}", worker)
+        for worker, names in kinds.items()
+    ]
 
 
 def _amount(value: float | None, unit: float) -> str:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from models.cluster import WorkerOffer
 from models.errors import InvalidInput
 from models.wording import natural_order
 from pipelines.inputs.files import read_as, read_as_one_of
@@ -78,7 +79,7 @@ def file_of_job(name_or_path: str | Path) -> Path:
 
 
 def load_cluster(name_or_path: str | Path) -> ClusterFile:
-    """A cluster by its name in the catalogue, or by the path of its file.
+    """A cluster with given workers, by its name in the catalogue or by the path of its file.
 
     Raises:
         InvalidInput: no such name (with the nearest ones), or the file is wrong (with field, value and rule).
@@ -89,9 +90,21 @@ def load_cluster(name_or_path: str | Path) -> ClusterFile:
     return cluster
 
 
+def load_cluster_or_offer(name_or_path: str | Path) -> ClusterFile | WorkerOffer:
+    """A cluster to plan for: its workers, or the kinds that a plan picks from; raises as `load_cluster`."""
+    path = _find(CLUSTERS, name_or_path)
+    cluster = read_as_one_of(path, _kind_of_cluster)
+    _check_name(path, cluster.name, name_or_path)
+    return cluster
+
+
 def _kind_of_job(data: Any) -> type[JobFile] | type[ProgramFile]:
     is_program = isinstance(data, dict) and "operators" not in data and ("sql" in data or "jar" in data)
     return ProgramFile if is_program else JobFile
+
+
+def _kind_of_cluster(data: Any) -> type[ClusterFile] | type[WorkerOffer]:
+    return WorkerOffer if isinstance(data, dict) and "kinds" in data else ClusterFile
 
 
 def _files(kind: str) -> dict[str, Path]:

@@ -15,6 +15,8 @@ from pipelines.keys.stream import RecordedStream
 from pipelines.store.digests import digest
 from testbeds.flink.feeding.recordings import digest_of
 
+KEYS_FILE: Final = "keys.json"
+"""The output, in the run."""
 PARALLELISM: Final = (1, 2, 4, 8, 16, 32, 64)
 """What shares are stated for; those at others can be computed from them."""
 

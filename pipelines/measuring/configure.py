@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from models.capacity.bids2 import bids2
+from models.capacity.diagnosis.diagnose import diagnose
 from models.capacity.mst import MstSettings
 from models.capacity.observation import Budget, Observation, OperatorRates
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
+from pipelines.measuring.bound_facts import bound_facts, limit_window
 from pipelines.measuring.estimate import OBSERVE, mst_settings, operator_rates, samples_of, search_mst
 from testbeds.protocol import Configuration, Testbed
 from testbeds.repeating import measured
@@ -108,16 +110,20 @@ class Optimizer:
                 "TaskManagers more memory, or measure for longer"
             )
         self._report_full_sources(run, parallelism, search.mst)
-        observed = [w.samples for w in windows if w.samples.num_rows and w.samples["phase"][0].as_py() == OBSERVE]
+        observed = [w for w in windows if w.samples.num_rows and w.samples["phase"][0].as_py() == OBSERVE]
+        rates = operator_rates(self.job, observed[-1].samples)
+        facts = bound_facts(self.job, limit_window(observed), {w.name: w for w in self.testbed.cluster.workers})
         observation = Observation(
             run=run,
             task_slots=slots,
             memory_mb=memory_mb,
             parallelism=parallelism,
             mst=search.mst,
-            operators=operator_rates(self.job, observed[-1]),
+            operators=rates,
             bids2_rate=bids2_rate,
             measured_s=elapsed,
+            facts=facts,
+            bound_by=diagnose(facts),
         )
         return Measurement(observation, samples_of(windows))
 

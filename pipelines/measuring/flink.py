@@ -3,7 +3,7 @@
 from typing import Final
 
 from flink_client.address import FlinkAddress
-from models.cluster import Cluster
+from models.cluster import Cluster, WorkerOffer
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
@@ -21,7 +21,7 @@ MEMORY_MB: Final = (1024.0,)
 """Available TaskManager memory: one size, since with this little state more of it changes nothing."""
 
 
-def flink_address(named: str | None, cluster: Cluster) -> FlinkAddress | None:
+def flink_address(named: str | None, cluster: Cluster | WorkerOffer) -> FlinkAddress | None:
     """The cluster to measure on; None: one that Sluice starts on this machine.
 
     Args:

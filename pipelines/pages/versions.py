@@ -7,6 +7,7 @@ from pydantic import Field
 
 from models.errors import InvalidInput
 from models.plan import Interval, Plan
+from models.price import UsdPerHourInAll
 from models.schema import Format
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Damaged, Workspace
@@ -26,12 +27,20 @@ class Outline(Format):
     task_slots: int = Field(description="Tasks of all operators but the sources.")
     total_slots: int = Field(description="Tasks of all operators, sources included.")
     memory_mb: float = Field(description="Memory of one TaskManager, MiB.")
+    total_cores: float | None = Field(description="CPU cores of all TaskManagers; None where unknown.")
+    price_per_hour: UsdPerHourInAll | None = Field(description="Of all TaskManagers, USD; None where unknown.")
     predicted_mst: Interval = Field(description="Records/s.")
 
     @classmethod
     def of(cls, plan: Plan) -> "Outline":
-        given = {name: getattr(plan, name) for name in cls.model_fields if name != "trigger"}
-        return cls(**given, trigger=plan.lineage.trigger)
+        given = {name: getattr(plan, name) for name in cls.model_fields if hasattr(plan, name)}
+        found = plan.resources
+        return cls(
+            **given,
+            trigger=plan.lineage.trigger,
+            total_cores=None if found is None else found.total_cores,
+            price_per_hour=None if found is None else found.price_per_hour,
+        )
 
 
 class VersionRow(Format):

@@ -1,5 +1,6 @@
 """Gathering the outputs of a run's stages as inputs of planning."""
 
+from models.keys.shares import KeyedInput
 from models.planning.inputs import (
     MeasuredCapacity,
     MeasuredOperators,
@@ -7,6 +8,7 @@ from models.planning.inputs import (
     measured_operators,
     stated_operators,
 )
+from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.registry.planning_model import planning_model
 from pipelines.run import PipelineRun
@@ -39,6 +41,13 @@ def gather_operators(run: PipelineRun, capacity: MeasuredCapacity) -> MeasuredOp
     features = run.workspace.read_table(run.key(FEATURES_FILE)).to_pylist()
     profile = run.output(PROFILE_FILE, ProfileRecord)
     return measured_operators(run.job, features, capacity.observations, profile.run)
+
+
+def gather_keys(run: PipelineRun) -> tuple[KeyedInput, ...]:
+    """What the stage `features` found of the keys of operators; empty for published measurements and jobs without keys."""
+    if not run.workspace.exists(run.key(KEYS_FILE)):
+        return ()
+    return run.output(KEYS_FILE, KeyedInputs).inputs
 
 
 def operator_digests(run: PipelineRun) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Final
 from models.placement import fewest_moves
 from models.plan import Plan, PlanContent, same_deployment
 from models.planning.assembling import Decisions, with_moves
+from models.planning.workers import PlannedWorkers
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement
 from pipelines.planning.replan_policy import ReplanPolicy, scaled_for_replan
@@ -62,19 +63,20 @@ def replan(
     began = time.monotonic()
     known = gather(run)
     sizing, scaling, chosen = scaled_for_replan(known, run, rate, policy)
-    placement = tuned_placement(scaling, rate, run.cluster, (workspace, known.operators))
-    decisions = Decisions(sizing, scaling, placement)
+    planned = PlannedWorkers.of(run.cluster, sizing, scaling, rate)
+    placement = tuned_placement(scaling, rate, planned.cluster, (workspace, known.operators))
+    decisions = Decisions(sizing, scaling, placement, planned)
     content = content_of(run, decisions, trigger="replan")
     stable = fewest_moves(
         scaling.dataflow,
-        run.cluster,
+        planned.cluster,
         running=current.placement,
         best=content.placement,
         thresholds=content.thresholds,
         clock=time.monotonic,
         time_limit_s=PLACING_S,
     )
-    content = _with_grounds(with_moves(content, stable, current), chosen, cause)
+    content = _with_grounds(with_moves(content, stable, current, planned), chosen, cause)
     progress.say(
         f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
     )

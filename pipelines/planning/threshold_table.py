@@ -18,6 +18,7 @@ from models.errors import Infeasible
 from models.placement import Tuning
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling
+from models.planning.workers import PlannedWorkers
 from models.schema import Format, NonNegative, Positive
 from pipelines.planning.gathering import gather
 from pipelines.planning.replan_policy import scaled_for_replan
@@ -25,7 +26,7 @@ from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
-from pipelines.store.thresholds import ThresholdRow, add_rows, read_rows, scaling_key, table_key
+from pipelines.store.thresholds import FOLDER, ThresholdRow, add_rows, read_rows, scaling_key, table_key
 from pipelines.store.workspace import Workspace
 
 ROWS_PER_CORE: Final = 4
@@ -78,19 +79,22 @@ def make_table(
     run = PipelineRun.of_plan(workspace, plan, progress)
     known = gather(run)
     scalings, unreachable = _scalings(known, run, request, request.rate or plan.target_rate)
-    key = table_key(known.operators, run.cluster)
-    there = read_rows(workspace, key)
-    missing = [name for name in scalings if name not in there or there[name].status not in SETTLED]
-    if missing:
-        progress.say(f"threshold_table: {len(missing)} of {len(scalings)} scalings to tune, on Spark")
-        _tune(workspace, key, {name: scalings[name] for name in missing}, run.cluster, request, progress)
+    rows, tuned = [], 0
+    for key, alike in scalings.items():
         there = read_rows(workspace, key)
+        missing = [name for name in alike if name not in there or there[name].status not in SETTLED]
+        if missing:
+            progress.say(f"threshold_table: {len(missing)} of {len(alike)} scalings to tune, on Spark")
+            _tune(workspace, key, {name: alike[name] for name in missing}, request, progress)
+            there = read_rows(workspace, key)
+        rows += [there[name] for name in alike]
+        tuned += len(missing)
     table = ThresholdTable(
         job=job,
-        uri=workspace.uri(key),
-        rows=tuple(sorted((there[name] for name in scalings), key=lambda row: (row.rate, row.key))),
+        uri=workspace.uri(next(iter(scalings)) if len(scalings) == 1 else f"{FOLDER}/{job}"),
+        rows=tuple(sorted(rows, key=lambda row: (row.rate, row.key))),
         unreachable=tuple(sorted(unreachable, key=lambda u: u.rate)),
-        tuned=len(missing),
+        tuned=tuned,
         seconds=time.monotonic() - began,
     )
     progress.say(
@@ -101,30 +105,38 @@ def make_table(
 
 
 class _RatedScaling(NamedTuple):
-    """A scaling and the rate that needs it, records/s."""
+    """A scaling, the rate that needs it, records/s, and the workers that it is placed on."""
 
     rate: float
     scaling: Scaling
+    cluster: Cluster
 
 
 def _scalings(
     known: PlanningInputs, run: PipelineRun, request: ThresholdRequest, rate: float
-) -> tuple[dict[str, _RatedScaling], list[Unreachable]]:
-    """The distinct scalings by key, the nearest rates first, and the rates that have none."""
-    scalings: dict[str, _RatedScaling] = {}
+) -> tuple[dict[str, dict[str, _RatedScaling]], list[Unreachable]]:
+    """The distinct scalings by table and key, the nearest rates first, and the rates that have none.
+
+    Scalings that a worker kind was picked for share a table if they have the same workers.
+    """
+    scalings: dict[str, dict[str, _RatedScaling]] = {}
+    if isinstance(run.cluster, Cluster):
+        scalings[table_key(known.operators, run.cluster)] = {}
     unreachable = []
     for factor in request.factors():
         wanted = factor * rate
         try:
-            _, scaling, _ = scaled_for_replan(known, run, wanted)
+            sizing, scaling, _ = scaled_for_replan(known, run, wanted)
+            cluster = PlannedWorkers.of(run.cluster, sizing, scaling, wanted).cluster
         except Infeasible as error:
             unreachable.append(Unreachable(rate=wanted, reason=str(error)))
             continue
-        if scaling.dataflow.tasks > run.cluster.slots:
-            reason = f"it needs {scaling.dataflow.tasks} slots, but the cluster has {run.cluster.slots}"
+        if scaling.dataflow.tasks > cluster.slots:
+            reason = f"it needs {scaling.dataflow.tasks} slots, but the cluster has {cluster.slots}"
             unreachable.append(Unreachable(rate=wanted, reason=reason))
             continue
-        scalings.setdefault(scaling_key(scaling, run.cluster), _RatedScaling(wanted, scaling))
+        alike = scalings.setdefault(table_key(known.operators, cluster), {})
+        alike.setdefault(scaling_key(scaling, cluster), _RatedScaling(wanted, scaling, cluster))
     return scalings, unreachable
 
 
@@ -132,16 +144,15 @@ def _tune(
     workspace: Workspace,
     key: str,
     scalings: dict[str, _RatedScaling],
-    cluster: Cluster,
     request: ThresholdRequest,
     progress: Progress,
 ) -> None:
-    """Tune the scalings in parallel, and add them to the table a few at a time."""
+    """Tune the scalings of one table in parallel, and add them to it a few at a time."""
     # Spark takes long to import, which other commands do not need.
     from spark.session import session
     from spark.threshold_table import tune_scalings
 
-    spark = session()
+    spark, cluster = session(), next(iter(scalings.values())).cluster
     parts = list(_parts(list(scalings), ROWS_PER_CORE * spark.sparkContext.defaultParallelism))
     for part in progress.track(parts, "tuning scalings"):
         dataflows = {name: scalings[name].scaling.dataflow for name in part}
@@ -152,7 +163,7 @@ def _tune(
 def _rows(tuned: pa.Table, scalings: dict[str, _RatedScaling]) -> list[ThresholdRow]:
     rows = []
     for found in tuned.to_pylist():
-        rate, scaling = scalings[found["key"]]
+        rate, scaling, _ = scalings[found["key"]]
         tuning = None if found["tuning"] is None else Tuning.model_validate_json(found["tuning"])
         rows.append(
             ThresholdRow(

@@ -7,6 +7,7 @@ from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from models.plan import Plan
+from models.price import in_words
 from pipelines.report.capacity import capacity_figure, capacity_info
 from pipelines.report.dataflow import dataflow_figure, dataflow_info
 from pipelines.report.exploration import exploration_figure, exploration_info
@@ -18,6 +19,7 @@ from pipelines.report.subject import ReportSubject
 _TEMPLATES = Environment(
     loader=PackageLoader("pipelines.report", "."), autoescape=select_autoescape(["j2"]), undefined=StrictUndefined
 )
+_TEMPLATES.filters["usd"] = in_words
 
 
 def figures(subject: ReportSubject) -> dict[str, Figure]:

@@ -110,9 +110,10 @@ class _Explorer:
             (kept_back if exploration.keeps_back else observations).append(observation)
             remark = ", kept back for the review" if exploration.keeps_back else ""
             exploration.observe(observation.mst)
+            bound = "" if observation.bound_by is None else f", {observation.bound_by.title}"
             run.progress.say(
                 f"explore: {number + 1:2d}. {budget.task_slots} slots, {budget.memory_mb:,.0f} MiB "
-                f"-> {observation.mst:,.0f} records/s{remark}"
+                f"-> {observation.mst:,.0f} records/s{bound}{remark}"
             )
         return ExplorationRecord(
             job=run.job.name,

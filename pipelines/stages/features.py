@@ -8,7 +8,7 @@ from pydantic import Field
 
 from models.errors import SluiceError
 from models.schema import Format, PositiveInt
-from pipelines.keys.inputs import KeyedInputs, digests_of, keyed_inputs, keyed_operators, recorded_streams
+from pipelines.keys.inputs import KEYS_FILE, KeyedInputs, digests_of, keyed_inputs, keyed_operators, recorded_streams
 from pipelines.run import PipelineRun
 from pipelines.stages.check import verified_samples
 from pipelines.store.digests import digest_bytes
@@ -18,7 +18,6 @@ VERSION = "1"
 """Version of the computation: increase it when features change meaning, so that finished runs make theirs again."""
 KEYS_VERSION = "1"
 """Version of the extraction of keys, as VERSION."""
-KEYS_FILE = "keys.json"
 
 
 class FeaturesRecord(Format):

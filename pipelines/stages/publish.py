@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 
 from models.plan import Lineage, Plan, PlanContent
 from models.planning.assembling import Decisions, TunedPlacement, assemble
+from models.planning.bounding import plan_bound
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
+from models.planning.workers import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.planning.gathering import operator_digests
+from pipelines.planning.gathering import gather_capacity, gather_keys, operator_digests
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.registry.tracking import mlflow_errors, open_tracking
 from pipelines.report import ReportSubject, figures, render
@@ -23,8 +25,12 @@ from pipelines.store.plans import PlanStore, report_key
 
 def publish(run: PipelineRun) -> str:
     """Store the plan and its report; returns the URI of the plan. Repeating it makes no second version."""
+    sizing, scaling = run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling)
     decisions = Decisions(
-        run.output(SIZING_FILE, Sizing), run.output(SCALING_FILE, Scaling), run.output(PLACEMENT_FILE, TunedPlacement)
+        sizing,
+        scaling,
+        run.output(PLACEMENT_FILE, TunedPlacement),
+        PlannedWorkers.of(run.cluster, sizing, scaling, run.request.rate),
     )
     plan = store_version(run, content_of(run, decisions, trigger="plan"), decisions)
     return PlanStore(run.workspace).uri(plan.job, plan.version)
@@ -32,7 +38,7 @@ def publish(run: PipelineRun) -> str:
 
 def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanContent:
     """The content of the plan that deploys the decisions, with the digests of their inputs."""
-    request, model = run.request, decisions.sizing.model
+    request, model, keyed = run.request, decisions.sizing.model, gather_keys(run)
     lineage = Lineage(
         run=run.run_id,
         trigger=trigger,
@@ -50,9 +56,19 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
             "sizing": digest(decisions.sizing),
             "scaling": digest(decisions.scaling),
             "placement": digest(decisions.placement),
+            **({"keys": digest(keyed)} if keyed else {}),
         },
     )
-    return assemble(run.job, run.cluster, request.rate, decisions, lineage)
+    bound_by = plan_bound(
+        run.job,
+        decisions.workers.cluster,
+        request.rate,
+        decisions.scaling,
+        decisions.placement.tuning.placement,
+        gather_capacity(run).observations,
+        keyed,
+    )
+    return assemble(run.job, request.rate, decisions, lineage, bound_by)
 
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
@@ -63,7 +79,7 @@ def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) 
     subject = ReportSubject(
         plan=plan,
         job=run.job,
-        cluster=run.cluster,
+        cluster=decisions.workers.cluster,
         scaling=decisions.scaling,
         exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
         capacity=model.capacity,

@@ -8,7 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from models.plan import Difference, PlacementChange, Plan, placement_changes
+from models.price import in_words
 from models.wording import natural_order
+from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
 
 MOST_WORKERS_NAMED = 4
@@ -17,22 +19,27 @@ MOST_MOVES_LISTED = 30
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
     """One line for each version, from the rows that `sluice plans list --json` prints."""
-    listed = table("plan", "made", "by", "records/s", "MST", "slots", "moved", text=("made", "by"), wrap=("plan",))
+    priced = any(row.get("price_per_hour") is not None for row in rows)
+    columns = ("plan", "made", "by", "records/s", "MST", "slots", *["USD/h"] * priced, "moved")
+    listed = table(*columns, text=("made", "by"), wrap=("plan",))
     for row in rows:
         name = Text(f"{row['job']}@{row['version']}")
         if "damaged" in row:
             listed.add_row(name, "damaged", style="red")
             continue
         figures = (f"{row[figure]:,.0f}" for figure in ("target_rate", "predicted_mst", "task_slots"))
+        price = "" if row.get("price_per_hour") is None else f"{row['price_per_hour']:,.2f}"
         moved = "" if row["tasks_moved"] is None else str(row["tasks_moved"])
         made = row["created_at"][:16].replace("T", " ")
-        listed.add_row(name, made, row["trigger"], *figures, moved)
+        listed.add_row(name, made, row["trigger"], *figures, *[price] * priced, moved)
     return listed
 
 
 def plan_view(plan: Plan) -> Group:
     """The content of a plan."""
-    return Group(*_headline(plan), _operators(plan), _placement(plan), _cost(plan), *_reasons(plan), _lineage(plan))
+    offered = () if plan.resources is None else alternatives_view(plan.resources)
+    parts = (_operators(plan), *offered, _placement(plan), _cost(plan))
+    return Group(*_headline(plan), *_bound(plan), *parts, *_reasons(plan), _lineage(plan))
 
 
 def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
@@ -85,6 +92,18 @@ def _headline(plan: Plan) -> Iterator[Text]:
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
         + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
     )
+    if plan.resources is not None:
+        yield from map(Text, resources_in_words(plan.resources))
+
+
+def _bound(plan: Plan) -> Iterator[Text]:
+    """What bounds the job, where the plan states it."""
+    bound = plan.bound_by
+    if bound is None:
+        return
+    yield Text(bound.title, style="bold").append(f": {bound.sentence}", style="none")
+    if bound.remedy is not None:
+        yield Text(f"to lift it: {bound.remedy}; {bound.effect_in_words}")
 
 
 def _operators(plan: Plan) -> Table:
@@ -144,6 +163,7 @@ def _lineage(plan: Plan) -> Table:
 
 def _figures(before: Plan, after: Plan) -> Table:
     rows = table("", f"@{before.version}", f"@{after.version}")
+    old, new = before.resources, after.resources
     for name, one, two in (
         ("target rate, records/s", before.target_rate, after.target_rate),
         ("predicted MST, records/s", before.predicted_mst.value, after.predicted_mst.value),
@@ -152,6 +172,14 @@ def _figures(before: Plan, after: Plan) -> Table:
         ("TaskManager memory, MiB", before.memory_mb, after.memory_mb),
     ):
         rows.add_row(name, f"{one:,.0f}", f"{two:,.0f}", style="bold" if one != two else None)
+    cores = [None if found is None else found.total_cores for found in (old, new)]
+    prices = [None if found is None else found.price_per_hour for found in (old, new)]
+    for name, pair in (
+        ("cores", ["unknown" if c is None else f"{c:,g}" for c in cores]),
+        ("price, USD per hour", ["unknown" if p is None else in_words(p) for p in prices]),
+    ):
+        if pair != ["unknown", "unknown"]:
+            rows.add_row(name, *pair, style="bold" if pair[0] != pair[1] else None)
     return rows
 
 

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly import __version__ as plotly_version
 
+from models.price import in_words
 from pipelines.store.code_version import code_version
 
 _HERE: Final = Path(__file__).parent
@@ -39,7 +40,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"whole": _whole, "share": _share, "time": _time}
+    made.filters |= {"whole": _whole, "share": _share, "time": _time, "usd": in_words}
     return made
 
 

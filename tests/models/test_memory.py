@@ -3,7 +3,7 @@
 import pytest
 
 from models.errors import Infeasible
-from models.memory import managed_memory_per_slot_mb
+from models.memory import managed_memory_per_slot_mb, memory_for_slots_mb
 
 
 def test_a_4_gib_taskmanager() -> None:
@@ -19,3 +19,13 @@ def test_the_overhead_is_bounded() -> None:
 def test_memory_that_the_jvm_alone_takes_is_refused() -> None:
     with pytest.raises(Infeasible, match="more than 448 MiB"):
         managed_memory_per_slot_mb(448, 1)
+
+
+@pytest.mark.parametrize(("memory_mb", "slots"), [(1024.0, 1), (2048.0, 4), (4096.0, 4), (32768.0, 8), (65536.0, 16)])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 5, 8, 16, 32])
+def test_a_slot_keeps_its_memory_in_a_task_manager_of_more_or_fewer(memory_mb: float, slots: int, wanted: int) -> None:
+    whole = memory_for_slots_mb(memory_mb, slots, wanted)
+    assert managed_memory_per_slot_mb(whole, wanted) >= managed_memory_per_slot_mb(memory_mb, slots) - 1e-6
+    assert whole >= memory_mb * wanted / slots
+    if wanted < slots:  # and no more than that takes
+        assert managed_memory_per_slot_mb(whole - 1, wanted) < managed_memory_per_slot_mb(memory_mb, slots)

@@ -85,12 +85,22 @@ def task(call: Callable[[], Any]) -> Ending:
         return Ending(-1, "", traceback.format_exc())
 
 
+OFFER = {
+    "name": "cloud",
+    "kinds": [
+        {"name": "small", "slots": 4, "cores": 4, "memory_mb": 16384, "price_per_hour": 0.25},
+        {"name": "large", "slots": 16, "cores": 16, "memory_mb": 65536, "price_per_hour": "0.9", "count": 20},
+    ],
+}
+
+
 class Corpus:
     """Right documents, as they lie in the repository."""
 
     def __init__(self, root: Path, stored_plan: Mapping[str, Any]) -> None:
         self.jobs = [yaml.safe_load(path.read_text()) for path in sorted((root / "jobs").glob("*.yaml"))]
         self.clusters = [yaml.safe_load(path.read_text()) for path in sorted((root / "clusters").glob("*.yaml"))]
+        self.clusters.append(OFFER)
         self.measurements = (root / "tests" / "data" / "streambed" / "search_q5.csv").read_text()
         self.rates_table = (root / "tests" / "data" / "workloads" / "espa_140min.csv").read_text()
         self.stored_plan = dict(stored_plan)

@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ import jwt
 import pytest
 
 from models.plan import Plan
+from models.resources import Alternative, PlanResources, Price
 from pipelines.drift.detect import drift_key
 from pipelines.drift.record import DriftReport
 from pipelines.rates.status import keep_status
@@ -62,10 +64,31 @@ def replan_by_dag(root: Path, folder: Path) -> None:
         assert dag.test(run_conf={"job": JOB, "rate": 3e6}).state == "success"
 
 
+def _priced(plan: Plan) -> PlanResources:
+    """TaskManagers of the kind `small`, for 0.50 USD per hour each."""
+    count = len(plan.placement)
+    small = {"kind": "small", "slots": 4, "cores": None, "memory_mb": 8192, "task_managers": count}
+    lean = {"kind": "lean", "slots": 4, "cores": 2, "memory_mb": 64, "task_managers": None, "price_per_hour": None}
+    return PlanResources(
+        task_managers=count,
+        kind="small",
+        slots=plan.slots_per_worker,
+        cores=plan.cores_per_worker,
+        memory_mb=plan.memory_mb,
+        total_cores=None,
+        total_memory_mb=count * plan.memory_mb,
+        price=Price(per_hour=count * Decimal("0.5"), low=Decimal(1), high=None),
+        alternatives=(
+            Alternative(**small, price_per_hour=count * Decimal("0.5")),
+            Alternative(**lean, why_not="too little memory"),
+        ),
+    )
+
+
 def store_damaged(workspace: Workspace, root: Path) -> None:
     for version in (1, 2):
         plan = Plan.model_validate_json((root / f"tests/data/plans/{DAMAGED_JOB}-v{version}.json").read_text())
-        plan = plan.model_copy(update={"reasons": (*plan.reasons, SCRIPT)})
+        plan = plan.model_copy(update={"reasons": (*plan.reasons, SCRIPT), "resources": _priced(plan)})
         content = to_json(StoredPlan(digest=digest(plan), plan=plan))
         if version == 2:
             content = content.replace(b'"headroom": 1.1', b'"headroom": 1.2')

@@ -194,9 +194,23 @@ def _difference_document(before: Plan, after: Plan) -> dict[str, Any]:
         "to_version": after.version,
         "target_rate": {"before": before.target_rate, "after": after.target_rate},
         "memory_mb": {"before": before.memory_mb, "after": after.memory_mb},
+        "total_cores": _before_and_after(before, after, "total_cores"),
+        "price_per_hour": _before_and_after(before, after, "price_per_hour"),
         "difference": difference(before, after).model_dump(mode="json"),
         "placement": [change.model_dump(mode="json") for change in placement_changes(before, after)],
     }
+
+
+def _before_and_after(before: Plan, after: Plan, figure: str) -> dict[str, float | None]:
+    """A figure of the TaskManagers, and by how much it changes; null where a plan does not state it."""
+    old, new = (None if p.resources is None else getattr(p.resources, figure) for p in (before, after))
+    change = None if old is None or new is None else float(new - old)
+    return {"before": _stated(before, figure), "after": _stated(after, figure), "change": change}
+
+
+def _stated(plan: Plan, figure: str) -> float | None:
+    value = None if plan.resources is None else getattr(plan.resources, figure)
+    return None if value is None else float(value)
 
 
 def _row(store: PlanStore, job: str, version: int, pin: PlanPin | None) -> dict[str, Any]:
@@ -215,6 +229,8 @@ def _row(store: PlanStore, job: str, version: int, pin: PlanPin | None) -> dict[
         "predicted_mst": plan.predicted_mst.value,
         "task_slots": plan.task_slots,
         "memory_mb": plan.memory_mb,
+        "total_cores": _stated(plan, "total_cores"),
+        "price_per_hour": _stated(plan, "price_per_hour"),
         "tasks_moved": None if plan.difference is None else plan.difference.tasks_moved,
         "pinned": pin is not None and pin.version == version,
         "digest": stored.digest,

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from flink_client.restart import RestartProgram
 from models.capacity.observation import Observation
-from models.cluster import Worker
+from models.cluster import Worker, WorkerOffer
 from models.keys.distribution import KeyDistribution
 from models.placement.graph.document import Graph
 from models.plan import Plan
@@ -40,6 +40,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "rehearsal": Rehearsal,
     "restart-program": RestartProgram,
     "stored-plan": StoredPlan,
+    "worker-offer": WorkerOffer,
 }
 """Name of the schema file -> model."""
 

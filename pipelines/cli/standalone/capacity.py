@@ -19,11 +19,14 @@ from models.capacity.observation import Observation, OperatorRates
 from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, slots_interval, task_slots_for
 from models.errors import Infeasible
+from models.planning.workers import resources_for
 from models.schema import PositiveInt
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json, progress_console
+from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.files import read_as
 from pipelines.inputs.measurements import Columns, read_measurements
+from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
 
 MOST_SLOTS: Final = 1_000_000
@@ -151,6 +154,21 @@ def size(
     slots_column: SlotsColumnOption = None,
     mst_column: MstColumnOption = None,
     rows: RowsOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Cluster of the catalogue, or path of a cluster file: states TaskManagers, cores, memory and price.",
+        ),
+    ] = None,
+    slots_per_worker: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Slots of the TaskManager of that memory; with --cluster, each slot takes its share.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Predict the task slots that a rate needs. The prediction extrapolates from small measurements."""
@@ -167,6 +185,9 @@ def size(
     sure = float(selection.model.sustains(memory, slots.value, rate)[0])
     alone = _each_law(selection, data)
     by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
+    resources = (
+        None if cluster is None else resources_for(load_cluster_or_offer(cluster), slots, memory, slots_per_worker)
+    )
     remarks = [remark for remark in (why_wide(selection.model, memory, slots.value), _outside(data, memory)) if remark]
     if as_json:
         print_json(
@@ -186,6 +207,7 @@ def size(
                 "task_slots_by_model": by_law,
                 "reason": selection.reason,
                 "remarks": remarks,
+                **({} if resources is None else {"resources": resources.model_dump(mode="json")}),
             }
         )
         return
@@ -202,6 +224,9 @@ def size(
     console.print(f"  {selection.reason}", soft_wrap=True)
     others = (f"{law} {count or 'never'}" for law, count in by_law.items())
     console.print(f"  each law alone: {', '.join(others)}", soft_wrap=True)
+    if resources is not None:
+        console.print(*(f"  {line}" for line in resources_in_words(resources)), sep="\n", soft_wrap=True)
+        console.print(*alternatives_view(resources))
     for remark in remarks:
         progress_console.print(f"note: {remark}", soft_wrap=True)
 

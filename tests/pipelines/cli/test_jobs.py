@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from models.cluster import WorkerOffer
 from pipelines.cli import run
 from pipelines.cli.output import console
-from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster, load_job
+from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster, load_cluster_or_offer, load_job
 from pipelines.inputs.job_files import ClusterFile, JobFile
 
 
@@ -64,6 +65,32 @@ def test_clusters_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> No
     assert [c["slots"] for c in json.loads(capsys.readouterr().out)["clusters"] if c["name"] == "production"] == [2048]
     assert run(["clusters", "show", "capsys-4x4", "--json"]) == 0
     assert ClusterFile.model_validate_json(capsys.readouterr().out) == load_cluster("capsys-4x4")
+
+
+def test_the_kinds_of_an_offer_are_shown_with_their_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "clusters" / "cloud.yaml"
+    path.parent.mkdir()
+    path.write_text(
+        "name: cloud\nkinds: [{name: a, slots: 2, price_per_hour: 0.25}, {name: b, slots: 3, count: 4, price_per_hour: 1}]"
+    )
+    assert run(["clusters", "show", str(path)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[3].split() == ["a,", "any", "number", "2", *["no", "limit"] * 4, "0.25"]
+    assert printed[4].split() == ["b,", "at", "most", "4", "3", *["no", "limit"] * 4, "1.00"]
+    assert run(["clusters", "show", str(path), "--json"]) == 0
+    assert WorkerOffer.model_validate_json(capsys.readouterr().out) == load_cluster_or_offer(path)
+
+
+def test_an_offer_of_the_catalogue_has_no_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "clusters" / "cloud.yaml").write_text("{name: cloud, kinds: [{name: a, slots: 2}]}")
+    monkeypatch.setenv("SLUICE_CATALOGUE", str(tmp_path))
+    assert run(["clusters", "list"]) == 0 and "cloud" in capsys.readouterr().out
+    assert run(["clusters", "list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["clusters"]
+    assert (listed["workers"], listed["slots"]) == (None, None)
 
 
 def test_a_capacity_that_is_absent_is_no_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def test_lines_are_those_of_the_nearest_field() -> None:
 def test_known_fields_are_those_of_the_model_at_the_place() -> None:
     assert known_fields(Dataflow, ("operators", 3))[:2] == ["name", "parallelism"]
     assert known_fields(Dataflow, ("edges", 0)) == ["from", "to", "partitioning", "share"]
-    assert known_fields(Cluster, ())[-6:] == ["count", "slots", "cores", "memory_mb", "io", "net"]
+    assert known_fields(Cluster, ())[-7:] == ["count", "slots", "cores", "memory_mb", "io", "net", "price_per_hour"]
 
 
 def test_data_that_was_not_a_file_is_named_by_its_origin() -> None:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from plotly.graph_objects import Figure
 
+from models.capacity.diagnosis.bound_by import BoundBy
 from models.plan import Plan
 from pipelines.report import ReportSubject, figures, render
 from pipelines.report.placement import placement_figure, placement_info
@@ -32,6 +34,21 @@ def test_the_page_loads_nothing_from_elsewhere(html: str) -> None:
     parser.feed(html)
     assert parser.found == []
     assert "@import" not in html.split("<script>")[0]
+
+
+def test_the_page_says_what_bounds_the_job(subject: ReportSubject, html: str) -> None:
+    assert "Bound by" not in html
+    bound = BoundBy(
+        vertex="join",
+        cause="waiting",
+        sentence="windows < fire",
+        remedy="larger buffers",
+        no_effect_because="unmeasured",
+    )
+    page = render(subject.plan.model_copy(update={"bound_by": bound}), {name: Figure() for name in figures(subject)})
+    assert "<h2>Bound by join, waiting</h2>" in page
+    assert "windows &lt; fire." in page
+    assert "To lift it: larger buffers; effect not computed: unmeasured." in page
 
 
 def test_every_figure_is_on_the_page(subject: ReportSubject, html: str) -> None:

@@ -65,6 +65,9 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
     assert len(budgets) == 7
     assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["bayesian"] * 3
     singles = [name for name in runs_of(run.workspace, "wordcount", run.run_id) if "single" in name]
+    bounds = {(o.bound_by.vertex, o.bound_by.cause) for o in record.observations if o.bound_by is not None}
+    assert bounds <= {("count", "CPU"), ("flatmap", "CPU")}
+    assert all(o.facts is not None and o.bound_by is not None for o in record.observations)
     corners = {memory for slots, memory in budgets if slots == 2}
     assert len(singles) == len({memory for _, memory in budgets} - corners)
 

@@ -1,5 +1,6 @@
 """From recorded measurements to a plan, and from the plan to its replans: StreamBed's published search of q5."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,21 @@ def test_every_number_says_why(planned: Plan) -> None:
     assert any("1079 task slots" in reason for reason in planned.reasons)
     assert planned.lineage.model_uri == "models:/nexmark-q5/1"
     assert {"job", "cluster", "exploration", "scaling"} <= planned.lineage.digests.keys()
+
+
+def test_a_plan_says_what_bounds_it(
+    planned: Plan, planned_workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The maximum and the join have the window as their key, by the job's file."""
+    assert planned.bound_by is not None
+    assert planned.bound_by.cause == "hot key"
+    assert {planned.bound_by.vertex, *planned.bound_by.also} == {"max", "join"}
+    assert sluice(["plans", "show", "nexmark-q5@1", "--workspace", planned_workspace.url]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"bound by {planned.bound_by.vertex}, hot key: at the predicted " in shown
+    assert "to lift it: two-phase (local-global) aggregation" in shown
+    assert sluice(["plans", "show", "nexmark-q5@1", "--json", "--workspace", planned_workspace.url]) == 0
+    assert json.loads(capsys.readouterr().out)["bound_by"] == planned.bound_by.model_dump(mode="json")
 
 
 def test_a_plan_over_all_laws_takes_the_risk_and_states_the_range(

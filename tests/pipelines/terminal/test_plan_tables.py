@@ -1,11 +1,40 @@
 """Tables that people read."""
 
 import io
+from pathlib import Path
 
 from rich.console import Console
 
-from models.plan import PlacementChange
-from pipelines.terminal.plan_tables import _moves_by_operator
+from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
+from models.plan import PlacementChange, Plan
+from pipelines.terminal.plan_tables import _moves_by_operator, plan_view
+
+DATA = Path(__file__).parents[2] / "data" / "plans"
+BOUND = BoundBy(
+    vertex="join",
+    cause="hot key",
+    sentence="its fullest task is full",
+    remedy="another key",
+    effect=RemedyEffect(change="even shares", rate_now=1000, rate_then=2500, then_bound_by="sink"),
+)
+
+
+def shown(plan: Plan) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(plan_view(plan))
+    return console.export_text()
+
+
+def test_a_plan_says_what_bounds_it_and_what_would_lift_it() -> None:
+    plan = Plan.model_validate_json((DATA / "nexmark-q5-v1.json").read_text())
+    assert "bound by" not in shown(plan)  # of a version before
+    lines = shown(plan.model_copy(update={"bound_by": BOUND})).splitlines()
+    assert "bound by join, hot key: its fullest task is full" in [line.rstrip() for line in lines]
+    lifted = "to lift it: another key; even shares: 1,000 -> up to 2,500 records/s (+150%), then bound by sink"
+    assert lifted in [line.rstrip() for line in lines]
+    unknown = BoundBy(vertex=None, cause="unknown", sentence="no task is busy", remedy=None, no_effect_because="so")
+    text = shown(plan.model_copy(update={"bound_by": unknown}))
+    assert "bound by an unknown cause: no task is busy" in text and "to lift it" not in text
 
 
 def test_many_moves_are_summed_by_operator() -> None:

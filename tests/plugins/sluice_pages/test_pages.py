@@ -65,6 +65,17 @@ def test_a_plan_is_answered_as_it_is_stored_with_the_run_that_made_it(reader: ht
     assert _json(reader, f"/jobs/{JOB}/versions/1.json")["made_by"] is None  # no DAG run made it
 
 
+def test_the_price_is_shown_where_a_plan_has_one(reader: httpx.Client) -> None:
+    # 9 TaskManagers of 0.50 USD each.
+    text = reader.get(f"/jobs/{DAMAGED_JOB}/versions/1").text
+    assert "<dd>4.50 USD</dd>" in text and "over the range of slots needed 1.00 to unknown" in text
+    assert "Worker kinds that were offered" in text and "too little memory" in text
+    assert _json(reader, f"/jobs/{DAMAGED_JOB}/versions.json")["versions"][1]["plan"]["price_per_hour"] == 4.5
+    assert "4.50 USD per hour" in reader.get(f"/jobs/{DAMAGED_JOB}/versions").text
+    without = reader.get(f"/jobs/{JOB}/versions/2").text
+    assert "USD" not in without and "MiB together" in without
+
+
 def test_lineage_leads_to_mlflow(reader: httpx.Client, planned: Workspace) -> None:
     pages = _json(reader, f"/jobs/{JOB}/versions/2.json")["detail"]["mlflow"]
     assert pages["model"] == f"http://mlflow.example:5000/#/models/{JOB}/versions/1"

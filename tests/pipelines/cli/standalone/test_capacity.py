@@ -205,3 +205,43 @@ def test_unusable_arguments_are_named(capsys, measurements, arguments, message):
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.out == ""
+
+
+def test_size_states_task_managers_and_their_price(capsys, data, tmp_path):
+    cloud = tmp_path / "cloud.yaml"
+    cloud.write_text(
+        "kinds:\n"
+        "- {name: small, slots: 4, cores: 4, memory_mb: 16384, price_per_hour: 0.25}\n"
+        "- {name: large, slots: 16, cores: 16, memory_mb: 65536, price_per_hour: 0.9}\n"
+    )
+    asked = ["size", data / "search_q5.csv", "--rows", 14, "--model", "log", "--memory", 65536, "--rate", 4e5]
+    plain = run_json(capsys, *asked)
+    assert (plain["task_slots"], plain["interval"]["low"], plain["interval"]["high"]) == (19, 17, 23)
+    assert "resources" not in plain
+    # 5 small workers for 19 slots and 17, 6 for 23; two large ones cost 1.8.
+    asked += ["--cluster", cloud]
+    found = run_json(capsys, *asked, "--slots-per-worker", 16)["resources"]
+    assert (found["kind"], found["task_managers"], found["total_cores"], found["total_memory_mb"]) == (
+        ("small", 5, 20, 5 * 16384)
+    )
+    assert found["price"] == {"currency": "USD", "per_hour": 1.25, "low": 1.25, "high": 1.5}
+    # A TaskManager of 65,536 MiB, however many slots it has, fits the large kind only.
+    assert run_json(capsys, *asked)["resources"]["kind"] == "large"
+    assert run([*(str(a) for a in asked), "--slots-per-worker", "16"]) == 0
+    shown = capsys.readouterr().out
+    assert "5 TaskManagers of kind small: 20 cores, 4 each" in shown
+    assert "1.25 USD per hour (1.25 to 1.50 over the range of the task slots needed)" in shown
+
+
+def test_size_says_nothing_of_money_without_prices(capsys, data):
+    asked = ["size", data / "search_q5.csv", "--rows", 14, "--memory", 65536, "--rate", 4e5, "--cluster", "production"]
+    assert run_json(capsys, *asked)["resources"]["price"] is None
+    assert run([str(a) for a in asked]) == 0
+    shown = capsys.readouterr().out
+    assert "2 TaskManagers: 32 cores, 16 each" in shown and "USD" not in shown
+
+
+def test_size_of_more_than_the_cluster_has_is_infeasible(capsys, data):
+    asked = ["size", data / "search_q5.csv", "--rows", 14, "--memory", 65536, "--rate", 2.5e6, "--cluster", "testbed"]
+    assert run([str(a) for a in asked]) == EXIT_INFEASIBLE
+    assert "but cluster 'testbed' has 48" in capsys.readouterr().err
