@@ -147,8 +147,8 @@ def size(
             "growth laws. Its file must state its costs.",
         ),
     ] = None,
-    cluster: Annotated[
-        str, typer.Option(metavar="CLUSTER", help="The cluster of the measurements, for --twin; its workers are equal.")
+    measured_on: Annotated[
+        str, typer.Option(metavar="CLUSTER", help="For --twin: cluster of the measurements, by name or path.")
     ] = "testbed",
     memory_column: MemoryColumnOption = None,
     slots_column: SlotsColumnOption = None,
@@ -175,7 +175,7 @@ def size(
     columns = Columns(memory_column, slots_column, mst_column)
     observations = read_measurements(measurements, columns, rows)
     data = Dataset.of(observations)
-    curve = None if twin is None else _twin(twin, cluster, observations, memory, rate)
+    curve = None if twin is None else _twin(twin, measured_on, observations, memory, rate)
     selection = _select(data, model, curve)
     margin = Margin.asked(risk, headroom, selection.model)
     # No answer below what was measured: the fewest measured slots are one for each operator.
