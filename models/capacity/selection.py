@@ -205,4 +205,5 @@ def _reason(candidates: Mapping[str, Candidate], forced: str | None) -> str:
         return f"{forced} was asked for (LOOCV RMSE {amount(candidates[forced].loocv_rmse)} records/s)."
     ranked = sorted(candidates, key=lambda law: -candidates[law].weight)
     shares = ", ".join(f"{law} {candidates[law].weight:.0%}" for law in ranked if candidates[law].weight >= 0.005)
-    return f"{STACKED} by how well each growth law predicts the observations left out: {shares}."
+    each = "each growth law and the twin predict" if TWIN in candidates else "each growth law predicts"
+    return f"{STACKED} by how well {each} the observations left out: {shares}."

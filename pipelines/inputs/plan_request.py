@@ -57,6 +57,12 @@ class PlanRequest(Format):
     model: Literal["auto", "linear", "log", "sqrt", "power", "even", "skewed"] = Field(
         "auto", description="Growth law of the capacity model; 'auto' weighs all of them by their errors."
     )
+    # Omitted by default, so that runs of earlier requests keep their names.
+    twin: Literal["auto", "none"] = Field(
+        "auto",
+        exclude_if=lambda wanted: wanted == "auto",
+        description="Whether a simulation of the job as it was measured joins the growth laws; 'none' leaves it out.",
+    )
     risk: Annotated[float, Field(gt=0, le=0.5)] | None = Field(
         None,
         description="Probability, by the capacity model, that the plan does not sustain the target rate. If neither it "
