@@ -92,6 +92,12 @@ class SlotsInterval(Format):
     """None where no number of slots is sure enough on this evidence."""
     probability: Ratio = PROBABILITY
 
+    @property
+    def text(self) -> str:
+        """Such as "1,205 slots (934 to 1,630)"."""
+        high = "any number" if self.high is None else f"{self.high:,}"
+        return f"{self.value:,} slots ({self.low:,} to {high})"
+
 
 def task_slots_for(model: CapacityModel, memory_mb: float, rate: float, margin: Margin, minimum: int = 1) -> int:
     """The smallest number of task slots that sustains the rate with the margin.

@@ -4,7 +4,7 @@ Airflow's parameters and the options of the command line are generated from this
 are in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ Rate = Annotated[
     ),
 ]
 """A target rate; finite, since JSON has no infinity."""
+
+DEFAULT_PRECISION: Final = 0.25
 
 
 class PlanRequest(Format):
@@ -69,6 +71,19 @@ class PlanRequest(Format):
     headroom: Annotated[float, Field(ge=1, le=1000)] | None = Field(
         None, description="Factor on the target rate that the expected MST must reach, in place of a risk."
     )
+    # Omitted at their defaults, so that runs of earlier requests keep their names.
+    exploration: Literal["auto", "target", "streambed"] = Field(
+        "auto",
+        exclude_if=lambda exploration: exploration == "auto",
+        description="How the budgets to measure are chosen: 'target' narrows the interval of the task slots for the target "
+        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'streambed'.",
+    )
+    precision: Annotated[float, Field(gt=0, le=1)] = Field(
+        DEFAULT_PRECISION,
+        exclude_if=lambda precision: precision == DEFAULT_PRECISION,
+        description="The exploration 'target' ends when half of the 95 % interval of the task slots is at most this share of "
+        "their number.",
+    )
     memory_mb: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
         None,
         description="TaskManager memory to plan with, MiB; the best measured size if absent.",
@@ -90,6 +105,11 @@ class PlanRequest(Format):
         description="Name of the run; made from the request if absent. Reuse a run's name with a new rate to plan from "
         "its measurements.",
     )
+
+    @property
+    def explores_for_target(self) -> bool:
+        """Whether budgets are chosen for the target rate, and not as StreamBed does."""
+        return self.exploration == "target"
 
     @model_validator(mode="after")
     def _check(self) -> Self:

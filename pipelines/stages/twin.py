@@ -4,21 +4,24 @@ The twin has nothing of the job's file but its dataflow: costs, selectivities, b
 samples show.
 """
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from pydantic import Field
 
 from models.capacity.calibration import cores_for_tasks
 from models.capacity.growth.twin import TwinCurve
-from models.capacity.twin.job import twin_job
+from models.capacity.twin.job import OperatorSeen, twin_job
 from models.capacity.twin.ladder import measured_rungs
 from models.cluster import Cluster, Worker
-from models.errors import Infeasible, InvalidInput
+from models.errors import SluiceError
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.calibration.figures import saturated_windows
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.measuring.flink import CLUSTER, flink_address
 from pipelines.measuring.testbeds import TEST_CLUSTER, measuring
 from pipelines.run import PipelineRun
 from pipelines.stages.check import verified_samples
@@ -31,6 +34,8 @@ from pipelines.twin.simulation import Twin, without_run_noise
 from testbeds.simulator.settings import Physics
 
 TWIN_FILE: Final = "twin.json"
+MOST_SLOTS: Final = 4096
+"""Simulated where the cluster states no number of workers."""
 VERSION: Final = "1"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
@@ -39,8 +44,10 @@ class TwinRecord(Format):
     """The twin of a run's job, and what it predicts."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    job: Job = Field(description="What is simulated, with the figures that were seen.")
-    worker: Worker = Field(description="One of the workers it is simulated on.")
+    job: Job | None = Field(
+        description="What is simulated, with the figures that were seen; null if they do not suffice."
+    )
+    worker: Worker | None = Field(description="One of the workers it is simulated on.")
     rungs: tuple[Rung, ...] = Field(description="The sizes that were simulated.")
     curve: TwinCurve | None = Field(description="MST at any size; null where the twin cannot be simulated.")
     reason: str = Field(description="Why there is no curve, or what it was made of.")
@@ -53,14 +60,14 @@ def twin(run: PipelineRun) -> str:
         return run.workspace.uri(run.key("request.json"))
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
     profile = run.output(PROFILE_FILE, ProfileRecord)
-    cluster, machine = _testbed(run)
+    cluster, machine = _testbed(run, exploration.slots_per_worker)
     inputs = {
         "exploration": digest(exploration),
         "profile": digest(profile),
         "job": digest(run.job),
         "testbed": digest([cluster, machine]),
         "samples": digest(verified_samples(run)),
-        "most": digest([run.cluster.slots, run.request.rate]),
+        "most": digest([_most_slots(run), run.request.rate]),
         "version": VERSION,
     }
     key = run.key(TWIN_FILE)
@@ -82,46 +89,61 @@ def wants_twin(run: PipelineRun) -> bool:
 def _made(
     run: PipelineRun, exploration: ExplorationRecord, profile: ProfileRecord, inputs: dict[str, str]
 ) -> TwinRecord:
-    cluster, machine = _testbed(run)
+    cluster, machine = _testbed(run, exploration.slots_per_worker)
     chosen = largest(exploration.observations)
     runs = [MeasuredRun(o, read_samples(run.workspace, run.job.name, o.run)) for o in chosen]
-    seen = seen_of(run.job, runs, exploration.slots_per_worker, machine)
     origin = f"seen in {', '.join(o.run for o in chosen)}"
-    made = Twin(twin_job(run.job, seen, origin), _worker(cluster, runs), machine, profile.source_rate_per_task)
-    without = {key: value for key, value in inputs.items() if key != "most"}
-    ladder = Ladder(run, made, without, measuring(run).mst, len(cluster.workers))
-    levels = sorted({o.memory_mb for o in exploration.observations})
-    if all(one.live_bytes_per_record == 0 and one.key_bytes == 0 for one in seen.values()):
-        levels = levels[-1:]  # All state is in memory with any.
+    job, worker, rows = None, None, []
     try:
-        rungs = [
-            _climbed(ladder, exploration, memory_mb, run.cluster.slots)
-            for memory_mb in (levels[0], levels[-1])[-len(levels) :]
-        ]
-    except (Infeasible, InvalidInput) as error:
-        return TwinRecord(job=made.job, worker=made.worker, rungs=(), curve=None, reason=f"there is no twin: {error}")
-    flat = tuple(rung for row in rungs for rung in row)
-    curve = _curve(rungs)
+        seen = seen_of(run.job, runs, exploration.slots_per_worker, machine)
+        job, worker = twin_job(run.job, seen, origin), _worker(run, cluster, runs)
+        made = Twin(job, worker, machine, profile.source_rate_per_task)
+        without = {key: value for key, value in inputs.items() if key != "most"}
+        workers = math.ceil(max(o.task_slots for o in exploration.observations) / worker.slots)
+        ladder = Ladder(run, made, without, measuring(run).mst, max(workers, len(cluster.workers)))
+        for memory_mb in _levels(exploration, seen):
+            rows.append(_climbed(ladder, exploration, memory_mb, _most_slots(run)))
+    except SluiceError as error:
+        return TwinRecord(job=job, worker=worker, rungs=(), curve=None, reason=f"there is no twin: {error}")
+    rungs, curve = tuple(rung for row in rows for rung in row), _curve(rows)
     if curve is None:
         reason = "there is no twin, since the simulator sustains no rate with the figures seen"
     else:
-        reason = f"{len(flat)} sizes of {curve.task_slots[0]:g} to {curve.task_slots[-1]:g} task slots, {origin}"
-    return TwinRecord(job=made.job, worker=made.worker, rungs=flat, curve=curve, reason=reason)
+        reason = f"{len(rungs)} sizes of {curve.task_slots[0]:g} to {curve.task_slots[-1]:g} task slots, {origin}"
+    return TwinRecord(job=job, worker=worker, rungs=rungs, curve=curve, reason=reason)
 
 
-def _testbed(run: PipelineRun) -> tuple[Cluster, Physics]:
+def _levels(exploration: ExplorationRecord, seen: Mapping[str, OperatorSeen]) -> list[float]:
+    """Memory sizes to simulate: the least and the most measured, or the most alone where all state fits any."""
+    levels = sorted({o.memory_mb for o in exploration.observations})
+    fits = all(one.live_bytes_per_record == 0 and one.key_bytes == 0 for one in seen.values())
+    return levels[-1:] if fits else sorted({levels[0], levels[-1]})
+
+
+def _most_slots(run: PipelineRun) -> int:
+    """Of the cluster; kinds of workers that are offered have no bound of their own."""
+    return run.cluster.slots if isinstance(run.cluster, Cluster) else MOST_SLOTS
+
+
+def _testbed(run: PipelineRun, slots_per_worker: int) -> tuple[Cluster, Physics]:
     """The cluster that was measured on, as its file says, and the simulator's constants beside it."""
     if run.request.testbed == "simulator":
         return load_cluster(TEST_CLUSTER), without_run_noise(Physics())
     machine = Physics(source_burst_s="all")
     # Waiting for flushes is in the measured costs there.
     state = machine.state.model_copy(update={"flush_s": 0.0})
-    return run.cluster, without_run_noise(machine.model_copy(update={"state": state}))
+    machine = without_run_noise(machine.model_copy(update={"state": state}))
+    if flink_address(run.request.flink, run.cluster) is None:
+        return load_cluster(CLUSTER), machine
+    if run.request.flink is None and isinstance(run.cluster, Cluster):
+        return run.cluster, machine
+    return Cluster(name="flink", workers=(Worker(name="tm-1", slots=slots_per_worker),)), machine
 
 
-def _worker(cluster: Cluster, runs: list[MeasuredRun]) -> Worker:
+def _worker(run: PipelineRun, cluster: Cluster, runs: Sequence[MeasuredRun]) -> Worker:
     """A worker, with the cores that tasks got of it if they were short of them."""
-    names = {w.name for w in cluster.workers}
+    # On the simulator, sources have workers of their own; a Flink names its workers itself.
+    names = {w.name for w in cluster.workers} if run.request.testbed == "simulator" else None
     cores = cores_for_tasks([w for one in runs for w in saturated_windows(one.samples, names)])
     worker = cluster.workers[0]
     return worker if cores is None else worker.model_copy(update={"cores": cores})

@@ -9,7 +9,7 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from models.capacity.exploration import recorded_steps
+from models.capacity.exploration.space import recorded_steps
 from models.capacity.observation import Observation
 from pipelines.checks.reporting import CheckReport
 from pipelines.inputs.plan_request import PlanRequest

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from models.capacity.bids2 import Bids2Result, bids2
 from models.capacity.doubt import why_wide
+from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, answer, most_helpful
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
@@ -26,6 +27,7 @@ from pipelines.cli.output import JsonOption, console, print_json, progress_conso
 from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.files import read_as
 from pipelines.inputs.measurements import Columns, read_measurements
+from pipelines.inputs.plan_request import DEFAULT_PRECISION
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
 
@@ -185,10 +187,13 @@ def size(
     sure = float(selection.model.sustains(memory, slots.value, rate)[0])
     alone = _each_law(selection, data)
     by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
+    asked = SizingQuestion(rate, margin, (memory,), fewest, DEFAULT_PRECISION)
+    helpful = _would_help(asked, data) if model is ModelChoice.AUTO else None
     resources = (
         None if cluster is None else resources_for(load_cluster_or_offer(cluster), slots, memory, slots_per_worker)
     )
     remarks = [remark for remark in (why_wide(selection.model, memory, slots.value), _outside(data, memory)) if remark]
+    remarks += [] if helpful is None else [helpful.text]
     if as_json:
         print_json(
             {
@@ -207,6 +212,7 @@ def size(
                 "task_slots_by_model": by_law,
                 "reason": selection.reason,
                 "remarks": remarks,
+                "would_help": None if helpful is None else helpful.model_dump(),
                 **({} if resources is None else {"resources": resources.model_dump(mode="json")}),
             }
         )
@@ -262,6 +268,12 @@ def _slots_or_none(model: CapacityModel, memory_mb: float, rate: float, margin: 
         return task_slots_for(model, memory_mb, rate, margin, fewest)
     except Infeasible:
         return None
+
+
+def _would_help(asked: SizingQuestion, data: Dataset) -> HelpfulMeasurement | None:
+    """The measurement that would narrow the interval most; None where it is narrow enough, or nothing would."""
+    found = answer(asked, data)
+    return None if found.precise else most_helpful(found, data.most_slots)
 
 
 def _range(slots: SlotsInterval) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.cluster import Cluster
+from models.errors import SluiceError
 from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -67,6 +68,7 @@ def record_of(run: PipelineRun) -> TwinRecord:
 
 def test_costs_and_selectivities_are_those_of_the_samples(run: PipelineRun) -> None:
     simulated = record_of(run).job
+    assert simulated is not None
     for operator in run.job.operators:
         seen = simulated.operator(operator.name)
         # A deployment is 5 % faster or slower than another, and a full worker's cores lose a tenth of their speed.
@@ -160,3 +162,15 @@ def test_it_is_weighed_with_the_laws_and_logged(run: PipelineRun, monkeypatch: p
     (logged,) = tracking.client.search_runs([tracking.experiment("wordcount")], wanted)
     assert logged.data.metrics["weight"] == record.weights["twin"]
     assert logged.data.metrics["loocv_rmse"] == record.loocv["twin"]
+
+
+def test_where_samples_do_not_suffice_the_laws_decide(run: PipelineRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise SluiceError("operator 'count' took no records")
+
+    monkeypatch.setattr("pipelines.stages.twin.seen_of", fails)
+    run.workspace.delete(run.key(TWIN_FILE))
+    twin(run)
+    record = record_of(run)
+    assert (record.curve, record.job, record.rungs) == (None, None, ())
+    assert record.reason == "there is no twin: operator 'count' took no records"

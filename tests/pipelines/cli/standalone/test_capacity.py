@@ -86,6 +86,10 @@ def test_size_answers_over_all_laws_and_says_what_is_open(capsys, data):
     assert mst["low"] < 2.5e6 < mst["value"] < mst["high"]
     assert answer["task_slots_by_model"].keys() == answer["weights"].keys()
     assert answer["remarks"][0].startswith("the observations do not determine the law")
+    helpful = answer["would_help"]
+    assert helpful["budget"]["task_slots"] > 48 and helpful["budget"]["memory_mb"] == answer["memory_mb"]
+    assert 1 < helpful["ratio_after"] < helpful["ratio_now"]
+    assert any(f"measuring {helpful['budget']['task_slots']} slots" in remark for remark in answer["remarks"])
 
 
 def test_a_headroom_takes_the_place_of_the_risk(capsys, data):
