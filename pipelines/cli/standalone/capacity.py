@@ -15,9 +15,10 @@ from models.capacity.exploration.question import HelpfulMeasurement, SizingQuest
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
-from models.capacity.observation import OperatorRates
+from models.capacity.growth.twin import TwinCurve
+from models.capacity.observation import Observation, OperatorRates
 from models.capacity.selection import Selection, select
-from models.capacity.sizing import Margin, SlotsInterval, slots_interval, task_slots_for
+from models.capacity.sizing import Margin, SlotsInterval, check_amounts, slots_interval, task_slots_for
 from models.errors import Infeasible
 from models.planning.workers import resources_for
 from models.schema import PositiveInt
@@ -140,6 +141,17 @@ def size(
         float | None,
         typer.Option(metavar="F", help="Factor on the rate that the expected MST must reach, in place of a risk."),
     ] = None,
+    twin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB",
+            help="Simulate this job, by name or path, at the measured sizes and beyond; what it predicts is weighed with the "
+            "growth laws. Its file must state its costs.",
+        ),
+    ] = None,
+    measured_on: Annotated[
+        str, typer.Option(metavar="CLUSTER", help="For --twin: cluster of the measurements, by name or path.")
+    ] = "testbed",
     memory_column: MemoryColumnOption = None,
     slots_column: SlotsColumnOption = None,
     mst_column: MstColumnOption = None,
@@ -163,8 +175,10 @@ def size(
 ) -> None:
     """Predict the task slots that a rate needs. The prediction extrapolates from small measurements."""
     columns = Columns(memory_column, slots_column, mst_column)
-    data = Dataset.of(read_measurements(measurements, columns, rows))
-    selection = _select(data, model)
+    observations = read_measurements(measurements, columns, rows)
+    data = Dataset.of(observations)
+    curve = None if twin is None else _twin(twin, measured_on, observations, memory, rate)
+    selection = _select(data, model, curve)
     margin = Margin.asked(risk, headroom, selection.model)
     # No answer below what was measured: the fewest measured slots are one for each operator.
     fewest = data.fewest_slots
@@ -223,8 +237,17 @@ def size(
         progress_console.print(f"note: {remark}", soft_wrap=True)
 
 
-def _select(data: Dataset, model: ModelChoice) -> Selection:
-    return select(data, forced=None if model is ModelChoice.AUTO else model.value)
+def _select(data: Dataset, model: ModelChoice, twin: TwinCurve | None = None) -> Selection:
+    return select(data, forced=None if model is ModelChoice.AUTO else model.value, twin=twin)
+
+
+def _twin(job: str, cluster: str, observations: tuple[Observation, ...], memory_mb: float, rate: float) -> TwinCurve:
+    from pipelines.inputs.catalogue import load_cluster, load_job  # With the simulator, slow to import.
+    from pipelines.twin.from_job import twin_of_job
+
+    check_amounts(memory_mb, rate)
+    worker = load_cluster(cluster).workers[0]
+    return twin_of_job(load_job(job), worker, observations, memory_mb, rate, progress_console.print)
 
 
 def _coefficients(regression: Regression) -> dict[str, float]:

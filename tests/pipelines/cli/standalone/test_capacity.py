@@ -133,6 +133,23 @@ def test_fit_shows_the_weights_and_streambeds_regressions(capsys, data):
     assert "StreamBed's regressions" in shown
 
 
+@pytest.mark.slow
+def test_a_twin_of_the_job_is_weighed_with_the_growth_laws(capsys, data):
+    """Hot keys cap q5 below 48 slots and are spread out at 1,000: rows alone do not show that, a simulation does."""
+    arguments = ("size", data / "search_q5.csv", "--rate", "2500000", "--memory", "65536")
+    alone, beside = run_json(capsys, *arguments), run_json(capsys, *arguments, "--twin", "nexmark-q5")
+    assert "twin" not in alone["weights"]
+    assert beside["weights"]["twin"] > 0.5
+    # Published: 2.5 M/s sustained with 1,079 slots, and 3.75 M/s at most. No growth law alone says anything near.
+    assert beside["task_slots_by_model"]["twin"] == pytest.approx(1079, rel=0.25)
+    assert not any(850 <= (slots or 0) <= 1350 for slots in alone["task_slots_by_model"].values())
+
+
+def test_an_unknown_twin_is_refused(capsys, measurements):
+    assert run(["size", str(measurements), "--rate", "500", "--memory", "8192", "--twin", "nexmark-q55"]) == EXIT_USAGE
+    assert "nexmark-q5" in capsys.readouterr().err
+
+
 def test_columns_can_be_named(capsys, tmp_path, measurements):
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(measurements.read_text().replace("memory_mb,task_slots,mst", "ram,ts,rate"))
