@@ -41,6 +41,7 @@ BEFORE_APPROVAL = (
     Stage("check", "Stops bad samples.", timedelta(hours=1), (SAMPLES,)),
     Stage("features", "Turns samples into features of operators, on Spark.", timedelta(hours=2)),
     Stage("check_features", "Stops bad features.", timedelta(hours=1), (FEATURES,)),
+    Stage("twin", "Simulates the job, as it was measured, at larger sizes.", timedelta(hours=1)),
     Stage("select", "Fits the growth laws, weighs them and registers the model.", timedelta(hours=1)),
     Stage("review", "Compares it with the champion; the rule promotes it, or a person is asked.", timedelta(hours=1)),
 )

@@ -6,7 +6,8 @@ StreamBed's regressions as the paper fits them, by least squares, so that they g
 curves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,8 +19,8 @@ from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.growth.posterior import Posterior, posterior, reference_memory_mb
 from models.capacity.growth.regressions import REGRESSIONS, fit_regression, loocv_predictions, rmse
 from models.capacity.growth.shapes import LAWS, Extent, LawName, log_growth, shapes_of
-from models.capacity.growth.stacking import stacking_weights
-from models.capacity.growth.twin import TWIN, TwinCurve, fit_twin
+from models.capacity.growth.stacking import StackingMoments, stacking_moments
+from models.capacity.growth.twin import TWIN, TwinCurve, TwinCurves, fit_twin
 from models.errors import Infeasible, InvalidInput
 from models.schema import Format, NonNegative, Ratio
 from models.wording import amount
@@ -56,6 +57,50 @@ class Selection(Format):
     reason: str
 
 
+@dataclass(frozen=True)
+class Stack:
+    """Every candidate fitted, and what is known of their weights."""
+
+    posteriors: Mapping[str, Posterior]
+    curves: Mapping[str, LawCurves | TwinCurves]
+    moments: StackingMoments
+    """Of the weights, in the order of the candidates."""
+
+    @property
+    def weights(self) -> Array:
+        """Of each candidate, (candidates,); 0 for those with less than LEAST_WEIGHT."""
+        weights = np.where(self.moments.mean < LEAST_WEIGHT, 0.0, self.moments.mean)
+        return np.asarray(weights / weights.sum())
+
+    def model(self, weights: Array | None = None) -> CapacityModel:
+        """All candidates with a weight; those of the stack if none are given."""
+        weighted = zip(self.weights if weights is None else weights, self.curves.values(), strict=True)
+        return CapacityModel(components=tuple(Weighted(weight=float(w), predicts=c) for w, c in weighted if w > 0))
+
+
+def stack(data: Dataset, twin: TwinCurve | None = None) -> Stack:
+    """Fit all laws, and the twin if there is one, and weigh them.
+
+    Raises:
+        InvalidInput: too few observations, or all with the same number of slots.
+        Infeasible: the MST falls as slots are added.
+    """
+    check_selectable(data)
+    _check_growth(data)
+    return _stacked(data, twin)
+
+
+def _stacked(data: Dataset, twin: TwinCurve | None) -> Stack:
+    fitted = {law: _fit_law(law, data) for law in LAWS} | ({} if twin is None else {TWIN: fit_twin(twin, data)})
+    shares = np.array([SHARES.get(name, 1.0) for name in fitted])
+    densities = np.stack([found.log_density for found, _ in fitted.values()], axis=1)
+    return Stack(
+        posteriors={name: found for name, (found, _) in fitted.items()},
+        curves={name: curves for name, (_, curves) in fitted.items()},
+        moments=stacking_moments(densities, shares / shares.sum()),
+    )
+
+
 def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = None) -> Selection:
     """Fit all laws and weigh them, or take the forced one.
 
@@ -71,18 +116,19 @@ def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = No
     check_selectable(data)
     if forced not in REGRESSIONS:
         _check_growth(data)
-    fitted = {law: _fit_law(law, data) for law in LAWS} | ({} if twin is None else {TWIN: fit_twin(twin, data)})
-    names, found = list(fitted), [posterior for posterior, _ in fitted.values()]
-    weights = _weights(found, [SHARES.get(name, 1.0) for name in names])
-    candidates = {name: _candidate(f, w, data) for name, f, w in zip(names, found, weights, strict=True)}
+    fitted = _stacked(data, twin)
+    weights = fitted.weights
+    candidates = {
+        name: _candidate(found, weight, data)
+        for (name, found), weight in zip(fitted.posteriors.items(), weights, strict=True)
+    }
     if forced in REGRESSIONS:
         return _forced_regression(data, forced, candidates)
     if forced is not None:
-        weights = np.array([float(name == forced) for name in names])
-    counted = [(float(w), curves) for w, (_, curves) in zip(weights, fitted.values(), strict=True) if w > 0]
-    left_out = np.exp(weights @ np.stack([f.left_out for f in found]))
+        weights = np.array([float(name == forced) for name in fitted.posteriors])
+    left_out = np.exp(weights @ np.stack([found.left_out for found in fitted.posteriors.values()]))
     return Selection(
-        model=CapacityModel(components=tuple(Weighted(weight=w, predicts=curves) for w, curves in counted)),
+        model=fitted.model(weights),
         candidates=candidates,
         left_out=tuple(map(float, left_out)),
         loocv_rmse=rmse(left_out, data.mst),
@@ -128,12 +174,6 @@ def _check_growth(data: Dataset) -> None:
         )
 
 
-def _weights(found: Sequence[Posterior], shares: Sequence[float]) -> Array:
-    weights = stacking_weights(np.stack([f.log_density for f in found], axis=1), np.array(shares) / sum(shares))
-    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
-    return np.asarray(weights / weights.sum())
-
-
 def _candidate(found: Posterior, weight: float, data: Dataset) -> Candidate:
     return Candidate(
         weight=float(weight),
@@ -165,4 +205,5 @@ def _reason(candidates: Mapping[str, Candidate], forced: str | None) -> str:
         return f"{forced} was asked for (LOOCV RMSE {amount(candidates[forced].loocv_rmse)} records/s)."
     ranked = sorted(candidates, key=lambda law: -candidates[law].weight)
     shares = ", ".join(f"{law} {candidates[law].weight:.0%}" for law in ranked if candidates[law].weight >= 0.005)
-    return f"{STACKED} by how well each growth law predicts the observations left out: {shares}."
+    each = "each growth law and the twin predict" if TWIN in candidates else "each growth law predicts"
+    return f"{STACKED} by how well {each} the observations left out: {shares}."

@@ -92,6 +92,12 @@ class SlotsInterval(Format):
     """None where no number of slots is sure enough on this evidence."""
     probability: Ratio = PROBABILITY
 
+    @property
+    def text(self) -> str:
+        """Such as "1,205 slots (934 to 1,630)"."""
+        high = "any number" if self.high is None else f"{self.high:,}"
+        return f"{self.value:,} slots ({self.low:,} to {high})"
+
 
 def task_slots_for(model: CapacityModel, memory_mb: float, rate: float, margin: Margin, minimum: int = 1) -> int:
     """The smallest number of task slots that sustains the rate with the margin.
@@ -105,7 +111,7 @@ def task_slots_for(model: CapacityModel, memory_mb: float, rate: float, margin: 
         InvalidInput: a rate or memory not above 0, a minimum below 1.
         Infeasible: no number of slots up to MOST_TASK_SLOTS does.
     """
-    _check(memory_mb, rate, minimum)
+    check_amounts(memory_mb, rate, minimum)
     slots = _fewest(model, memory_mb, margin.factor * rate, margin.certainty, minimum)
     if slots is None:
         raise Infeasible(_out_of_reach(model, memory_mb, rate, margin))
@@ -172,7 +178,7 @@ def _out_of_reach(model: CapacityModel, memory_mb: float, rate: float, margin: M
     )
 
 
-def _check(memory_mb: float, rate: float, minimum: int) -> None:
+def check_amounts(memory_mb: float, rate: float, minimum: int = 1) -> None:
     for name, value in (("rate", rate), ("memory", memory_mb)):
         if not 0 < value <= MOST_AMOUNT:
             raise InvalidInput(f"the {name} must be finite and above 0, and at most {MOST_AMOUNT:g}, but got {value}")

@@ -1,7 +1,7 @@
 """What bounds a planned job: the facts of its operators at the predicted MST, from what smaller configurations showed.
 
 Notation, at the source rate lambda: r_i, o_i, p_i as in `models/capacity/bids2.py`, s_i the fullest task's share of the
-records of operator i.
+records of operator i; with more keys than key groups at least that of its groups.
 
     mean busyness        b_i = lambda r_i / (p_i o_i)
     fullest task's       f_i = lambda r_i s_i / o_i
@@ -11,6 +11,7 @@ h_i is the share that went to one task at a time beyond s_i in the largest confi
 number of tasks.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from models.capacity.diagnosis.bound_by import BoundBy
@@ -101,7 +102,10 @@ def _operator(
     work = factor * scaling.records_in_per_s[name] / one_task
     has_keys = any(e.partitioning is Partitioning.HASH for e in job.upstream_edges(name))
     share = _fullest_share(job, tasks, keyed) if has_keys else None
-    fullest = 1 / tasks if share is None else max(share.value, 1 / tasks)
+    groups = (job.key_groups or key_groups(tasks)) if has_keys else None
+    fullest = max(
+        1 / tasks if share is None else share.value, 0.0 if groups is None else math.ceil(groups / tasks) / groups
+    )
     hot = 0.0
     if has_keys:
         stated = _stated_hot_share(operator, factor * scaling.records_in_per_s[name])
@@ -115,7 +119,7 @@ def _operator(
         keyed=has_keys,
         windowed=operator.window is not None,
         most_tasks=min((limit for limit in limits if limit is not None), default=None),
-        key_groups=(job.key_groups or key_groups(tasks)) if has_keys else None,
+        key_groups=groups,
         busyness=work / tasks,
         fullest_busyness=work * fullest,
         peak_busyness=work * (fullest + hot * (1 - fullest)),

@@ -4,7 +4,7 @@ Airflow's parameters and the options of the command line are generated from this
 are in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ Rate = Annotated[
     ),
 ]
 """A target rate; finite, since JSON has no infinity."""
+
+DEFAULT_PRECISION: Final = 0.25
 
 
 class PlanRequest(Format):
@@ -55,6 +57,12 @@ class PlanRequest(Format):
     model: Literal["auto", "linear", "log", "sqrt", "power", "even", "skewed"] = Field(
         "auto", description="Growth law of the capacity model; 'auto' weighs all of them by their errors."
     )
+    # Omitted by default, so that runs of earlier requests keep their names.
+    twin: Literal["auto", "none"] = Field(
+        "auto",
+        exclude_if=lambda wanted: wanted == "auto",
+        description="Whether a simulation of the job as it was measured joins the growth laws; 'none' leaves it out.",
+    )
     risk: Annotated[float, Field(gt=0, le=0.5)] | None = Field(
         None,
         description="Probability, by the capacity model, that the plan does not sustain the target rate. If neither it "
@@ -62,6 +70,19 @@ class PlanRequest(Format):
     )
     headroom: Annotated[float, Field(ge=1, le=1000)] | None = Field(
         None, description="Factor on the target rate that the expected MST must reach, in place of a risk."
+    )
+    # Omitted at their defaults, so that runs of earlier requests keep their names.
+    exploration: Literal["auto", "target", "streambed"] = Field(
+        "auto",
+        exclude_if=lambda exploration: exploration == "auto",
+        description="How the budgets to measure are chosen: 'target' narrows the interval of the task slots for the target "
+        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'streambed'.",
+    )
+    precision: Annotated[float, Field(gt=0, le=1)] = Field(
+        DEFAULT_PRECISION,
+        exclude_if=lambda precision: precision == DEFAULT_PRECISION,
+        description="The exploration 'target' ends when half of the 95 % interval of the task slots is at most this share of "
+        "their number.",
     )
     memory_mb: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
         None,
@@ -84,6 +105,11 @@ class PlanRequest(Format):
         description="Name of the run; made from the request if absent. Reuse a run's name with a new rate to plan from "
         "its measurements.",
     )
+
+    @property
+    def explores_for_target(self) -> bool:
+        """Whether budgets are chosen for the target rate, and not as StreamBed does."""
+        return self.exploration == "target"
 
     @model_validator(mode="after")
     def _check(self) -> Self:

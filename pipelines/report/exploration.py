@@ -1,17 +1,18 @@
-"""The exploration's history: the measurements, and the candidates' prediction errors."""
+"""The exploration's history: the measurements, the candidates' prediction errors, and how the answer's interval closes."""
 
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pipelines.report.style import MODEL_COLOURS, layout, memory_colour
+from models.capacity.sizing import SlotsInterval
+from pipelines.report.style import MODEL_COLOURS, NEUTRAL, TARGET, layout, memory_colour
 from pipelines.report.subject import ReportSubject
 
 
 @dataclass(frozen=True)
 class StepInfo:
-    """One measurement, and the LOOCV error of each candidate after it, records/s; empty while too few are known."""
+    """One measurement, and what is known after it."""
 
     index: int
     task_slots: int
@@ -19,6 +20,9 @@ class StepInfo:
     mst: float
     suggested_by: str
     loocv: dict[str, float]
+    """LOOCV error of each candidate, records/s; empty while too few are known."""
+    slots_needed: SlotsInterval | None
+    """Task slots for the target rate; None where they were not asked for, or not known."""
 
 
 def exploration_info(subject: ReportSubject) -> tuple[StepInfo, ...]:
@@ -30,19 +34,18 @@ def exploration_info(subject: ReportSubject) -> tuple[StepInfo, ...]:
             mst=step.mst,
             suggested_by=step.suggested_by,
             loocv=dict(step.loocv),
+            slots_needed=step.slots_needed,
         )
         for index, step in enumerate(subject.exploration.steps)
     )
 
 
 def exploration_figure(info: tuple[StepInfo, ...]) -> go.Figure:
-    figure = make_subplots(
-        rows=2,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.12,
-        subplot_titles=("Measured MST, records/s", "LOOCV error of each candidate, records/s"),
-    )
+    titles = ["Measured MST, records/s", "LOOCV error of each candidate, records/s"]
+    answered = [s for s in info if s.slots_needed is not None]
+    if answered:
+        titles.append("Task slots for the target rate, with their 95 % interval")
+    figure = make_subplots(rows=len(titles), cols=1, shared_xaxes=True, vertical_spacing=0.12, subplot_titles=titles)
     for order, memory in enumerate(sorted({s.memory_mb for s in info})):
         own = [s for s in info if s.memory_mb == memory]
         figure.add_trace(
@@ -73,7 +76,28 @@ def exploration_figure(info: tuple[StepInfo, ...]) -> go.Figure:
             row=2,
             col=1,
         )
-    figure.update_xaxes(title="measurement", row=2, col=1, dtick=1)
-    figure.update_yaxes(exponentformat="SI", rangemode="tozero")
+    if answered:
+        _add_interval(figure, answered)
+    figure.update_xaxes(title="measurement", row=len(titles), col=1, dtick=1)
+    for row in (1, 2):
+        figure.update_yaxes(exponentformat="SI", rangemode="tozero", row=row, col=1)
     figure.update_yaxes(range=[0, 1.2 * max(s.mst for s in info)], row=1, col=1)
-    return layout(figure, "Exploration", height=560)
+    return layout(figure, "Exploration", height=280 * len(titles))
+
+
+def _add_interval(figure: go.Figure, answered: list[StepInfo]) -> None:
+    """The interval after each measurement in the third row; no upper line where there is no upper end."""
+    ends = (("low", "lower end", NEUTRAL), ("value", "task slots", TARGET), ("high", "upper end", NEUTRAL))
+    for field, name, colour in ends:
+        figure.add_trace(
+            go.Scatter(
+                x=[s.index for s in answered],
+                y=[getattr(s.slots_needed, field) for s in answered],
+                mode="lines+markers",
+                line={"color": colour},
+                name=name,
+            ),
+            row=3,
+            col=1,
+        )
+    figure.update_yaxes(type="log", row=3, col=1)

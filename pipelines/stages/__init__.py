@@ -16,6 +16,7 @@ STAGES: Final = {
     "check": "pipelines.stages.check:check",
     "features": "pipelines.stages.features:features",
     "check_features": "pipelines.stages.check:check_features",
+    "twin": "pipelines.stages.twin:twin",
     "select": "pipelines.stages.select:select",
     "review": "pipelines.stages.review:review",
     "size": "pipelines.stages.size:size",
@@ -26,7 +27,7 @@ STAGES: Final = {
 """The functions of the stages, imported by name: importing all takes seconds, and a task of a DAG runs one."""
 MEASURE: Final = ("profile", "explore")
 """The first stages, which need a testbed."""
-NEED_SAMPLES: Final = frozenset({"profile", "features", "check_features"})
+NEED_SAMPLES: Final = frozenset({"profile", "features", "check_features", "twin"})
 """Stages that are skipped on the recorded testbed, since published measurements come without samples."""
 DECIDE: Final = frozenset({"size", "scale", "place"})
 

@@ -1,15 +1,23 @@
-"""Stage `explore`: the corners, then suggestions by Bayesian optimisation, each configured by BIDS2 and measured.
+"""Stage `explore`: the corners, then the budgets that an exploration chooses, each configured by BIDS2 and measured.
 
 StreamBed section 6 over sections 5 and 4. Every measurement is stored as soon as it ends, so that a stopped run resumes
-from its last measurement: the decision core replays the stored ones, and decides what comes next.
+from its last measurement: the decision core replays the stored ones, and decides what comes next. Where it explores for
+a target rate, it also takes what a run of the same name measured for another rate.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
-from models.capacity.exploration import KEPT_BACK, Exploration, SearchSpace, recorded_steps
+from models.capacity.exploration.exploration import KEPT_BACK, Exploration
+from models.capacity.exploration.question import SizingQuestion
+from models.capacity.exploration.space import SearchSpace, recorded_steps
+from models.capacity.exploration.streambed import StreamBedExploration
+from models.capacity.exploration.suggesting import MeasuringTime
+from models.capacity.exploration.targeted import TargetedExploration
 from models.capacity.observation import Budget, Observation
+from models.capacity.sizing import DEFAULT_RISK, Margin
 from models.errors import Infeasible
+from models.planning.resources import fitting_memory
 from pipelines.inputs.measurements import read_measurements
 from pipelines.measuring.configure import Measurement, Optimizer
 from pipelines.measuring.exploration_record import (
@@ -17,6 +25,7 @@ from pipelines.measuring.exploration_record import (
     OBSERVATIONS,
     ExplorationRecord,
     kept_observations,
+    stored_budget,
 )
 from pipelines.measuring.testbeds import measuring, measuring_inputs, open_recorded, opened_testbed
 from pipelines.run import PipelineRun
@@ -83,7 +92,7 @@ class _Explorer:
         self._run = run
         self._inputs = measuring_inputs(run) | {"profile": digest(profile)}
         self._single_tasks: dict[float, Observation] = {}
-        how = measuring(run)
+        self._how = how = measuring(run)
         job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
         self._optimizer = Optimizer(
             job, testbed, profile.source_rate_per_task, profile.operators, how.mst, run.progress.say
@@ -99,20 +108,20 @@ class _Explorer:
 
     def explore(self) -> ExplorationRecord:
         run, request = self._run, self._run.request
-        exploration = Exploration(
-            self._space, seed=request.seed, max_measurements=request.max_measurements, kept_back=KEPT_BACK
-        )
+        exploration = self._exploration()
         observations: list[Observation] = []
         kept_back: list[Observation] = []
         while (budget := exploration.next()) is not None:
             number = len(observations) + len(kept_back)
-            observation = self._observe(budget, number)
+            observation = self._observe(self._stored(number) or budget, number)
             (kept_back if exploration.keeps_back else observations).append(observation)
             remark = ", kept back for the review" if exploration.keeps_back else ""
-            exploration.observe(observation.mst)
+            exploration.observe(observation.mst, observation.budget)
+            if not remark and isinstance(exploration, TargetedExploration) and exploration.answer is not None:
+                remark = f"; {exploration.answer.text}"
             bound = "" if observation.bound_by is None else f", {observation.bound_by.title}"
             run.progress.say(
-                f"explore: {number + 1:2d}. {budget.task_slots} slots, {budget.memory_mb:,.0f} MiB "
+                f"explore: {number + 1:2d}. {observation.task_slots} slots, {observation.memory_mb:,.0f} MiB "
                 f"-> {observation.mst:,.0f} records/s{bound}{remark}"
             )
         return ExplorationRecord(
@@ -123,11 +132,44 @@ class _Explorer:
             kept_back=tuple(kept_back),
             steps=exploration.steps,
             stopped_because=exploration.reason,
+            would_help=exploration.would_help if isinstance(exploration, TargetedExploration) else None,
         )
+
+    def _exploration(self) -> Exploration:
+        request, space, most = self._run.request, self._space, self._run.request.max_measurements
+        if not request.explores_for_target:
+            return StreamBedExploration(space, request.seed, max_measurements=most, kept_back=KEPT_BACK)
+        unstated = request.risk is None and request.headroom is None
+        question = SizingQuestion(
+            rate=request.rate,
+            margin=Margin(risk=DEFAULT_RISK if unstated else request.risk, headroom=request.headroom),
+            memory_levels_mb=self._planned_memory_mb(),
+            fewest_slots=space.min_slots,
+            precision=request.precision,
+        )
+        time = MeasuringTime(search_s=self._how.mst.longest_s, deployment_s=self._how.deployment_s)
+        return TargetedExploration(space, request.seed, question, time, most, KEPT_BACK)
+
+    def _planned_memory_mb(self) -> tuple[float, ...]:
+        """TaskManager memory sizes that the plan may take, MiB."""
+        if self._run.request.memory_mb is not None:
+            return (self._run.request.memory_mb,)
+        levels = self._space.memory_levels_mb
+        try:
+            return tuple(fitting_memory(levels, self._slots_per_worker, self._run.cluster))
+        except Infeasible:
+            return levels  # The stage `size` refuses them, with what was measured.
+
+    def _stored(self, index: int) -> Budget | None:
+        """What a run of the same name measured at this step after the corners, for whatever rate."""
+        if not self._run.request.explores_for_target or index < len(self._space.corners):
+            return None
+        budget = stored_budget(self._run, _name(index), self._inputs)
+        return budget if budget is not None and budget in self._space else None
 
     def _observe(self, budget: Budget, index: int) -> Observation:
         """The observation of a step: stored, or newly measured."""
-        name, seed = f"m{index:03d}", self._run.request.seed * 1000 + index + 1
+        name, seed = _name(index), self._run.request.seed * 1000 + index + 1
         if budget.task_slots == self._optimizer.fewest_task_slots:
             observation = self._kept(
                 name, budget, lambda run: self._optimizer.measure_single_task(budget.memory_mb, run, seed)
@@ -166,3 +208,8 @@ class _Explorer:
         run = self._run
         key, inputs = run.key(OBSERVATIONS, f"{name}.json"), self._inputs | {"budget": digest(budget)}
         return run.workspace.once(key, inputs, Observation, make, flaw)
+
+
+def _name(index: int) -> str:
+    """Of a measurement."""
+    return f"m{index:03d}"

@@ -13,6 +13,7 @@ from pipelines.registry.selection_runs import finished_selection, replace_unfini
 from pipelines.registry.tracking import mlflow_errors, open_tracking, without_password
 from pipelines.run import PipelineRun
 from pipelines.stages.check import report_digests, verified_samples
+from pipelines.stages.twin import twin_of
 from pipelines.store.digests import digest
 
 
@@ -27,6 +28,7 @@ def select(run: PipelineRun) -> str:
     """
     tracking = open_tracking(run.workspace)
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
+    twin = twin_of(run)
     inputs = {
         "exploration": digest(exploration),
         "model": run.request.model,
@@ -34,11 +36,13 @@ def select(run: PipelineRun) -> str:
         "samples": digest({} if run.request.testbed == "recorded" else verified_samples(run)),
         "tracking": without_password(tracking.uri),
     }
+    if twin is not None:
+        inputs["twin"] = digest(twin)
 
     def make() -> SelectionRecord:
         dataset = Dataset.of(exploration.observations)
         forced = None if run.request.model == "auto" else run.request.model
-        selection = choose(dataset, forced)
+        selection = choose(dataset, forced, None if twin is None else twin.curve)
         subject = LoggedSelection(run, exploration, dataset, selection, inputs)
         with mlflow_errors(tracking):
             if (finished := finished_selection(tracking, run, inputs)) is not None:

@@ -29,6 +29,7 @@ STAGE_IDS = [
     "check",
     "features",
     "check_features",
+    "twin",
     "select",
     "review",
     "size",

@@ -9,7 +9,7 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from models.capacity.exploration import recorded_steps
+from models.capacity.exploration.space import recorded_steps
 from models.capacity.observation import Observation
 from pipelines.checks.reporting import CheckReport
 from pipelines.inputs.plan_request import PlanRequest
@@ -108,7 +108,8 @@ def explored_in(q5_observations: tuple[Observation, ...]) -> Callable[[Workspace
                 steps=recorded_steps([(o.budget, o.mst) for o in q5_observations[:observations]]),
                 stopped_because="all published measurements were taken",
             )
-            run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, **fields), workspace)
+            asked = {"twin": "none", **fields}  # there are no samples to make one of
+            run = PipelineRun(PlanRequest(job="nexmark-q5", rate=2.5e6, run=name, **asked), workspace)
             workspace.once(run.key(EXPLORATION_FILE), {}, ExplorationRecord, lambda: record)
             for table in ("samples", "observations"):
                 report = CheckReport(

@@ -26,6 +26,8 @@ KILLED_AT = (
     "exploration.json",
     "checks/samples.json",
     "features.parquet",
+    "twin/65536-000002.json",
+    "twin.json",
     "selection.json",
     "review.json",
     "sizing.json",

@@ -1,5 +1,7 @@
 """BoundFacts in, diagnosis out."""
 
+from typing import Final
+
 from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.diagnosis.facts import BoundFacts
 from models.capacity.diagnosis.finding import find
@@ -7,8 +9,10 @@ from models.capacity.diagnosis.rates import Predictor, effect, saturating_rate
 from models.capacity.diagnosis.remedies import remedy
 from models.capacity.diagnosis.wording import sentence
 
-_UNKNOWN = "the cause is unknown"
-_NO_RATE = "the busyness of an operator is unknown"
+_KEPT: Final = ("hot key", "state reads", "network", "waiting")
+"""Causes that a larger configuration has, too, if nothing else explains its limit; others belong to one number of tasks."""
+_UNKNOWN: Final = "the cause is unknown"
+_NO_RATE: Final = "the busyness of an operator is unknown"
 
 
 def diagnose(facts: BoundFacts, seen: BoundBy | None = None, predict: Predictor = saturating_rate) -> BoundBy:
@@ -20,7 +24,7 @@ def diagnose(facts: BoundFacts, seen: BoundBy | None = None, predict: Predictor 
     """
     finding = find(facts)
     words = sentence(facts, finding)
-    if finding.cause == "unknown" and seen is not None and seen.cause != "unknown":
+    if finding.cause == "unknown" and seen is not None and seen.cause in _KEPT:
         return _as_seen(seen, words)
     lifted = remedy(facts, finding)
     if lifted is None:

@@ -12,8 +12,14 @@ not separate two candidates, they share the weight. All concentrations of the pr
 as one observation.
 
     E[w] = sum_s L(w_s) w_s / sum_s L(w_s),     w_s points of the prior                           (2)
+
+A further observation with the densities p_k multiplies L by sum_k w_k p_k, so that the weights after it follow from
+second moments of those before:
+
+    E[w_k | p] = sum_l E[w_k w_l] p_l / sum_l E[w_l] p_l                                          (3)
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +29,27 @@ from models.capacity.growth.dataset import Array
 _POINTS: Final = 4096
 
 
+@dataclass(frozen=True)
+class StackingMoments:
+    """What is known of the weights."""
+
+    mean: Array
+    """E[w], (candidates,)."""
+    second: Array
+    """E[w_k w_l], (candidates, candidates)."""
+
+    def after(self, density: Array) -> Array:
+        """E[w] after one more observation, Eq. 3.
+
+        Args:
+            density: of that observation by each candidate, (outcomes, candidates), up to a factor of each outcome.
+
+        Returns:
+            (outcomes, candidates).
+        """
+        return np.asarray(density @ self.second / (density @ self.mean)[:, None])
+
+
 def stacking_weights(log_density: Array, shares: Array | None = None) -> Array:
     """E[w], Eq. 2.
 
@@ -30,12 +57,18 @@ def stacking_weights(log_density: Array, shares: Array | None = None) -> Array:
         log_density: log p_ik, (n, candidates).
         shares: of the weight beforehand, (candidates,), summing to 1; the same for all if absent.
     """
+    return stacking_moments(log_density, shares).mean
+
+
+def stacking_moments(log_density: Array, shares: Array | None = None) -> StackingMoments:
+    """First and second moments of w; arguments as for `stacking_weights`."""
     candidates = log_density.shape[1]
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     points = _prior_points(np.full(candidates, 1 / candidates) if shares is None else shares)
     likelihood = np.log(points @ density.T).sum(axis=1)
     share = np.exp(likelihood - likelihood.max())
-    return np.asarray(share @ points / share.sum())
+    share /= share.sum()
+    return StackingMoments(mean=np.asarray(share @ points), second=np.asarray((points * share[:, None]).T @ points))
 
 
 def _prior_points(concentrations: Array) -> Array:

@@ -11,12 +11,14 @@ from rich.markup import escape
 
 from models.capacity.bids2 import Bids2Result, bids2
 from models.capacity.doubt import why_wide
+from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, answer, most_helpful
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
-from models.capacity.observation import OperatorRates
+from models.capacity.growth.twin import TwinCurve
+from models.capacity.observation import Observation, OperatorRates
 from models.capacity.selection import Selection, select
-from models.capacity.sizing import Margin, SlotsInterval, slots_interval, task_slots_for
+from models.capacity.sizing import Margin, SlotsInterval, check_amounts, slots_interval, task_slots_for
 from models.errors import Infeasible
 from models.planning.workers import resources_for
 from models.schema import PositiveInt
@@ -25,6 +27,7 @@ from pipelines.cli.output import JsonOption, console, print_json, progress_conso
 from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.files import read_as
 from pipelines.inputs.measurements import Columns, read_measurements
+from pipelines.inputs.plan_request import DEFAULT_PRECISION
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
 
@@ -138,6 +141,17 @@ def size(
         float | None,
         typer.Option(metavar="F", help="Factor on the rate that the expected MST must reach, in place of a risk."),
     ] = None,
+    twin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JOB",
+            help="Simulate this job, by name or path, at the measured sizes and beyond; what it predicts is weighed with the "
+            "growth laws. Its file must state its costs.",
+        ),
+    ] = None,
+    measured_on: Annotated[
+        str, typer.Option(metavar="CLUSTER", help="For --twin: cluster of the measurements, by name or path.")
+    ] = "testbed",
     memory_column: MemoryColumnOption = None,
     slots_column: SlotsColumnOption = None,
     mst_column: MstColumnOption = None,
@@ -161,8 +175,10 @@ def size(
 ) -> None:
     """Predict the task slots that a rate needs. The prediction extrapolates from small measurements."""
     columns = Columns(memory_column, slots_column, mst_column)
-    data = Dataset.of(read_measurements(measurements, columns, rows))
-    selection = _select(data, model)
+    observations = read_measurements(measurements, columns, rows)
+    data = Dataset.of(observations)
+    curve = None if twin is None else _twin(twin, measured_on, observations, memory, rate)
+    selection = _select(data, model, curve)
     margin = Margin.asked(risk, headroom, selection.model)
     # No answer below what was measured: the fewest measured slots are one for each operator.
     fewest = data.fewest_slots
@@ -171,10 +187,13 @@ def size(
     sure = float(selection.model.sustains(memory, slots.value, rate)[0])
     alone = _each_law(selection, data)
     by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
+    asked = SizingQuestion(rate, margin, (memory,), fewest, DEFAULT_PRECISION)
+    helpful = _would_help(asked, data) if model is ModelChoice.AUTO else None
     resources = (
         None if cluster is None else resources_for(load_cluster_or_offer(cluster), slots, memory, slots_per_worker)
     )
     remarks = [remark for remark in (why_wide(selection.model, memory, slots.value), _outside(data, memory)) if remark]
+    remarks += [] if helpful is None else [helpful.text]
     if as_json:
         print_json(
             {
@@ -193,6 +212,7 @@ def size(
                 "task_slots_by_model": by_law,
                 "reason": selection.reason,
                 "remarks": remarks,
+                "would_help": None if helpful is None else helpful.model_dump(),
                 **({} if resources is None else {"resources": resources.model_dump(mode="json")}),
             }
         )
@@ -217,8 +237,17 @@ def size(
         progress_console.print(f"note: {remark}", soft_wrap=True)
 
 
-def _select(data: Dataset, model: ModelChoice) -> Selection:
-    return select(data, forced=None if model is ModelChoice.AUTO else model.value)
+def _select(data: Dataset, model: ModelChoice, twin: TwinCurve | None = None) -> Selection:
+    return select(data, forced=None if model is ModelChoice.AUTO else model.value, twin=twin)
+
+
+def _twin(job: str, cluster: str, observations: tuple[Observation, ...], memory_mb: float, rate: float) -> TwinCurve:
+    from pipelines.inputs.catalogue import load_cluster, load_job  # With the simulator, slow to import.
+    from pipelines.twin.from_job import twin_of_job
+
+    check_amounts(memory_mb, rate)
+    worker = load_cluster(cluster).workers[0]
+    return twin_of_job(load_job(job), worker, observations, memory_mb, rate, progress_console.print)
 
 
 def _coefficients(regression: Regression) -> dict[str, float]:
@@ -239,6 +268,12 @@ def _slots_or_none(model: CapacityModel, memory_mb: float, rate: float, margin: 
         return task_slots_for(model, memory_mb, rate, margin, fewest)
     except Infeasible:
         return None
+
+
+def _would_help(asked: SizingQuestion, data: Dataset) -> HelpfulMeasurement | None:
+    """The measurement that would narrow the interval most; None where it is narrow enough, or nothing would."""
+    found = answer(asked, data)
+    return None if found.precise else most_helpful(found, data.most_slots)
 
 
 def _range(slots: SlotsInterval) -> str:

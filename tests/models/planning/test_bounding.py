@@ -106,6 +106,15 @@ def test_no_more_tasks_than_the_job_allows() -> None:
     assert found.effect.then_bound_by is None
 
 
+def test_key_groups_that_do_not_divide_by_the_tasks() -> None:
+    """Of five groups one task has two: 0.4 x 900 of its 400 records/s, where an even share were a quarter."""
+    few = job().model_copy(update={"key_groups": 5})
+    found = bound(few, scaling(few, mst=900))
+    assert (found.vertex, found.cause) == ("count", "key groups")
+    assert "1,000 records/s fill the fullest, since 5 key groups do not divide by 4 tasks" in found.sentence
+    assert found.effect is not None and found.effect.rate_then == pytest.approx(900 * 8 / 5)
+
+
 def test_a_recorded_stream_says_what_the_fullest_task_gets() -> None:
     """Of 128 key groups, that of one key has half of the records: 0.5 + 0.5 x 31 / 127 of them go to its task."""
     groups = (127, *[1] * 127)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.capacity.exploration import ExplorationStep
+from models.capacity.exploration.space import ExplorationStep
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import fit_regression

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from models.capacity.sizing import SlotsInterval
 from models.plan import Plan
 from pipelines.report import ReportSubject
 from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info
-from pipelines.report.exploration import exploration_info
+from pipelines.report.exploration import exploration_figure, exploration_info
 from pipelines.report.front import front_info
 from pipelines.report.placement import placement_info
 from pipelines.report.scaling_curve import curve_info
@@ -100,6 +101,21 @@ def test_a_front_that_was_cut_short_says_so(subject: ReportSubject) -> None:
     info = front_info(subject, search_s=1e-9)
     assert not info.exact
     assert "better points may exist" in info.note
+
+
+def test_the_interval_of_the_slots_is_drawn_where_it_was_asked_for(subject: ReportSubject) -> None:
+    assert [trace.name for trace in exploration_figure(exploration_info(subject)).data][-2:] == ["linear", "log"]
+    found = SlotsInterval(value=12, low=9, high=None)
+    last = subject.exploration.steps[-1].model_copy(update={"slots_needed": found})
+    steps = (*subject.exploration.steps[:-1], last)
+    explored = subject.exploration.model_copy(update={"steps": steps})
+    lines = exploration_figure(exploration_info(replace(subject, exploration=explored))).data[-3:]
+    at = len(steps) - 1
+    assert [(line.name, line.x, line.y) for line in lines] == [
+        ("lower end", (at,), (9,)),
+        ("task slots", (at,), (12,)),
+        ("upper end", (at,), (None,)),
+    ]
 
 
 def test_the_history_follows_the_steps(subject: ReportSubject) -> None:

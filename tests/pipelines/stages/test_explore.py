@@ -9,6 +9,7 @@ from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.configure import Measurement, Optimizer
 from pipelines.measuring.exploration_record import ExplorationRecord
+from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.stages import explore as stage
 from pipelines.stages.check import verified_samples
@@ -22,9 +23,19 @@ from testbeds.simulator.run import SimulatedRun
 SEARCH_Q5 = Path(__file__).parents[2] / "data" / "streambed" / "search_q5.csv"
 
 
-def run_in(folder: Path, **fields: object) -> PipelineRun:
+class Saying(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, what: str) -> None:
+        self.lines.append(what)
+
+
+def run_in(folder: Path, progress: Progress | None = None, **fields: object) -> PipelineRun:
     request = {"job": "wordcount", "rate": 16_667, "max_task_slots": 12, "max_measurements": 3, **fields}
-    run = PipelineRun(PlanRequest.model_validate(request), Workspace(folder))
+    run = PipelineRun(PlanRequest.model_validate(request), Workspace(folder), progress or Quiet())
     run.start()
     return run
 
@@ -56,7 +67,7 @@ def test_the_profile_is_taken_below_saturation_on_a_worker_for_each_operator(tmp
 
 
 def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
+    run = run_in(tmp_path, exploration="streambed")
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
@@ -152,6 +163,52 @@ def test_observations_are_kept_back_for_the_review(tmp_path: Path) -> None:
     assert not {o.run for o in record.kept_back} & {o.run for o in record.observations}
     assert len(record.steps) == len(record.observations)
     assert {o.task_slots for o in record.kept_back} <= set(range(3, 12)), "in gaps between the corners"
+
+
+def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) -> None:
+    said = Saying()
+    run = run_in(tmp_path, rate=400_000, exploration="target", progress=said)
+    profile(run)
+    stage.explore(run)
+    record = run.output("exploration.json", ExplorationRecord)
+    assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["target"] * 3
+    slots = [s.slots_needed for s in record.steps]
+    assert slots[0] is None and slots[-1] is not None
+    lines = [line for line in said.lines if line.startswith("explore:  ")]
+    assert lines[6].endswith(f"; {slots[-1].text}")
+    assert record.would_help is not None and record.would_help.budget.task_slots > 12
+    assert record.would_help.text in record.stopped_because
+    assert "limit of 3 measurements" in record.stopped_because
+
+
+def test_a_rate_that_the_testbed_reaches_is_answered_with_few_measurements(tmp_path: Path) -> None:
+    run = run_in(tmp_path, rate=4_000, exploration="target", precision=1.0, max_measurements=20)
+    profile(run)
+    stage.explore(run)
+    record = run.output("exploration.json", ExplorationRecord)
+    assert len(record.observations) < 10
+    assert record.stopped_because.endswith("within 100%")
+    assert record.would_help is None
+
+
+@pytest.mark.slow
+def test_another_rate_is_explored_from_what_was_measured_for_the_first(tmp_path: Path, measured: list[str]) -> None:
+
+    def explored(**fields: object) -> ExplorationRecord:
+        measured.clear()
+        run = run_in(tmp_path, run="r", exploration="target", **fields)
+        profile(run)
+        stage.explore(run)
+        return run.output("exploration.json", ExplorationRecord)
+
+    first = explored(rate=400_000)
+    second = explored(rate=100_000)
+    assert measured == []
+    assert [o.run for o in second.measured] == [o.run for o in first.measured]
+    assert second.steps[-1].slots_needed != first.steps[-1].slots_needed
+    longer = explored(rate=100_000, max_measurements=4)
+    assert measured == ["r-m010"]
+    assert longer.observations[7] == first.kept_back[0], "kept back by the first, used by the second"
 
 
 def test_fewer_slots_than_operators_are_infeasible(tmp_path: Path) -> None:

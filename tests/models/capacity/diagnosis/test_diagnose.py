@@ -162,6 +162,8 @@ def test_a_plan_without_a_cause_of_its_own_has_that_of_the_largest_measurement()
     assert (found.vertex, found.cause, found.effect) == ("window", "waiting", None)
     assert found.sentence.startswith("as in the largest configuration measured: at 100,000 records/s")
     assert diagnose(planned).cause == "unknown"
+    # That one operator had too few tasks says nothing of more tasks.
+    assert diagnose(planned, seen=diagnose(facts(source(), even("window", 1.0)))).cause == "unknown"
 
 
 def test_another_predictor_computes_the_effect() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.capacity.growth.stacking import stacking_weights
+from models.capacity.growth.stacking import stacking_moments, stacking_weights
 
 
 def test_two_candidates_agree_with_exact_integration():
@@ -46,3 +46,12 @@ def test_weights_sum_to_one_for_densities_that_underflow():
     weights = stacking_weights(np.array([[-2000.0, -1000.0, -3000.0]] * 3))
     assert weights.sum() == pytest.approx(1.0)
     assert weights[1] == pytest.approx((1 / 3 + 3) / (1 + 3), abs=0.01)  # E[w^4] / E[w^3] under Beta(1/3, 2/3)
+
+
+def test_one_more_observation_follows_from_the_moments():
+    rng = np.random.default_rng(0)
+    before, more = rng.normal(size=(6, 3)), rng.normal(size=(2, 3))
+    found = stacking_moments(before).after(np.exp(more))
+    for weights, row in zip(found, more, strict=True):
+        assert weights == pytest.approx(stacking_weights(np.vstack([before, row])), abs=1e-12)
+        assert weights.sum() == pytest.approx(1)

@@ -86,6 +86,10 @@ def test_size_answers_over_all_laws_and_says_what_is_open(capsys, data):
     assert mst["low"] < 2.5e6 < mst["value"] < mst["high"]
     assert answer["task_slots_by_model"].keys() == answer["weights"].keys()
     assert answer["remarks"][0].startswith("the observations do not determine the law")
+    helpful = answer["would_help"]
+    assert helpful["budget"]["task_slots"] > 48 and helpful["budget"]["memory_mb"] == answer["memory_mb"]
+    assert 1 < helpful["ratio_after"] < helpful["ratio_now"]
+    assert any(f"measuring {helpful['budget']['task_slots']} slots" in remark for remark in answer["remarks"])
 
 
 def test_a_headroom_takes_the_place_of_the_risk(capsys, data):
@@ -127,6 +131,23 @@ def test_fit_shows_the_weights_and_streambeds_regressions(capsys, data):
     shown = capsys.readouterr().out
     assert "stacked by how well each growth law predicts the observations left out: skewed" in shown
     assert "StreamBed's regressions" in shown
+
+
+@pytest.mark.slow
+def test_a_twin_of_the_job_is_weighed_with_the_growth_laws(capsys, data):
+    """Hot keys cap q5 below 48 slots and are spread out at 1,000: rows alone do not show that, a simulation does."""
+    arguments = ("size", data / "search_q5.csv", "--rate", "2500000", "--memory", "65536")
+    alone, beside = run_json(capsys, *arguments), run_json(capsys, *arguments, "--twin", "nexmark-q5")
+    assert "twin" not in alone["weights"]
+    assert beside["weights"]["twin"] > 0.5
+    # Published: 2.5 M/s sustained with 1,079 slots, and 3.75 M/s at most. No growth law alone says anything near.
+    assert beside["task_slots_by_model"]["twin"] == pytest.approx(1079, rel=0.25)
+    assert not any(850 <= (slots or 0) <= 1350 for slots in alone["task_slots_by_model"].values())
+
+
+def test_an_unknown_twin_is_refused(capsys, measurements):
+    assert run(["size", str(measurements), "--rate", "500", "--memory", "8192", "--twin", "nexmark-q55"]) == EXIT_USAGE
+    assert "nexmark-q5" in capsys.readouterr().err
 
 
 def test_columns_can_be_named(capsys, tmp_path, measurements):

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from models.capacity.exploration import Exploration, SearchSpace
+from models.capacity.exploration.exploration import Exploration
+from models.capacity.exploration.space import SearchSpace
+from models.capacity.exploration.streambed import StreamBedExploration
 from models.capacity.growth.dataset import Dataset, shows_growth
 from models.capacity.growth.regressions import REGRESSIONS, loocv_rmse
 from models.capacity.observation import Budget
@@ -34,7 +36,7 @@ def drive(exploration: Exploration, oracle: Oracle) -> list[Budget]:
 def test_the_corners_come_first_in_the_published_order():
     corners = [(9, 8192), (48, 8192), (9, 65536), (48, 65536)]
     assert [(b.task_slots, b.memory_mb) for b in SPACE.corners] == corners
-    exploration = Exploration(SPACE, seed=1)
+    exploration = StreamBedExploration(SPACE, seed=1)
     assert drive(exploration, log_job(0.05))[:4] == list(SPACE.corners)
     assert [s.suggested_by for s in exploration.steps[:5]] == ["corner"] * 4 + ["bayesian"]
 
@@ -45,7 +47,7 @@ def test_the_corners_come_first_in_the_published_order():
 )
 def test_a_single_level_takes_no_part(slots, levels, corners):
     space = SearchSpace(min_slots=slots[0], max_slots=slots[1], memory_levels_mb=levels)
-    exploration = Exploration(space, seed=3, max_measurements=4)
+    exploration = StreamBedExploration(space, seed=3, max_measurements=4)
     done = drive(exploration, log_job(0.02))
     assert len(space.corners) == corners
     assert corners + 3 <= len(done) <= corners + 4
@@ -55,7 +57,7 @@ def test_a_single_level_takes_no_part(slots, levels, corners):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
-    exploration = Exploration(SPACE, seed=seed)
+    exploration = StreamBedExploration(SPACE, seed=seed)
     drive(exploration, log_job(0.05, seed))
     errors = [step.error or 0.0 for step in exploration.steps[4:] if step.suggested_by == "bayesian"]
     growth = [now / before for before, now in itertools.pairwise(errors)]
@@ -70,7 +72,7 @@ def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_gaps_are_filled_until_the_models_can_be_told_apart(seed):
-    exploration = Exploration(SPACE, seed=seed)
+    exploration = StreamBedExploration(SPACE, seed=seed)
     drive(exploration, log_job(0.3, seed))
     steps = exploration.steps
     measured = Dataset.of(_Measured(s.budget, s.mst) for s in steps)
@@ -84,13 +86,13 @@ def test_gaps_are_filled_until_the_models_can_be_told_apart(seed):
 
 
 def test_a_perfect_fit_does_not_end_by_rounding():
-    exploration = Exploration(SPACE, seed=0, max_measurements=6)
+    exploration = StreamBedExploration(SPACE, seed=0, max_measurements=6)
     assert len(drive(exploration, log_job(0.0))) == 10
     assert "limit of 6" in exploration.reason
 
 
 def test_each_step_holds_the_errors_of_all_measurements_so_far():
-    exploration = Exploration(SPACE, seed=5)
+    exploration = StreamBedExploration(SPACE, seed=5)
     drive(exploration, log_job(0.05))
     assert exploration.steps[0].loocv == {}
     for n, step in enumerate(exploration.steps[1:], start=2):
@@ -102,24 +104,24 @@ def test_each_step_holds_the_errors_of_all_measurements_so_far():
 def test_a_budget_may_be_measured_again_without_a_warning(recwarn):
     # In a space of six budgets, ten measurements must repeat some, and no random point stands in for them.
     space = SearchSpace(min_slots=2, max_slots=4, memory_levels_mb=(1024, 2048))
-    exploration = Exploration(space, seed=0, min_measurements=10)
+    exploration = StreamBedExploration(space, seed=0, min_measurements=10)
     done = drive(exploration, log_job(0.01))
     assert len(set(done)) < len(done)
     assert not [w for w in recwarn if "evaluated at point" in str(w.message)]
 
 
 def test_suggestions_are_plain_numbers_that_json_holds():
-    exploration = Exploration(SPACE, seed=2)
+    exploration = StreamBedExploration(SPACE, seed=2)
     for budget in drive(exploration, log_job(0.03)):
         assert (type(budget.task_slots), type(budget.memory_mb)) == (int, float)
 
 
 @pytest.mark.slow
 def test_a_new_exploration_fed_the_same_goes_on():
-    whole = Exploration(SPACE, seed=11, min_measurements=6)
+    whole = StreamBedExploration(SPACE, seed=11, min_measurements=6)
     drive(whole, log_job(0.05))
     for stop in (1, 4, 5, 8, len(whole.steps)):
-        resumed = Exploration(SPACE, seed=11, min_measurements=6)
+        resumed = StreamBedExploration(SPACE, seed=11, min_measurements=6)
         for step in whole.steps[:stop]:
             assert resumed.next() == step.budget
             resumed.observe(step.mst)
@@ -128,18 +130,21 @@ def test_a_new_exploration_fed_the_same_goes_on():
 
 
 def test_another_seed_explores_differently():
-    first, second = Exploration(SPACE, seed=1, min_measurements=6), Exploration(SPACE, seed=2, min_measurements=6)
+    first, second = (
+        StreamBedExploration(SPACE, seed=1, min_measurements=6),
+        StreamBedExploration(SPACE, seed=2, min_measurements=6),
+    )
     assert drive(first, log_job(0.05)) != drive(second, log_job(0.05))
 
 
 def test_next_repeats_itself_until_the_budget_is_observed():
-    exploration = Exploration(SPACE, seed=0)
+    exploration = StreamBedExploration(SPACE, seed=0)
     assert exploration.next() == exploration.next() == SPACE.corners[0]
     assert exploration.reason == "still exploring, 0 measured"
 
 
 def test_what_cannot_be_observed_is_refused():
-    exploration = Exploration(SPACE, seed=0, min_measurements=1, max_measurements=1)
+    exploration = StreamBedExploration(SPACE, seed=0, min_measurements=1, max_measurements=1)
     for mst in (0.0, float("nan"), float("inf")):
         with pytest.raises(InvalidInput, match="finite and above 0"):
             exploration.observe(mst)
@@ -164,7 +169,7 @@ def test_an_impossible_space_cannot_be_built(fields, message):
 
 def test_impossible_limits_are_refused():
     with pytest.raises(InvalidInput, match="min_measurements <= max_measurements must hold"):
-        Exploration(SPACE, seed=0, min_measurements=5, max_measurements=4)
+        StreamBedExploration(SPACE, seed=0, min_measurements=5, max_measurements=4)
 
 
 class _Measured:

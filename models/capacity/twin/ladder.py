@@ -1,0 +1,46 @@
+"""The numbers of task slots that a twin is simulated with, and the tasks of each operator there."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from models.capacity.bids2 import bids2
+from models.capacity.observation import Observation, OperatorRates
+from models.job import Job
+
+STEP: Final = 1.5
+"""Ratio of a rung to the one before."""
+MOST_RUNGS_MEASURED: Final = 8
+"""Of the numbers of slots that were measured, so many are simulated, spread evenly in logarithms."""
+
+
+def measured_rungs(observations: Sequence[Observation]) -> list[Observation]:
+    """An observation for each measured number of slots to simulate, ascending, the fewest and the most included."""
+    by_slots: dict[int, Observation] = {}
+    for one in sorted(observations, key=lambda o: -o.memory_mb):
+        by_slots.setdefault(one.task_slots, one)
+    slots = sorted(by_slots)
+    first, last = math.log(slots[0]), math.log(slots[-1])
+    steps = max(min(MOST_RUNGS_MEASURED, len(slots)) - 1, 1)
+    wanted = [first + (last - first) * i / steps for i in range(steps + 1)]
+    nearest = {min(slots, key=lambda n: (abs(math.log(n) - at), n)) for at in wanted}
+    return [by_slots[n] for n in sorted(nearest)]
+
+
+def larger_rungs(fewest: int, most: int) -> list[int]:
+    """Numbers of slots above `fewest`, each STEP times the one before, the last at least `most`."""
+    rungs, slots = [], float(fewest)
+    while slots < most:
+        slots *= STEP
+        rungs.append(round(slots))
+    return rungs
+
+
+def tasks_of(job: Job, operators: Sequence[OperatorRates], slots: int) -> tuple[dict[str, int], float]:
+    """What BIDS2 makes of so many slots with these rates, and the source rate that it expects.
+
+    Raises:
+        Infeasible: the job cannot use so many.
+    """
+    best = bids2(tuple(operators), slots, job.max_parallelism)
+    return best.parallelism, best.source_rate

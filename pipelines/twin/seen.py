@@ -1,0 +1,166 @@
+"""What was seen of a job's operators while it was measured, for its twin."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from models.capacity.observation import Observation
+from models.capacity.twin.job import OperatorSeen, fires_every_s, live_s
+from models.capacity.twin.keys import TaskRecords, keys_seen
+from models.capacity.twin.state import fire_share, state_bytes
+from models.dataflow import Partitioning
+from models.job import Job, Keys, Kind, Operator
+from models.memory import managed_memory_per_slot_mb
+from pipelines.calibration.figures import OBSERVED, OperatorFigures, figures
+from pipelines.calibration.fitting import unit_costs
+from testbeds.simulator.layout.buffers import BYTES_PER_MB
+from testbeds.simulator.layout.memory import cache_mb
+from testbeds.simulator.settings import Physics
+
+LARGEST: Final = 4
+"""So many observations, those with the most slots: in small ones a record costs what it does at other loads."""
+
+
+NONE: Final[Mapping[str, Keys]] = {}
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """An observation with its samples."""
+
+    observation: Observation
+    samples: pa.Table
+
+
+def largest(observations: Sequence[Observation]) -> list[Observation]:
+    """Those that figures are taken from."""
+    return sorted(observations, key=lambda o: (o.task_slots, o.memory_mb))[-LARGEST:]
+
+
+def seen_of(
+    job: Job, runs: Sequence[MeasuredRun], slots_per_worker: int, machine: Physics, recorded: Mapping[str, Keys] = NONE
+) -> Mapping[str, OperatorSeen]:
+    """Figures of every operator.
+
+    Args:
+        recorded: keys of operators whose input streams are recorded.
+        slots_per_worker: slots that share the memory of one TaskManager.
+        machine: with Flink's memory, as the simulator has it.
+
+    Raises:
+        SluiceError: an operator took no records.
+    """
+    tables = [run.samples for run in runs]
+    costs, average = unit_costs(job, tables), figures(job, pa.concat_tables(tables))
+    emitted = _emitted(job, tables)
+    settled = [run.samples.filter(pc.field("phase") == OBSERVED).to_pandas() for run in runs]
+    return {
+        o.name: _operator(
+            job,
+            o,
+            costs[o.name],
+            average,
+            emitted,
+            _Own(o.name, runs, settled, slots_per_worker, machine, recorded.get(o.name)),
+        )
+        for o in job.operators
+    }
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The samples of one operator."""
+
+    name: str
+    runs: Sequence[MeasuredRun]
+    settled: Sequence[pd.DataFrame]
+    slots_per_worker: int
+    machine: Physics
+    recorded: Keys | None
+
+    def frames(self) -> list[pd.DataFrame]:
+        return [frame[frame["operator"] == self.name] for frame in self.settled]
+
+    def task_records(self) -> list[TaskRecords]:
+        """Of each run."""
+        found = []
+        for frame in self.frames():
+            table = frame.pivot_table(
+                index="time_s", columns="task", values="records_in", aggfunc="sum", fill_value=0.0
+            )
+            counts = table.to_numpy(dtype=np.float64)
+            counts = counts[counts.sum(axis=1) > 0]
+            if len(counts):
+                found.append(TaskRecords(counts, float(frame["interval_s"].iloc[0])))
+        return found
+
+    def fire_share(self) -> float:
+        samples = pd.concat(self.frames())
+        cpu_s, into, out = (samples[c].to_numpy(np.float64) for c in ("cpu_s", "records_in", "records_out"))
+        return fire_share(cpu_s, into, out)
+
+    def task_state_bytes(self) -> list[tuple[float, float, int]]:
+        """Of each run: bytes that a task reads again, records/s into it, and tasks."""
+        found = []
+        for run, frame in zip(self.runs, self.frames(), strict=True):
+            hits, misses = float(frame["cache_hits"].sum()), float(frame["cache_misses"].sum())
+            tasks, seconds = frame["task"].nunique(), float(frame["interval_s"].sum())
+            if hits + misses <= 0 or seconds <= 0:
+                continue
+            managed = managed_memory_per_slot_mb(run.observation.memory_mb, self.slots_per_worker)
+            cache = max(cache_mb(managed, self.machine.flink) - self.machine.state.reserved_mb, 0.0) * BYTES_PER_MB
+            again = state_bytes(hits / (hits + misses), cache, self.machine.state.cached_bytes_per_live_byte)
+            found.append((again, float(frame["records_in"].sum()) / seconds, tasks))
+        return found
+
+
+def _operator(
+    job: Job, operator: Operator, cpu_s: float, average: OperatorFigures, emitted: Mapping[str, float], own: _Own
+) -> OperatorSeen:
+    name = operator.name
+    default = 0.0 if operator.kind is Kind.SINK else 1.0
+    hashed = any(e.partitioning is Partitioning.HASH for e in job.upstream_edges(name))
+    keys = _keys(job, own) if hashed else None
+    per_record, in_all = _state(operator, keys, own)
+    return OperatorSeen(
+        cpu_s=cpu_s,
+        selectivity=average.selectivity.get(name, default),
+        bytes_out=average.bytes_out.get(name, 0.0),
+        state_read_bytes=average.state_read_bytes.get(name, 0.0),
+        state_write_bytes=average.state_write_bytes.get(name, 0.0),
+        fire_share=0.0 if operator.window is None else own.fire_share(),
+        live_bytes_per_record=per_record,
+        key_bytes=in_all,
+        rate_share=emitted.get(name, 1.0),
+        keys=keys,
+    )
+
+
+def _keys(job: Job, own: _Own) -> Keys:
+    """As recorded, else as tasks got them."""
+    if own.recorded is not None:
+        return own.recorded
+    return keys_seen(own.task_records(), fires_every_s(job, own.name), job.key_groups)
+
+
+def _state(operator: Operator, keys: Keys | None, own: _Own) -> tuple[float, float]:
+    """Bytes of a live record that are read again, or of all keys where records stay for good; medians over the runs."""
+    found, lives_s = own.task_state_bytes(), live_s(operator)
+    if not found or all(again == 0 for again, _, _ in found):
+        return 0.0, 0.0
+    if lives_s is None:
+        return 0.0, float(np.median([again * tasks for again, _, tasks in found])) if keys is not None else 0.0
+    return float(np.median([again / (rate * lives_s) for again, rate, _ in found if rate > 0])), 0.0
+
+
+def _emitted(job: Job, tables: Sequence[pa.Table]) -> dict[str, float]:
+    """Each source's share of the records that all of them emit."""
+    of_sources = [o.name for o in job.sources]
+    sums = pa.concat_tables(tables).group_by("operator").aggregate([("records_out", "sum")]).to_pylist()
+    totals = {row["operator"]: row["records_out_sum"] for row in sums if row["operator"] in of_sources}
+    return {name: amount / sum(totals.values()) for name, amount in totals.items()}
