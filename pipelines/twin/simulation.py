@@ -10,8 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+
 from models.capacity.mst import MstSettings
 from models.cluster import Cluster, Worker
+from models.dataflow import Partitioning
 from models.job import Job
 from pipelines.measuring.estimate import search_mst
 from testbeds.protocol import Configuration
@@ -83,13 +86,26 @@ def in_production(twin: Twin, tasks: Mapping[str, int], memory_mb: float, guess:
         with testbed.deploy(twin.job, wanted, run="twin", seed=SEED) as run:
             if run.inject(rate, SETTLE_S, "ramp").achieved_rate < 0.8 * rate:
                 return False
-            return run.inject(rate, OBSERVE_S, "observe").achieved_rate >= SUSTAINED * rate
+            window = run.inject(rate, OBSERVE_S, "observe")
+            return window.achieved_rate >= SUSTAINED * rate and keeps_up(twin.job, window.samples)
 
     low, high = _bracket(guess, sustains)
     while low > 0 and high / low > 1 + PRECISION:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if sustains(middle) else (low, middle)
     return math.sqrt(low * high)
+
+
+def keeps_up(job: Job, samples: pa.Table) -> bool:
+    """Do operators take what is sent to them? The buffers of a large job hold minutes of the records of one hot key."""
+    sums = samples.group_by("operator").aggregate([("records_in", "sum"), ("records_out", "sum")]).to_pylist()
+    taken = {row["operator"]: row["records_in_sum"] for row in sums}
+    emitted = {row["operator"]: row["records_out_sum"] for row in sums}
+    for operator in job.scaled_operators:
+        edges = [e for e in job.upstream_edges(operator.name) if e.partitioning is not Partitioning.BROADCAST]
+        if taken[operator.name] < SUSTAINED * sum(emitted[e.upstream] * e.share for e in edges):
+            return False
+    return True
 
 
 def _bracket(guess: float, sustains: Callable[[float], bool]) -> tuple[float, float]:
