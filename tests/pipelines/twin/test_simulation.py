@@ -36,7 +36,7 @@ def job(hot_share: float) -> Job:
 
 @pytest.mark.parametrize("guess", [1_000.0, 20_000.0])
 def test_a_key_that_stays_hot_caps_the_job_at_what_its_task_takes(guess: float) -> None:
-    """Records of 10 B fill the buffers for minutes, so that the source notices nothing."""
+    """Buffers hold minutes of records of 10 B, so that the source notices nothing."""
     twin = Twin(job(0.5), load_cluster("testbed").workers[0], without_run_noise(Physics()), {"source": 1e7})
     # The task of the hot key gets half of the records and its share of the others: 1,000 / (0.5 + 0.5 / 20).
     assert in_production(twin, {"sink": TASKS}, 8192.0, guess) == pytest.approx(1_905, rel=0.05)
