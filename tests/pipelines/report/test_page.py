@@ -47,7 +47,7 @@ def test_the_page_says_what_bounds_the_job(subject: ReportSubject, html: str) ->
     )
     page = render(subject.plan.model_copy(update={"bound_by": bound}), {name: Figure() for name in figures(subject)})
     assert "<h2>Bound by join, waiting</h2>" in page
-    assert "windows &lt; fire." in page
+    assert "Windows &lt; fire." in page
     assert "To lift it: larger buffers; effect not computed: unmeasured." in page
 
 
