@@ -1,4 +1,4 @@
 """The science of Sluice: pure Python, with no orchestrator, engine, tracker, server, file or clock in it.
 
-Its eleven loose files are what all of its folders share: the formats, errors, words and compiled functions.
+Its thirteen loose files are what all of its folders share: the formats, errors, words and compiled functions.
 """
