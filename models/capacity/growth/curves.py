@@ -17,6 +17,7 @@ ten times the measured slots, and in each group by what they predict for n2. So 
 nothing random about them.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, Literal, Self
@@ -69,9 +70,9 @@ class DrawnCurves(Format):
     def extent(self) -> Extent:
         return Extent(self.fewest_slots, self.most_slots)
 
+    @abstractmethod
     def growth(self, shape: Array, memory_mb: ArrayLike, task_slots: Array) -> Array:
         """G(n) of each draw, without drift, (draws, points)."""
-        raise NotImplementedError
 
     def log_mst(self, memory_mb: ArrayLike, task_slots: Array) -> Array:
         """Eq. 1 for every draw, (draws, points); the memory is one, or one of each point."""
