@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from models.capacity.mst import MstSettings
 from models.cluster import Cluster, Worker
 from models.job import Job
@@ -24,8 +21,6 @@ from testbeds.simulator.settings import Noise, Physics
 SETTLE_S: Final = 60.0
 OBSERVE_S: Final = 120.0
 SUSTAINED: Final = 0.99
-SATURATED: Final = 0.999
-"""Busyness of a task that could take no more."""
 PRECISION: Final = 0.03
 """Relative distance of a sustained rate and one that is not."""
 FIRST_STEP: Final = 0.1
@@ -88,23 +83,13 @@ def in_production(twin: Twin, tasks: Mapping[str, int], memory_mb: float, guess:
         with testbed.deploy(twin.job, wanted, run="twin", seed=SEED) as run:
             if run.inject(rate, SETTLE_S, "ramp").achieved_rate < 0.8 * rate:
                 return False
-            window = run.inject(rate, OBSERVE_S, "observe")
-            return window.achieved_rate >= SUSTAINED * rate and not overloads_a_task(twin.job, window.samples)
+            return run.inject(rate, OBSERVE_S, "observe").achieved_rate >= SUSTAINED * rate
 
     low, high = _bracket(guess, sustains)
     while low > 0 and high / low > 1 + PRECISION:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if sustains(middle) else (low, middle)
     return math.sqrt(low * high)
-
-
-def overloads_a_task(job: Job, samples: pa.Table) -> bool:
-    """Is a task busy all the time? The buffers of a large job hold minutes of the records of one hot key, so that its sources
-    notice nothing."""
-    share = pc.divide(samples["busy_s"], samples["interval_s"])
-    least = samples.append_column("busyness", share).group_by(["operator", "task"]).aggregate([("busyness", "min")])
-    scaled = pa.array([o.name for o in job.scaled_operators])
-    return bool(pc.max(least.filter(pc.is_in(least["operator"], scaled))["busyness_min"]).as_py() >= SATURATED)
 
 
 def _bracket(guess: float, sustains: Callable[[float], bool]) -> tuple[float, float]:
