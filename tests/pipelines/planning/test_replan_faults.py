@@ -40,11 +40,11 @@ def store(planned_workspace: Workspace) -> PlanStore:
 
 def test_two_replans_at_once_for_two_rates_make_two_versions(planned_workspace: Workspace, store: PlanStore) -> None:
     before = store.versions(JOB)
-    made = at_once(planned_workspace, 1_500_000.0, 1_800_000.0)
+    made = at_once(planned_workspace, 1_510_000.0, 1_790_000.0)
     new = [version for version in store.versions(JOB) if version not in before]
     assert new == [before[-1] + 1, before[-1] + 2]
     assert sorted(one.plan.version for one in made) == new
-    assert {store.get(JOB, version).target_rate for version in new} == {1_500_000.0, 1_800_000.0}
+    assert {store.get(JOB, version).target_rate for version in new} == {1_510_000.0, 1_790_000.0}
     for version in new:  # each says what changed from the version that really came before it
         assert store.get(JOB, version).difference == difference(store.get(JOB, version - 1), store.get(JOB, version))
 
