@@ -16,9 +16,8 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -28,6 +27,7 @@ from rich.table import Table
 from models.capacity.bids2 import bids2
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.twin import TWIN
+from models.capacity.observation import Observation
 from models.capacity.selection import select
 from models.cluster import Cluster
 from models.dataflow import Partitioning
@@ -142,17 +142,16 @@ class OtherSimulator(Simulator):
         return super().deploy(known, configuration, run=run, seed=seed)
 
 
-def build(name: str, seed: int, truth: Truth, folder: str) -> PipelineRun:
-    """Profile, explore with at most 48 slots, and make the twin, as the pipeline does."""
-    cluster = Path(folder) / "cluster.json"
-    cluster.parent.mkdir(parents=True, exist_ok=True)
+def measured(name: str, seed: int, truth: Truth, folder: Path) -> PipelineRun:
+    """Profile and explore with at most 48 slots, as the pipeline does."""
+    cluster = folder / "cluster.json"
+    folder.mkdir(parents=True, exist_ok=True)
     cluster.write_text(streambed_cluster(64).model_dump_json(), encoding="utf-8")
     request = PlanRequest(job=name, rate=1e12, seed=seed, run="r", cluster=str(cluster))
-    run = PipelineRun(request, Workspace(folder), LineProgress(print))
+    run = PipelineRun(request, Workspace(str(folder)), LineProgress(print))
     with patch.object(testbeds, "Simulator", lambda cluster: OtherSimulator(truth, cluster)):
         profile(run)
         explore(run)
-    twin(run)
     return run
 
 
@@ -160,9 +159,7 @@ class Production:
     """The truth at a scale that the testbed does not have."""
 
     def __init__(self, run: PipelineRun, truth: Truth, slots: int) -> None:
-        record = run.output(EXPLORATION_FILE, ExplorationRecord)
-        most = max(record.observations, key=lambda o: (o.task_slots, o.memory_mb))
-        self._job, self._best = run.job, bids2(most.operators, slots)
+        self._job, self._best = run.job, bids2(_largest(run).operators, slots)
         self._sources = run.output(PROFILE_FILE, ProfileRecord).source_rate_per_task
         self._testbed = OtherSimulator(truth, streambed_cluster(math.ceil(slots / 16)), run_noise=False)
 
@@ -189,6 +186,20 @@ class Production:
         return low
 
 
+def _largest(run: PipelineRun) -> Observation:
+    return max(run.output(EXPLORATION_FILE, ExplorationRecord).observations, key=lambda o: (o.task_slots, o.memory_mb))
+
+
+def truths_of(run: PipelineRun, truth: Truth, seed: int, sizes: Sequence[int]) -> dict[int, float]:
+    """The MST at each size; each is looked for from the MST per slot of the one before."""
+    largest, found = _largest(run), dict[int, float]()
+    per_slot = largest.mst / largest.task_slots
+    for slots in sizes:
+        found[slots] = Production(run, truth, slots).mst(per_slot * slots, seed)
+        per_slot = found[slots] / slots
+    return found
+
+
 @dataclass(frozen=True)
 class Point:
     """The truth at one size, and what each model says of it."""
@@ -203,20 +214,21 @@ class Point:
     """Of the twin."""
 
 
-def points_of(run: PipelineRun, truth: Truth, seed: int, sizes: Sequence[int]) -> list[Point]:
+def points_of(run: PipelineRun, seed: int, truths: Mapping[int, float]) -> list[Point]:
     """Both models against the truth."""
+    twin(run)
     data = Dataset.of(run.output(EXPLORATION_FILE, ExplorationRecord).observations)
     curve = run.output(TWIN_FILE, TwinRecord).curve
     models = {"laws": select(data).model, "twin": select(data, twin=curve).model}
     points = []
-    for slots in sizes:
+    for slots, mst in truths.items():
         said = {name: model.interval(MEMORY_MB, slots) for name, model in models.items()}
         points.append(
             Point(
                 job=run.job.name,
                 seed=seed,
                 slots=slots,
-                truth=Production(run, truth, slots).mst(max(said["twin"].value, 1e4), seed),
+                truth=mst,
                 medians={name: one.value for name, one in said.items()},
                 bands={name: (one.low, one.high) for name, one in said.items()},
                 weight=models["twin"].weights.get(TWIN, 0.0),
@@ -272,28 +284,26 @@ def main() -> None:
     parser.add_argument("--slots", default="200,500,1000")
     parser.add_argument("--seed", type=int, default=301, help="The first.")
     parser.add_argument("--seeds", type=int, default=1, help="How many.")
-    parser.add_argument("--keep", help="Folder for workspaces and points, which are not made again.")
+    parser.add_argument("--keep", help="Folder for measurements, truths and twins, which are not made again.")
     asked = parser.parse_args()
-    console, begin, points = Console(width=160), time.monotonic(), []
-    for seed in range(asked.seed, asked.seed + asked.seeds):
-        for name in asked.jobs.split(","):
-            points += _kept(asked.keep, name, seed, [int(s) for s in asked.slots.split(",")])
+    console, begin = Console(width=160), time.monotonic()
+    sizes = [int(s) for s in asked.slots.split(",")]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(asked.keep or temporary)
+        cases = [(name, seed) for seed in range(asked.seed, asked.seed + asked.seeds) for name in asked.jobs.split(",")]
+        known = {case: _known(folder, *case, sizes) for case in cases}
+        points = [point for (_, seed), (run, truths) in known.items() for point in points_of(run, seed, truths)]
     report(console, points)
     console.print(f"{time.monotonic() - begin:.0f} s")
 
 
-def _kept(folder: str | None, name: str, seed: int, sizes: Sequence[int]) -> list[Point]:
-    path = None if folder is None else Path(folder) / f"{name}-{seed}.json"
-    if path is not None and path.exists():
-        loaded: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return [Point(**one) for one in loaded]
-    truth = Truth.drawn(seed)
-    with tempfile.TemporaryDirectory() as temporary:
-        workspace = temporary if path is None else str(path.with_suffix(""))
-        points = points_of(build(name, seed, truth, workspace), truth, seed, sizes)
-    if path is not None:
-        path.write_text(json.dumps([asdict(p) for p in points]), encoding="utf-8")
-    return points
+def _known(folder: Path, name: str, seed: int, sizes: Sequence[int]) -> tuple[PipelineRun, dict[int, float]]:
+    """What is measured for the models, and what they are compared with."""
+    truth, path = Truth.drawn(seed), folder / f"{name}-{seed}.json"
+    run = measured(name, seed, truth, path.with_suffix(""))
+    if not path.exists():
+        path.write_text(json.dumps(truths_of(run, truth, seed, sizes)), encoding="utf-8")
+    return run, {int(slots): mst for slots, mst in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
 if __name__ == "__main__":
