@@ -1,15 +1,17 @@
 """What the figures say, before anything is drawn."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from models.capacity.diagnosis.bound_by import BoundBy, Cause
 from models.capacity.sizing import SlotsInterval
 from models.plan import Plan
 from pipelines.report import ReportSubject
 from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info
-from pipelines.report.exploration import exploration_figure, exploration_info
+from pipelines.report.exploration import SYMBOLS, UNDIAGNOSED, exploration_figure, exploration_info
 from pipelines.report.front import front_info
 from pipelines.report.placement import placement_info
 from pipelines.report.scaling_curve import curve_info
@@ -116,6 +118,38 @@ def test_the_interval_of_the_slots_is_drawn_where_it_was_asked_for(subject: Repo
         ("task slots", (at,), (12,)),
         ("upper end", (at,), (None,)),
     ]
+
+
+def test_a_measurement_has_the_symbol_of_what_bounded_it(subject: ReportSubject) -> None:
+    plain = exploration_figure(exploration_info(subject)).data
+    assert plain[0].marker.symbol == ("circle-open",) * 5, "nothing is known of what bounded them"
+    assert not [trace.name for trace in plain if "bound" in trace.name]
+
+    def bound(cause: Cause) -> BoundBy:
+        return BoundBy(
+            vertex="map",
+            cause=cause,
+            sentence="Made for tests.",
+            remedy="more slots",
+            no_effect_because="made for tests",
+        )
+
+    causes: list[Cause] = ["CPU", "hot key", "CPU", "hot key", "waiting"]
+    seen = [
+        o.model_copy(update={"bound_by": bound(c)})
+        for o, c in zip(subject.exploration.observations, causes, strict=True)
+    ]
+    explored = subject.exploration.model_copy(update={"observations": tuple(seen)})
+    traces = exploration_figure(exploration_info(replace(subject, exploration=explored))).data
+    assert traces[0].marker.symbol == ("circle", "star", "circle", "star", "cross")
+    assert traces[0].customdata[1] == "corner, bound by map, hot key"
+    legend = [(t.name, t.marker.symbol) for t in traces[1:4]]
+    assert legend == [("bound by CPU", "circle"), ("bound by hot key", "star"), ("bound by waiting", "cross")]
+
+
+def test_every_cause_has_a_symbol_of_its_own() -> None:
+    assert set(SYMBOLS) == set(get_args(Cause))
+    assert len({*SYMBOLS.values(), UNDIAGNOSED}) == len(SYMBOLS) + 1
 
 
 def test_the_history_follows_the_steps(subject: ReportSubject) -> None:
