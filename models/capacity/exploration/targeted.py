@@ -1,17 +1,25 @@
 """The exploration that asks the question of a plan: how many slots does the target rate need?
 
-The corners of the search space come first, as in StreamBed's. From then on the next budget is the one whose measurement
-is expected to narrow the interval of the slots most, per minute of the testbed (`narrowing`, `suggesting`). It ends
+The corners of the search space come first, as in StreamBed's, then budgets between them until no gap is left in which the
+MST may grow more than fourfold. From then on the next budget is the one whose measurement is expected to narrow the
+interval of the slots most, per minute of the testbed (`narrowing`, `suggesting`). It ends
 
-* when the interval is narrow enough: half of it is at most `precision` of the number of slots;
+* when the interval is narrow enough, and no gap is left: half of it is at most `precision` of the number of slots;
 * when the best budget of the testbed is not expected to narrow it by 2 %, not even measured 4 times, and at least 3
   measurements were made after the corners, so that no single odd one decides;
 * at its limit of measurements.
 
 Where the observations do not determine a model yet (fewer than 3, or an MST that falls with the slots), the widest gap is
 measured, or the last corner again, up to 3 times.
+
+The gaps are filled since the expected gain takes one of the laws to be true: by itself it repeats the corners, which leaves
+the growth between them to whatever the laws, or the straight line between two sizes of a twin, make of it. No law grows
+faster than the tasks t = n - n1 + 1 of the operator that slots are added to, with n1 the fewest slots, so that a gap is as
+wide as the ratio of its t.
 """
 
+import itertools
+import math
 from typing import Final
 
 from models.capacity.exploration.exploration import Exploration
@@ -33,6 +41,8 @@ FEWEST_MEASUREMENTS: Final = 3
 """After the corners, before it ends because none is expected to help, or because there is no model."""
 REPEATS: Final = 4
 """Measurements of one budget that halve the noise of their mean."""
+WIDEST_GAP: Final = 4.0
+"""Most ratio of t between neighbouring numbers of slots that were measured: three measurements fill 9 to 48 slots."""
 
 
 class TargetedExploration(Exploration):
@@ -86,16 +96,30 @@ class TargetedExploration(Exploration):
         self._steps.append(step_of(measured, self._next_by, slots))
 
     def _decide(self, done: int) -> Budget | None:
-        found = self._answer
-        if found is not None and found.precise:
+        found, gap = self._answer, self._gap()
+        if found is not None and found.precise and (gap is None or done >= self._max):
             self._reason = f"{found.text} for {self._asked}: within {self._question.precision:.0%}"
         elif done >= self._max:
             self._reason = f"the limit of {self._max} measurements after the corners was reached; {self._state}"
+        elif gap is not None:
+            self._next_by = "gap"
+            return gap
         elif found is None:
             return self._without_model(done)
         else:
             return self._narrowing(found, done)
         return None
+
+    def _gap(self) -> Budget | None:
+        """The middle of the widest gap in t, with most and least memory by turns; None where all are narrow enough."""
+        below = self.space.min_slots - 1
+        tasks = sorted({s.budget.task_slots - below for s in self._steps})
+        gaps = [(high / low, low, high) for low, high in itertools.pairwise(tasks)]
+        ratio, low, high = max(gaps, default=(1.0, 1, 1))
+        if ratio <= WIDEST_GAP:
+            return None
+        levels, turn = self.space.memory_levels_mb, sum(s.suggested_by == "gap" for s in self._steps)
+        return Budget(task_slots=below + round(math.sqrt(low * high)), memory_mb=levels[-1 if turn % 2 == 0 else 0])
 
     def _without_model(self, done: int) -> Budget | None:
         if done >= FEWEST_MEASUREMENTS:

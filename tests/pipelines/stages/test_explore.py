@@ -171,7 +171,7 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
-    assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["target"] * 3
+    assert [s.suggested_by for s in record.steps] == ["corner"] * 4 + ["gap"] + ["target"] * 2
     slots = [s.slots_needed for s in record.steps]
     assert slots[0] is None and slots[-1] is not None
     lines = [line for line in said.lines if line.startswith("explore:  ")]

@@ -55,7 +55,7 @@ def test_it_ends_as_soon_as_the_answer_is_precise() -> None:
 
 @pytest.mark.slow
 def test_a_wider_precision_needs_fewer_measurements() -> None:
-    assert len(drive(exploring(3e6, precision=1.0), job(1.0))) < len(drive(exploring(3e6, precision=0.2), job(1.0)))
+    assert len(drive(exploring(3e6, precision=1.0), job(1.0))) < len(drive(exploring(3e6, precision=0.08), job(1.0)))
 
 
 @pytest.mark.slow
@@ -86,10 +86,28 @@ def test_the_advice_holds_when_it_is_followed() -> None:
 
 
 def test_it_ends_at_its_limit() -> None:
-    exploration = exploring(3e7, max_measurements=2)
-    assert len(drive(exploration, job(0.7))) == 6
-    assert exploration.reason.startswith("the limit of 2 measurements after the corners was reached; ")
-    assert [s.suggested_by for s in exploration.steps] == ["corner"] * 4 + ["target"] * 2
+    exploration = exploring(3e7, max_measurements=4)
+    assert len(drive(exploration, job(0.7))) == 8
+    assert exploration.reason.startswith("the limit of 4 measurements after the corners was reached; ")
+    assert [s.suggested_by for s in exploration.steps] == ["corner"] * 4 + ["gap"] * 3 + ["target"]
+
+
+def test_gaps_between_the_corners_are_filled_first() -> None:
+    exploration = exploring(3e6, precision=1.0)
+    drive(exploration, job(1.0))
+    # t is 1 to 47: sqrt(47) is 6.9, sqrt(7 * 47) 18.1, sqrt(7) 2.6; the ratios left are 3, 2.3, 2.6 and 2.6.
+    assert [s.budget.task_slots for s in exploration.steps] == [2, 48, 2, 48, 8, 4, 19]
+    assert [s.budget.memory_mb for s in exploration.steps[4:]] == [65536, 8192, 65536]
+    assert exploration.reason.endswith("within 100%"), "the answer was precise before"
+
+
+@pytest.mark.parametrize(("most", "filled"), [(5, []), (6, [3]), (16, [5]), (17, [5])])
+def test_a_gap_is_filled_where_the_mst_may_grow_more_than_fourfold(most: int, filled: list[int]) -> None:
+    space = SearchSpace(min_slots=2, max_slots=most, memory_levels_mb=(8192, 65536))
+    question = SizingQuestion(3e5, Margin(risk=0.1), space.memory_levels_mb, 2, 1.0)
+    exploration = TargetedExploration(space, 7, question, TIME)
+    drive(exploration, job(1.0))
+    assert [s.budget.task_slots for s in exploration.steps if s.suggested_by == "gap"] == filled
 
 
 @pytest.mark.slow
