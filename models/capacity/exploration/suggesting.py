@@ -3,13 +3,17 @@
 scikit-optimize maximises the acquisition, minimising its negative: the first budgets fill the space evenly, the rest are
 chosen by Expected Improvement of a Gaussian process. The acquisition costs milliseconds, but spaces may have thousands
 of budgets.
+
+No number of slots is measured twice as long as others are left: a repetition shows how much two measurements of one size
+differ, which is less than neighbouring sizes do where key groups do not divide by the tasks, or windows fire together.
 """
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from models.capacity.exploration.narrowing import Narrowing
@@ -50,20 +54,26 @@ class Suggestion:
 
 
 def suggest(
-    narrowing: Narrowing, space: SearchSpace, time: MeasuringTime, profiled_mb: Collection[float], seed: int
+    narrowing: Narrowing, space: SearchSpace, time: MeasuringTime, measured: Sequence[Budget], seed: int
 ) -> Suggestion:
     """The best budget of the space; of equally good ones the first that was looked at.
 
     Args:
-        profiled_mb: memory sizes with a single-task run.
+        measured: so far.
         seed: of the Gaussian process and its acquisition.
     """
     from skopt import Optimizer  # Takes seconds to import.
 
     axes, tried = Axes(space, "log-uniform"), dict[Budget, Suggestion]()
+    profiled_mb = {b.memory_mb for b in measured}
+    known = {b.task_slots for b in measured}
+    new = np.array([n for n in range(space.min_slots, space.max_slots + 1) if n not in known])
 
-    def cost(budget: Budget) -> float:
-        """Minus what is gained per minute."""
+    def cost(wanted: Budget) -> float:
+        """Minus what is gained per minute, by the nearest number of slots that was not measured yet."""
+        budget = wanted
+        if len(new) and wanted.task_slots in known:
+            budget = wanted.model_copy(update={"task_slots": int(new[np.argmin(np.abs(new - wanted.task_slots))])})
         if budget not in tried:
             minutes = time.minutes(budget, space, profiled_mb)
             tried[budget] = Suggestion(budget, narrowing.expected(budget), minutes)
@@ -89,4 +99,4 @@ def suggest(
             for _ in range(EVEN_POINTS - len(corners) + CHOSEN_POINTS):
                 point = optimizer.ask()
                 optimizer.tell(point, cost(axes.budget(point)))
-    return min(tried.values(), key=lambda found: cost(found.budget))
+    return min(tried.values(), key=lambda found: (found.log_width - narrowing.log_width) / found.minutes)

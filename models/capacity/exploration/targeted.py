@@ -129,8 +129,7 @@ class TargetedExploration(Exploration):
         return self._widest_gap() or self.space.corners[-1]
 
     def _narrowing(self, found: SizingAnswer, done: int) -> Budget | None:
-        profiled = {s.budget.memory_mb for s in self._steps}
-        best = suggest(found.narrowing, self.space, self._time, profiled, self._seed)
+        best = suggest(found.narrowing, self.space, self._time, [s.budget for s in self._steps], self._seed)
         if done >= FEWEST_MEASUREMENTS and not self._helps(found.narrowing, best):
             self._reason = (
                 f"no measurement of up to {self.space.max_slots} slots is expected to narrow the interval by "

@@ -97,7 +97,8 @@ def test_a_memory_size_without_a_single_task_run_takes_two_runs() -> None:
 def test_the_suggestion_decides_between_the_laws_on_the_memory_that_costs_less() -> None:
     space = SearchSpace(min_slots=1, max_slots=16, memory_levels_mb=(512, 1024, 2048))
     time = MeasuringTime(search_s=645, deployment_s=135)
-    found = suggest(narrowing(ONE_IS_RIGHT), space, time, {512.0, 2048.0}, seed=0)
+    corners = [Budget(task_slots=1, memory_mb=512), Budget(task_slots=1, memory_mb=2048)]
+    found = suggest(narrowing(ONE_IS_RIGHT), space, time, corners, seed=0)
     assert found.budget.task_slots >= 2
     assert found.budget.memory_mb in (512, 2048)
     assert found.log_width == pytest.approx(3 * T_975 * NOISE, abs=0.02)
@@ -109,5 +110,15 @@ def test_the_optimiser_comes_close_to_the_best_budget_of_all(seed: int) -> None:
     space = SearchSpace(min_slots=1, max_slots=200, memory_levels_mb=(1024,))
     found = narrowing(ONE_IS_RIGHT)
     best = min(found.expected(budget(n)) for n in range(1, 201))
-    suggested = suggest(found, space, MeasuringTime(search_s=60, deployment_s=0), {1024.0}, seed)
+    suggested = suggest(found, space, MeasuringTime(search_s=60, deployment_s=0), [budget(1)], seed)
     assert found.log_width - suggested.log_width >= 0.95 * (found.log_width - best)
+
+
+def test_no_number_of_slots_is_suggested_twice_while_others_are_left() -> None:
+    space = SearchSpace(min_slots=1, max_slots=4, memory_levels_mb=(1024,))
+    found, measured = narrowing(ONE_IS_RIGHT), list[Budget]()
+    for _ in range(4):
+        measured.append(suggest(found, space, MeasuringTime(search_s=60, deployment_s=0), measured, 0).budget)
+    assert sorted(b.task_slots for b in measured) == [1, 2, 3, 4]
+    again = suggest(found, space, MeasuringTime(search_s=60, deployment_s=0), measured, 0)
+    assert again.budget in measured
