@@ -142,13 +142,18 @@ class OtherSimulator(Simulator):
         return super().deploy(known, configuration, run=run, seed=seed)
 
 
-def measured(name: str, seed: int, truth: Truth, folder: Path) -> PipelineRun:
-    """Profile and explore with at most 48 slots, as the pipeline does."""
+def opened(job: str, seed: int, folder: Path) -> PipelineRun:
+    """The run that measures a job of the catalogue, or of a file, in a folder."""
     cluster = folder / "cluster.json"
     folder.mkdir(parents=True, exist_ok=True)
     cluster.write_text(streambed_cluster(64).model_dump_json(), encoding="utf-8")
-    request = PlanRequest(job=name, rate=1e12, seed=seed, run="r", cluster=str(cluster))
-    run = PipelineRun(request, Workspace(str(folder)), LineProgress(print))
+    request = PlanRequest(job=job, rate=1e12, seed=seed, run="r", cluster=str(cluster))
+    return PipelineRun(request, Workspace(str(folder)), LineProgress(print))
+
+
+def measured(job: str, seed: int, truth: Truth, folder: Path) -> PipelineRun:
+    """Profile and explore with at most 48 slots, as the pipeline does."""
+    run = opened(job, seed, folder)
     with patch.object(testbeds, "Simulator", lambda cluster: OtherSimulator(truth, cluster)):
         profile(run)
         explore(run)
