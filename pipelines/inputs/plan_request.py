@@ -76,7 +76,8 @@ class PlanRequest(Format):
         "auto",
         exclude_if=lambda exploration: exploration == "auto",
         description="How the budgets to measure are chosen: 'target' narrows the interval of the task slots for the target "
-        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'streambed'.",
+        "rate, 'streambed' lowers the prediction error as the paper does; 'auto' is 'target', but 'streambed' with the models "
+        "linear, log and sqrt.",
     )
     precision: Annotated[float, Field(gt=0, le=1)] = Field(
         DEFAULT_PRECISION,
@@ -109,6 +110,10 @@ class PlanRequest(Format):
     @property
     def explores_for_target(self) -> bool:
         """Whether budgets are chosen for the target rate, and not as StreamBed does."""
+        if self.exploration == "auto":
+            from models.capacity.growth.regressions import REGRESSIONS  # NumPy, which reading a request does without.
+
+            return self.model not in REGRESSIONS
         return self.exploration == "target"
 
     @model_validator(mode="after")

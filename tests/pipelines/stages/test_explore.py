@@ -167,7 +167,7 @@ def test_observations_are_kept_back_for_the_review(tmp_path: Path) -> None:
 
 def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) -> None:
     said = Saying()
-    run = run_in(tmp_path, rate=400_000, exploration="target", progress=said)
+    run = run_in(tmp_path, rate=400_000, progress=said)
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
@@ -175,14 +175,16 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
     slots = [s.slots_needed for s in record.steps]
     assert slots[0] is None and slots[-1] is not None
     lines = [line for line in said.lines if line.startswith("explore:  ")]
-    assert lines[6].endswith(f"; {slots[-1].text}")
+    bound = record.observations[6].bound_by
+    assert bound is not None and lines[6].endswith(f" records/s, {bound.title}; {slots[-1].text}")
+    assert said.lines[-1] == f"explore: 7 observations; {record.stopped_because}"
     assert record.would_help is not None and record.would_help.budget.task_slots > 12
     assert record.would_help.text in record.stopped_because
     assert "limit of 3 measurements" in record.stopped_because
 
 
 def test_a_rate_that_the_testbed_reaches_is_answered_with_few_measurements(tmp_path: Path) -> None:
-    run = run_in(tmp_path, rate=4_000, exploration="target", precision=1.0, max_measurements=20)
+    run = run_in(tmp_path, rate=4_000, precision=1.0, max_measurements=20)
     profile(run)
     stage.explore(run)
     record = run.output("exploration.json", ExplorationRecord)
@@ -196,7 +198,7 @@ def test_another_rate_is_explored_from_what_was_measured_for_the_first(tmp_path:
 
     def explored(**fields: object) -> ExplorationRecord:
         measured.clear()
-        run = run_in(tmp_path, run="r", exploration="target", **fields)
+        run = run_in(tmp_path, run="r", **fields)
         profile(run)
         stage.explore(run)
         return run.output("exploration.json", ExplorationRecord)
@@ -209,6 +211,33 @@ def test_another_rate_is_explored_from_what_was_measured_for_the_first(tmp_path:
     longer = explored(rate=100_000, max_measurements=4)
     assert measured == ["r-m010"]
     assert longer.observations[7] == first.kept_back[0], "kept back by the first, used by the second"
+
+
+@pytest.mark.slow
+def test_a_run_that_an_earlier_version_explored_as_streambed_is_kept_and_resumed(
+    tmp_path: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_in(tmp_path, run="r")
+    profile(run)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(PlanRequest, "explores_for_target", property(lambda _: False))
+        stage.explore(run)
+    before = run.output("exploration.json", ExplorationRecord)
+    assert before.steps[-1].suggested_by == "bayesian"
+
+    measured.clear()
+    stage.explore(run)
+    assert measured == []
+    assert run.output("exploration.json", ExplorationRecord) == before
+
+    folder = tmp_path / run.key()
+    for name in ("exploration.json", *(f"observations/m{i:03}.json" for i in range(6, 10))):
+        (folder / name).unlink()
+    stage.explore(run)
+    after = run.output("exploration.json", ExplorationRecord)
+    assert after.observations[:6] == before.observations[:6], "those that were stored"
+    assert {name for name in measured if "single" not in name} == {"r-m006", "r-m007", "r-m008", "r-m009"}
+    assert {s.suggested_by for s in after.steps[4:]} <= {"gap", "target"}
 
 
 def test_fewer_slots_than_operators_are_infeasible(tmp_path: Path) -> None:
