@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from models.dataflow import Edge, topological_order
+from models.dataflow import Edge, Partitioning, topological_order
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 
@@ -173,8 +173,14 @@ class Job(Format):
 
     @property
     def max_parallelism(self) -> dict[str, int]:
-        """Most tasks of the operators that are limited, sources aside."""
-        return {o.name: o.max_parallelism for o in self.scaled_operators if o.max_parallelism is not None}
+        """Most tasks of the operators that are limited, sources aside: by themselves, or by the job's key groups."""
+        found = {}
+        for o in self.scaled_operators:
+            hashed = any(e.partitioning is Partitioning.HASH for e in self.upstream_edges(o.name))
+            known = [n for n in (o.max_parallelism, self.key_groups if hashed else None) if n is not None]
+            if known:
+                found[o.name] = min(known)
+        return found
 
     def operator(self, name: str) -> Operator:
         for o in self.operators:
