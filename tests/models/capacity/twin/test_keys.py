@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from models.capacity.twin.keys import (
+    BURST_SHARE,
     FOR_GOOD,
     MANY_KEYS,
     TaskRecords,
@@ -37,6 +38,22 @@ def test_a_key_that_stays_hot_has_what_the_fullest_task_gets_beyond_an_even_shar
     found = keys_seen([seen([40, 20, 20, 20], [80, 40, 40, 40])], None, None)
     assert found.hot_share == pytest.approx(0.2)
     assert (found.hot_period_records, found.hot_period_s) == (FOR_GOOD, None)
+
+
+def test_few_keys_make_all_tasks_differ() -> None:
+    # Shares of 16 tasks that differ by a tenth: 16 * (0.1 / 16)^2 = (1 - 1 / 16) / K has K = 1,500.
+    found = keys_seen([seen([90, 110] * 8, [90, 110] * 8)], None, 16)
+    assert found == Keys(distinct=1500)
+
+
+def test_hot_keys_that_change_within_an_interval_come_in_bursts() -> None:
+    # Two tasks get 5.2 and 4.8 of 10 thousand records, and the other way round: 2 (0.02)^2 / (1/2) * 10,000 = 16 in a row.
+    short = seen([5200, 4800], [4800, 5200])
+    assert keys_seen([short], None, 2).hot_share == 0
+    # With ten times the records 160 in a row: a quarter of the records for 2,560.
+    found = keys_seen([seen([52_000, 48_000], [48_000, 52_000])], None, 2)
+    assert found.hot_share == BURST_SHARE
+    assert found.hot_period_records == pytest.approx(160 / BURST_SHARE**2)
 
 
 def test_key_groups_that_do_not_divide_evenly_are_no_hot_key() -> None:
