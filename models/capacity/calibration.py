@@ -25,7 +25,7 @@ The bound is for operators that hardly show beside another: without it what is l
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -58,6 +58,21 @@ class WorkerWindow:
     """Busy seconds of all of them per second."""
     rates: Mapping[str, float]
     """Records/s into each operator's tasks; out of them at sources."""
+    worker: str = ""
+    stateless: tuple[float, float] | None = None
+    """`cores` and `busy` of its tasks without state; None if all have some."""
+
+    def at_full_speed(self, cores: float, slowdown: float) -> "WorkerWindow":
+        """The same with the records that its CPU time would have been enough for, had its cores not lost speed.
+
+        Args:
+            cores: of the worker; infinite where they are not shared.
+            slowdown: share of their speed that is lost when all are busy.
+        """
+        if not 1 < cores < math.inf:
+            return self
+        speed = 1 - slowdown * min(max(self.cores - 1, 0.0) / (cores - 1), 1.0)
+        return replace(self, rates={name: rate / speed for name, rate in self.rates.items()})
 
 
 def fit_unit_costs(
@@ -97,16 +112,23 @@ def fit_unit_costs(
     return {name: float(c) for name, c in zip(names, solution * scale, strict=True)}
 
 
-def cores_for_tasks(saturated: Sequence[WorkerWindow]) -> float | None:
+def cores_for_tasks(saturated: Sequence[WorkerWindow], *, state_waits: bool = False) -> float | None:
     """Cores that a worker's tasks get of it when they could use more: the most that any used.
 
     Args:
         saturated: windows in which more was offered than the job takes.
+        state_waits: whether busy tasks with state may be waiting for it, so that only those without show a lack of cores.
 
     Returns:
         None where no worker was short of cores: then what limits the job is something else, and its cores are not known.
     """
-    return max((w.cores for w in saturated if 0 < w.cores < SHORT_OF_CORES * w.busy), default=None)
+
+    def short(window: WorkerWindow) -> bool:
+        counted = window.stateless if state_waits else None
+        cores, busy = counted or (window.cores, window.busy)
+        return 0 < cores < SHORT_OF_CORES * busy
+
+    return max((w.cores for w in saturated if short(w)), default=None)
 
 
 def common_factor(predicted: Sequence[float], measured: Sequence[float]) -> float:

@@ -109,13 +109,19 @@ def _windows(frame: pd.DataFrame) -> list[WorkerWindow]:
     for times in _stretches(frame):
         inside = frame[frame["time_s"].isin(times)]
         seconds = float(inside.drop_duplicates("time_s")["interval_s"].sum())
-        for _, own in inside.groupby("worker"):
+        for worker, own in inside.groupby("worker"):
             rates = own.groupby("operator")["records_in"].sum() / seconds
+            accesses = own.groupby("operator")[["cache_hits", "cache_misses", "state_written_bytes"]].transform("sum")
+            stateless = own[accesses.sum(axis=1) == 0]
             found.append(
                 WorkerWindow(
                     cores=float(own["cpu_s"].sum()) / seconds,
                     busy=float(own["busy_s"].sum()) / seconds,
                     rates={str(name): float(rate) for name, rate in rates.items()},
+                    worker=str(worker),
+                    stateless=(float(stateless["cpu_s"].sum()) / seconds, float(stateless["busy_s"].sum()) / seconds)
+                    if len(stateless)
+                    else None,
                 )
             )
     return found

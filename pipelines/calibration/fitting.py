@@ -1,12 +1,13 @@
 """From measured configurations to the simulator's inputs: the job's figures, the cluster's cores, the machine."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
 
 from models.capacity.calibration import (
+    GUESS_WEIGHT,
     WorkerWindow,
     cores_for_tasks,
     fit_factor,
@@ -30,8 +31,22 @@ LEAST_SKEW = 0.05
 """Share of a hot key below which an uneven distribution is attributed to chance."""
 
 
-def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
+def loaded_windows(samples: pa.Table) -> list[WorkerWindow]:
+    """The use of each worker at rates that the job sustains, and beyond."""
+    return [*settled_windows(samples), *saturated_windows(samples)]
+
+
+def unit_costs(
+    job: Job,
+    measured: Sequence[pa.Table],
+    windows: Callable[[pa.Table], Sequence[WorkerWindow]] = loaded_windows,
+    guess_weight: float = GUESS_WEIGHT,
+) -> dict[str, float]:
     """CPU seconds per record of each operator.
+
+    Args:
+        windows: of a run's samples, to fit to.
+        guess_weight: of the samples' own costs, as in `fit_unit_costs`.
 
     Raises:
         SluiceError: an operator took no records, so its cost is unknown.
@@ -43,8 +58,7 @@ def unit_costs(job: Job, measured: Sequence[pa.Table]) -> dict[str, float]:
             f"operator {silent[0]!r} of job {job.name!r} took no records during the measurement, so its cost is unknown; "
             "measure for longer"
         )
-    windows = [window for samples in measured for window in [*settled_windows(samples), *saturated_windows(samples)]]
-    return fit_unit_costs(windows, guess)
+    return fit_unit_costs([window for samples in measured for window in windows(samples)], guess, guess_weight)
 
 
 def fit(

@@ -1,7 +1,8 @@
 """What was seen of a job's operators while it was measured, for its twin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -9,15 +10,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from models.capacity.calibration import WorkerWindow
 from models.capacity.observation import Observation
 from models.capacity.twin.job import OperatorSeen, fires_every_s, live_s
 from models.capacity.twin.keys import TaskRecords, keys_seen
 from models.capacity.twin.state import fire_share, state_bytes
+from models.cluster import Worker
 from models.dataflow import Partitioning
 from models.job import Job, Keys, Kind, Operator
 from models.memory import managed_memory_per_slot_mb
-from pipelines.calibration.figures import OBSERVED, OperatorFigures, figures
-from pipelines.calibration.fitting import unit_costs
+from pipelines.calibration.figures import OBSERVED, OperatorFigures, figures, settled_windows
+from pipelines.calibration.fitting import loaded_windows, unit_costs
 from testbeds.simulator.layout.buffers import BYTES_PER_MB
 from testbeds.simulator.layout.memory import cache_mb
 from testbeds.simulator.settings import Physics
@@ -25,7 +28,8 @@ from testbeds.simulator.settings import Physics
 LARGEST: Final = 4
 """So many observations, those with the most slots: in small ones a record costs what it does at other loads."""
 
-
+GUESS_WEIGHT: Final = 1.0
+"""More than in a calibration: while windows fire, many worker windows are off together, which does not average out."""
 NONE: Final[Mapping[str, Keys]] = {}
 
 
@@ -42,21 +46,46 @@ def largest(observations: Sequence[Observation]) -> list[Observation]:
     return sorted(observations, key=lambda o: (o.task_slots, o.memory_mb))[-LARGEST:]
 
 
+@dataclass(frozen=True)
+class SeenOn:
+    """The machines that were measured on, as the twin's simulator has them."""
+
+    worker: Worker
+    """One of the equal workers."""
+    names: Collection[str] | None
+    """Of the workers whose cores tasks share; None: of all."""
+    slots_per_worker: int
+    """Slots that share the memory of one TaskManager."""
+    machine: Physics
+
+    def windows(self, samples: pa.Table, warm_up: bool) -> list[WorkerWindow]:
+        """What workers did, had load not slowed their cores: the simulator does that again.
+
+        Args:
+            warm_up: whether to include it. While windows have not fired as often as records came, these seem cheaper.
+        """
+        return [self._at_full_speed(w) for w in (loaded_windows(samples) if warm_up else settled_windows(samples))]
+
+    def _at_full_speed(self, window: WorkerWindow) -> WorkerWindow:
+        if self.worker.cores is None or (self.names is not None and window.worker not in self.names):
+            return window
+        return window.at_full_speed(self.worker.cores, self.machine.full_load_slowdown)
+
+
 def seen_of(
-    job: Job, runs: Sequence[MeasuredRun], slots_per_worker: int, machine: Physics, recorded: Mapping[str, Keys] = NONE
+    job: Job, runs: Sequence[MeasuredRun], on: SeenOn, recorded: Mapping[str, Keys] = NONE
 ) -> Mapping[str, OperatorSeen]:
     """Figures of every operator.
 
     Args:
         recorded: keys of operators whose input streams are recorded.
-        slots_per_worker: slots that share the memory of one TaskManager.
-        machine: with Flink's memory, as the simulator has it.
 
     Raises:
         SluiceError: an operator took no records.
     """
     tables = [run.samples for run in runs]
-    costs, average = unit_costs(job, tables), figures(job, pa.concat_tables(tables))
+    windows = partial(on.windows, warm_up=all(o.window is None for o in job.operators))
+    costs, average = unit_costs(job, tables, windows, GUESS_WEIGHT), figures(job, pa.concat_tables(tables))
     emitted = _emitted(job, tables)
     settled = [run.samples.filter(pc.field("phase") == OBSERVED).to_pandas() for run in runs]
     return {
@@ -66,7 +95,7 @@ def seen_of(
             costs[o.name],
             average,
             emitted,
-            _Own(o.name, runs, settled, slots_per_worker, machine, recorded.get(o.name)),
+            _Own(o.name, runs, settled, on, recorded.get(o.name)),
         )
         for o in job.operators
     }
@@ -79,8 +108,7 @@ class _Own:
     name: str
     runs: Sequence[MeasuredRun]
     settled: Sequence[pd.DataFrame]
-    slots_per_worker: int
-    machine: Physics
+    on: SeenOn
     recorded: Keys | None
 
     def frames(self) -> list[pd.DataFrame]:
@@ -112,9 +140,10 @@ class _Own:
             tasks, seconds = frame["task"].nunique(), float(frame["interval_s"].sum())
             if hits + misses <= 0 or seconds <= 0:
                 continue
-            managed = managed_memory_per_slot_mb(run.observation.memory_mb, self.slots_per_worker)
-            cache = max(cache_mb(managed, self.machine.flink) - self.machine.state.reserved_mb, 0.0) * BYTES_PER_MB
-            again = state_bytes(hits / (hits + misses), cache, self.machine.state.cached_bytes_per_live_byte)
+            managed = managed_memory_per_slot_mb(run.observation.memory_mb, self.on.slots_per_worker)
+            machine = self.on.machine
+            cache = max(cache_mb(managed, machine.flink) - machine.state.reserved_mb, 0.0) * BYTES_PER_MB
+            again = state_bytes(hits / (hits + misses), cache, machine.state.cached_bytes_per_live_byte)
             found.append((again, float(frame["records_in"].sum()) / seconds, tasks))
         return found
 

@@ -24,21 +24,25 @@ ALL_HITS: Final = 0.995
 """Hit rate from which on the state of a task fits its cache."""
 LEAST_VARIATION: Final = 0.02
 """Least standard deviation of y / x, relative to its mean, that separates a from b."""
+UNSEEN_FIRE_SHARE: Final = 0.25
+"""f where they cannot be separated, as when windows fire in every interval: known ones are between 0 and a half."""
 
 
 def fire_share(cpu_s: np.ndarray, records_in: np.ndarray, records_out: np.ndarray) -> float:
-    """f of (1), by least squares with a, b >= 0; 0 where records in and out come in one proportion throughout.
+    """f of (1), by least squares with a, b >= 0; UNSEEN_FIRE_SHARE where records in and out come in one proportion throughout.
 
     Args:
         cpu_s, records_in, records_out: of tasks in intervals, float64[samples].
     """
     some = (records_in > 0) & (cpu_s > 0)
     if some.sum() < 3:
-        return 0.0
+        return UNSEEN_FIRE_SHARE
     u, x, y = cpu_s[some], records_in[some], records_out[some]
     ratio = y / x
-    if ratio.mean() <= 0 or ratio.std() < LEAST_VARIATION * ratio.mean():
+    if ratio.mean() <= 0:
         return 0.0
+    if ratio.std() < LEAST_VARIATION * ratio.mean():
+        return UNSEEN_FIRE_SHARE
     scale = np.array([x.mean(), y.mean()])
     (a, b), _ = nnls(np.stack([x, y], axis=1) / scale, u / u.mean())
     return float(b / (a + b)) if a + b > 0 else 0.0

@@ -87,6 +87,22 @@ def test_cores_are_seen_where_tasks_wait_for_them() -> None:
     assert cores_for_tasks([]) is None
 
 
+def test_tasks_that_wait_for_state_are_not_short_of_cores() -> None:
+    # 3 of 4 busy seconds are CPU time, since tasks wait for their state; those without any do not wait.
+    waits = WorkerWindow(cores=3.0, busy=4.0, rates={}, stateless=(1.0, 1.0))
+    assert cores_for_tasks([waits], state_waits=True) is None
+    assert cores_for_tasks([waits]) == 3.0
+    short = WorkerWindow(cores=2.0, busy=4.0, rates={}, stateless=(0.5, 1.0))
+    assert cores_for_tasks([waits, short], state_waits=True) == 2.0
+
+
+def test_what_load_takes_from_cores_is_no_cost_of_a_record() -> None:
+    # 9 of 16 cores in use beside the first lose half of the tenth that all would: 100 records for 95 at full speed.
+    window = WorkerWindow(cores=8.5, busy=9.0, rates={"map": 95.0})
+    assert window.at_full_speed(16.0, 0.1).rates == {"map": pytest.approx(100.0)}
+    assert window.at_full_speed(math.inf, 0.1) == window
+
+
 def test_unit_costs_grow_by_what_was_predicted_too_high() -> None:
     # Twice too high and half too low: right in the geometric mean.
     assert common_factor([200.0, 50.0], [100.0, 100.0]) == pytest.approx(1.0)

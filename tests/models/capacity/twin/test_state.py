@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.capacity.twin.state import fire_share, state_bytes
+from models.capacity.twin.state import UNSEEN_FIRE_SHARE, fire_share, state_bytes
 
 
 def test_the_cost_of_firing_is_separated_from_that_of_records_in() -> None:
@@ -19,9 +19,9 @@ def test_what_costs_nothing_to_fire_has_no_share() -> None:
 
 def test_records_in_one_proportion_separate_nothing() -> None:
     into = np.array([1000.0, 2000.0, 3000.0])
-    assert fire_share(5e-6 * into, into, 0.1 * into) == 0.0
+    assert fire_share(5e-6 * into, into, 0.1 * into) == UNSEEN_FIRE_SHARE
     assert fire_share(5e-6 * into, into, 0 * into) == 0.0
-    assert fire_share(np.zeros(0), np.zeros(0), np.zeros(0)) == 0.0
+    assert fire_share(np.zeros(0), np.zeros(0), np.zeros(0)) == UNSEEN_FIRE_SHARE
 
 
 def test_state_that_fits_half_has_twice_the_cache() -> None:
