@@ -12,6 +12,8 @@ from pydantic import Field
 
 from models.capacity.calibration import cores_for_tasks
 from models.capacity.growth.twin import TwinCurve
+from models.capacity.observation import Observation
+from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
 from models.capacity.twin.job import OperatorSeen, twin_job
 from models.capacity.twin.keys import keys_recorded
 from models.capacity.twin.ladder import measured_rungs
@@ -33,14 +35,14 @@ from pipelines.stages.profile import PROFILE_FILE, ProfileRecord
 from pipelines.store.digests import digest
 from pipelines.store.samples import read_samples
 from pipelines.twin.rungs import Ladder, Rung
-from pipelines.twin.seen import MeasuredRun, largest, seen_of
+from pipelines.twin.seen import MeasuredRun, SeenOn, largest, seen_of
 from pipelines.twin.simulation import Twin, without_run_noise
 from testbeds.simulator.settings import Physics
 
 TWIN_FILE: Final = "twin.json"
 MOST_SLOTS: Final = 4096
 """Simulated where the cluster states no number of workers."""
-VERSION: Final = "1"
+VERSION: Final = "4"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
 
@@ -101,17 +103,20 @@ def _made(
     origin = f"seen in {', '.join(o.run for o in chosen)}"
     job, worker, rows = None, None, []
     try:
-        seen = seen_of(run.job, runs, exploration.slots_per_worker, machine, _recorded(run))
-        job, worker = twin_job(run.job, seen, origin), _worker(run, cluster, runs)
+        names = _sharing(run, cluster)
+        worker = _worker(cluster, runs, names)
+        seen = seen_of(run.job, runs, SeenOn(worker, names, exploration.slots_per_worker, machine), _recorded(run))
+        job = twin_job(run.job, seen, origin)
         made = Twin(job, worker, machine, profile.source_rate_per_task)
         without = {key: value for key, value in inputs.items() if key != "most"}
         workers = math.ceil(max(o.task_slots for o in exploration.observations) / worker.slots)
         ladder = Ladder(run, made, without, measuring(run).mst, max(workers, len(cluster.workers)))
         for memory_mb in _levels(exploration, seen):
             rows.append(_climbed(ladder, exploration, memory_mb, _most_slots(run)))
+        curve = _curve(rows, FullestTask(job, _largest(exploration).operators), _largest(exploration).task_slots)
     except SluiceError as error:
         return TwinRecord(job=job, worker=worker, rungs=(), curve=None, reason=f"there is no twin: {error}")
-    rungs, curve = tuple(rung for row in rows for rung in row), _curve(rows)
+    rungs = tuple(rung for row in rows for rung in row)
     if curve is None:
         reason = "there is no twin, since the simulator sustains no rate with the figures seen"
     else:
@@ -153,32 +158,38 @@ def _testbed(run: PipelineRun, slots_per_worker: int) -> tuple[Cluster, Physics]
     return Cluster(name="flink", workers=(Worker(name="tm-1", slots=slots_per_worker),)), machine
 
 
-def _worker(run: PipelineRun, cluster: Cluster, runs: Sequence[MeasuredRun]) -> Worker:
+def _sharing(run: PipelineRun, cluster: Cluster) -> set[str] | None:
+    """Workers whose cores tasks share; None: all. On the simulator, sources have workers of their own."""
+    return {w.name for w in cluster.workers} if run.request.testbed == "simulator" else None
+
+
+def _worker(cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | None) -> Worker:
     """A worker, with the cores that tasks got of it if they were short of them."""
-    # On the simulator, sources have workers of their own; a Flink names its workers itself.
-    names = {w.name for w in cluster.workers} if run.request.testbed == "simulator" else None
-    cores = cores_for_tasks([w for one in runs for w in saturated_windows(one.samples, names)])
+    saturated = [w for one in runs for w in saturated_windows(one.samples, names)]
+    cores = cores_for_tasks(saturated, state_waits=True)
     worker = cluster.workers[0]
     return worker if cores is None else worker.model_copy(update={"cores": cores})
+
+
+def _largest(exploration: ExplorationRecord) -> Observation:
+    return max(exploration.observations, key=lambda o: (o.task_slots, o.memory_mb))
 
 
 def _climbed(ladder: Ladder, exploration: ExplorationRecord, memory_mb: float, most: int) -> list[Rung]:
     chosen = measured_rungs(exploration.observations)
     measured = ladder.measured(chosen, memory_mb)
-    rates = max(exploration.observations, key=lambda o: (o.task_slots, o.memory_mb)).operators
     if measured[-1].mst <= 0:
         return measured
-    return [*measured, *ladder.larger(measured[-1], rates, most)]
+    return [*measured, *ladder.larger(measured[-1], _largest(exploration).operators, most)]
 
 
-def _curve(rungs: list[list[Rung]]) -> TwinCurve | None:
-    """Over the sizes that were simulated with every memory."""
-    by_memory = [{rung.task_slots: rung.mst for rung in row if rung.mst > 0} for row in rungs]
+def _curve(rungs: list[list[Rung]], fullest: FullestTask, most_measured: int) -> TwinCurve | None:
+    """Through the sizes that were simulated with every memory."""
+    by_memory = [{rung.task_slots: rung for rung in row if rung.mst > 0} for row in rungs]
     common = sorted(set.intersection(*(set(row) for row in by_memory)))
     if len(common) < 2:
         return None
-    return TwinCurve(
-        memory_mb=tuple(row[0].memory_mb for row in rungs),
-        task_slots=tuple(float(n) for n in common),
-        mst=tuple(tuple(row[n] for n in common) for row in by_memory),
-    )
+    rows = [
+        [Simulated(n, row[n].parallelism, row[n].mst, lasts=n > most_measured) for n in common] for row in by_memory
+    ]
+    return curve_of([row[0].memory_mb for row in rungs], rows, fullest)

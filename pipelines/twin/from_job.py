@@ -13,6 +13,7 @@ from typing import Final
 from models.capacity.bids2 import bids2
 from models.capacity.growth.twin import TwinCurve
 from models.capacity.observation import Observation, OperatorRates
+from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
 from models.capacity.twin.ladder import larger_rungs, measured_rungs, tasks_of
 from models.cluster import Worker
 from models.errors import Infeasible, InvalidInput
@@ -121,12 +122,10 @@ def _over_memory(simulated: _Simulated, found: dict[int, float], memories: list[
             if memory != memory_mb:
                 like = partial(_like, simulated, memory)
                 rows[memory] = {n: mst for n, mst in zip(found, pool.map(like, found.items()), strict=True) if mst}
-    known = [n for n in found if all(n in row for row in rows.values())]
-    return TwinCurve(
-        memory_mb=tuple(sorted(rows)),
-        task_slots=tuple(float(n) for n in known),
-        mst=tuple(tuple(rows[memory][n] for n in known) for memory in sorted(rows)),
-    )
+    job, rates = simulated.twin.job, simulated.rates
+    tasks = {n: tasks_of(job, rates, n)[0] for n in found if all(n in row for row in rows.values())}
+    sizes = [[Simulated(n, tasks[n], rows[memory][n], lasts=True) for n in tasks] for memory in sorted(rows)]
+    return curve_of(sorted(rows), sizes, FullestTask(job, rates))
 
 
 def _like(simulated: _Simulated, memory_mb: float, size: tuple[int, float]) -> float | None:

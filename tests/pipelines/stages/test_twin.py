@@ -12,6 +12,7 @@ from models.job import Job
 from models.keys.distribution import HeavyHitter, KeyDistribution, Tail
 from models.keys.shares import KeyedInput
 from models.plan import Interval
+from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -25,7 +26,7 @@ from pipelines.stages.select import select
 from pipelines.stages.twin import TWIN_FILE, TwinRecord, twin
 from pipelines.store.samples import read_samples
 from pipelines.store.workspace import Workspace
-from pipelines.twin.seen import MeasuredRun, seen_of
+from pipelines.twin.seen import MeasuredRun, SeenOn, seen_of
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
 
@@ -95,7 +96,9 @@ def test_what_is_seen_does_not_depend_on_the_figures_of_the_jobs_file(run: Pipel
         operator["selectivity"] *= 5
     other = Job.model_validate(document)
     assert other != run.job
-    of_both = [seen_of(job, runs, exploration.slots_per_worker, Physics()) for job in (run.job, other)]
+    cluster = load_cluster("testbed")
+    on = SeenOn(cluster.workers[0], {w.name for w in cluster.workers}, exploration.slots_per_worker, Physics())
+    of_both = [seen_of(job, runs, on) for job in (run.job, other)]
     assert of_both[0] == of_both[1]
 
 

@@ -43,16 +43,19 @@ def test_each_task_of_a_sink_of_one_millisecond_brings_a_thousand_records_per_se
     lines: list[str] = []
     curve = twin_of_job(job(1e-3), WORKER, measured(1, 4), 8192.0, 10_000.0, lines.append)
     assert curve.memory_mb == (8192.0,)
-    assert curve.task_slots[:2] == (1.0, 4.0)
     # The slowest of n tasks decides, 2 % times the expected largest of n normal numbers; rates are looked for to 3 %.
     wanted = [1e3, 4e3 / (1 + 0.02 * 1.03), 2e4 / (1 + 0.02 * 1.87)]
     assert np.exp(curve.log_mst(8192.0, np.array([1.0, 4.0, 20.0]))) == pytest.approx(wanted, rel=0.04)
-    assert [line.split()[1] for line in lines] == [f"{n:.0f}" for n in curve.task_slots]
+    simulated = [int(line.split()[1]) for line in lines]
+    assert simulated[:2] == [1, 4]
+    assert set(simulated) < set(curve.task_slots)
 
 
 def test_it_is_simulated_until_a_size_takes_twice_the_rate() -> None:
-    curve = twin_of_job(job(1e-3), WORKER, measured(1, 4), 8192.0, 10_000.0, lambda line: None)
-    assert curve.mst[0][-2] < 20_000 <= curve.mst[0][-1]
+    lines: list[str] = []
+    curve = twin_of_job(job(1e-3), WORKER, measured(1, 4), 8192.0, 10_000.0, lines.append)
+    last_but_one = int(lines[-2].split()[1])
+    assert curve.mst[0][curve.task_slots.index(last_but_one)] < 20_000 <= curve.mst[0][-1]
 
 
 def test_a_job_that_cannot_use_the_measured_slots_is_refused() -> None:
