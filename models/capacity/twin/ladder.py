@@ -20,8 +20,10 @@ def measured_rungs(observations: Sequence[Observation]) -> list[Observation]:
     for one in sorted(observations, key=lambda o: -o.memory_mb):
         by_slots.setdefault(one.task_slots, one)
     slots = sorted(by_slots)
+    if len(slots) <= MOST_RUNGS_MEASURED:
+        return [by_slots[n] for n in slots]
     first, last = math.log(slots[0]), math.log(slots[-1])
-    steps = max(min(MOST_RUNGS_MEASURED, len(slots)) - 1, 1)
+    steps = MOST_RUNGS_MEASURED - 1
     wanted = [first + (last - first) * i / steps for i in range(steps + 1)]
     nearest = {min(slots, key=lambda n: (abs(math.log(n) - at), n)) for at in wanted}
     return [by_slots[n] for n in sorted(nearest)]

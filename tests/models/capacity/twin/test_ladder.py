@@ -17,6 +17,11 @@ def test_each_measured_size_is_simulated_once_with_the_configuration_of_the_most
     assert [(o.task_slots, o.memory_mb) for o in found] == [(2, 1024.0), (4, 2048.0), (9, 1024.0)]
 
 
+def test_up_to_eight_sizes_are_all_simulated() -> None:
+    sizes = [9, 10, 14, 23, 26, 28, 48]
+    assert [o.task_slots for o in measured_rungs([observed(n) for n in sizes])] == sizes
+
+
 def test_of_many_sizes_eight_are_simulated_evenly_in_logarithms_with_both_ends() -> None:
     found = [o.task_slots for o in measured_rungs([observed(n) for n in range(1, 129)])]
     assert found == [1, 2, 4, 8, 16, 32, 64, 128]
