@@ -28,9 +28,9 @@ from models.wording import amount
 FEWEST_OBSERVATIONS: Final = 3
 LEAST_WEIGHT: Final = 1e-3
 """Candidates with less are left out of the model."""
-SHARES: Final[Mapping[str, float]] = {"even": 3.0, TWIN: float(len(LAWS) + 2)}
+SHARES: Final[Mapping[str, float]] = {"even": 3.0, TWIN: 30.0}
 """Weights beforehand, relative to those of other laws: load is even more often than not, and a twin knows how the job works,
-so that it has as much as all laws together."""
+which laws can only guess. The measurements count against it where they contradict it."""
 MOST_FALL: Final = 0.1
 """Share by which the MST may fall over the measured slots before it is said to; less is noise."""
 

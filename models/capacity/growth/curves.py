@@ -32,8 +32,8 @@ from models.capacity.growth.shapes import Extent, LawName, log_growth
 from models.schema import Format, Positive, PositiveInt
 
 DRAWS: Final = 160
-DRIFT: Final = 0.14
-"""Scale of kappa."""
+LAW_DRIFT: Final = 0.14
+"""Scale of kappa of a growth law."""
 _DRIFTS: Final = np.linspace(-3.5, 3.5, 15)
 FAR: Final = 10.0
 """Multiple of n2 at which draws are ordered."""
@@ -118,18 +118,19 @@ def draw(law: LawName, shapes: Array, found: Posterior, extent: Extent, memory_m
         memory_mb: M_ref.
     """
     near_and_far = log_growth(law, shapes, np.array([extent.most, FAR * extent.most], dtype=np.float64), extent)
-    return LawCurves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far))
+    return LawCurves(law=law, **drawn_fields(shapes, found, extent, memory_mb, near_and_far, LAW_DRIFT))
 
 
 def drawn_fields(
-    shapes: Array, found: Posterior, extent: Extent, memory_mb: float, near_and_far: Array
+    shapes: Array, found: Posterior, extent: Extent, memory_mb: float, near_and_far: Array, drift: float
 ) -> dict[str, Any]:
     """The fields of `DrawnCurves`.
 
     Args:
         near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).
+        drift: scale of kappa.
     """
-    at, kappa = stratified(found, near_and_far)
+    at, kappa = stratified(found, near_and_far, drift)
     return {
         "fewest_slots": extent.fewest,
         "most_slots": extent.most,
@@ -142,16 +143,17 @@ def drawn_fields(
     }
 
 
-def stratified(found: Posterior, near_and_far: Array) -> tuple["np.ndarray", Array]:
+def stratified(found: Posterior, near_and_far: Array, drift: float) -> tuple["np.ndarray", Array]:
     """Nodes of the posterior, and a drift for each: DRAWS of them, equally likely.
 
     Args:
         near_and_far: G(n2) and G(10 n2) of every shape of the grid, (shapes, 2).
+        drift: scale of kappa.
     """
     share = np.exp(student_log_density(_DRIFTS))
     weight = found.weight[:, None] * share / share.sum()
     near, far = near_and_far[found.shape].T
-    kappa = 1 + DRIFT * _DRIFTS
+    kappa = 1 + drift * _DRIFTS
     inside = np.broadcast_to((found.level + near)[:, None], weight.shape).ravel()
     beyond = ((found.level + near)[:, None] + kappa * (far - near)[:, None]).ravel()
     flat = weight.ravel()

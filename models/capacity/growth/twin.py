@@ -2,15 +2,16 @@
 
 Notation:
 
-    twin(M, n)   MST that the twin predicts, known at some memory sizes and slots, and interpolated between in
-    logarithms r            residual at n2, log(MST / twin): normal beforehand, standard deviation LEVEL b
-    tilt: the residual changes with the slots as n^b; normal beforehand, standard deviation TILT
+    twin(M, n)   MST that the twin predicts, known at some memory sizes and slots, and interpolated between in logarithms
+    r            residual at n2, log(MST / twin): normal beforehand, standard deviation LEVEL
+    b            tilt: the residual changes with the slots as n^b; normal beforehand, around MEAN_TILT, standard deviation TILT
 
     log MST(M, n) = log twin(M, n) + r + b log(n / n2) + a log(M / M_ref) + sigma e               (1)
 
 The twin is cheap and wrong by a factor that hardly changes; the measurements are dear and few, and say which factor.
-Where they say nothing, the prior is a constant near one. (1) has the form of a growth law with the shape b, so that the
-posterior, the draws and the drift beyond n2 are those of any law.
+Where they say nothing, the prior is a constant near one that falls by a few per cent over ten times the slots: what a
+simulation leaves out takes capacity, and takes more of it in larger jobs. (1) has the form of a growth law with the shape b,
+so that the posterior, the draws and the drift beyond n2 are those of any law.
 """
 
 from functools import cached_property
@@ -27,9 +28,12 @@ from models.capacity.growth.shapes import Extent
 from models.schema import Format, Positive
 
 TWIN: Final = "twin"
-LEVEL: Final = 0.3
-TILT: Final = 0.1
-_TILTS: Final = TILT * np.linspace(-2.5, 2.5, 41)
+LEVEL: Final = 0.1
+TILT: Final = 0.01
+MEAN_TILT: Final = -0.01
+TWIN_DRIFT: Final = 0.07
+"""Scale of kappa: half of that of the laws."""
+_TILTS: Final = MEAN_TILT + TILT * np.linspace(-2.5, 2.5, 21)
 
 
 class TwinCurve(Format):
@@ -95,9 +99,9 @@ def fit_twin(curve: TwinCurve, data: Dataset) -> tuple[Posterior, TwinCurves]:
         data,
         twin + tilts * np.log(data.task_slots / extent.most),
         level=(0.0, LEVEL),
-        log_prior=-0.5 * (_TILTS / TILT) ** 2,
+        log_prior=-0.5 * ((_TILTS - MEAN_TILT) / TILT) ** 2,
     )
     ends = np.array([extent.most, FAR * extent.most], dtype=np.float64)
     near_and_far = curve.log_mst(memory_mb, ends) + tilts * np.log(ends / extent.most)
-    fields = drawn_fields(tilts, found, extent, memory_mb, near_and_far)
+    fields = drawn_fields(tilts, found, extent, memory_mb, near_and_far, TWIN_DRIFT)
     return found, TwinCurves(curve=curve, **fields)

@@ -6,7 +6,7 @@ from scipy.special import stdtr
 from scipy.stats import t as student_t
 
 from capacity_laws import one_curve
-from models.capacity.growth.curves import DRAWS, DRIFT, draw
+from models.capacity.growth.curves import DRAWS, LAW_DRIFT, draw
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.posterior import NU, posterior, reference_memory_mb
 from models.capacity.growth.shapes import Extent, log_growth, shapes_of
@@ -42,7 +42,7 @@ def test_draws_predict_what_the_posterior_does():
     curves = draw("power", shapes, found, extent, reference_memory_mb(data))
     assert len(curves.level) == DRAWS
     drifts = np.linspace(-3.5, 3.5, 1001)  # Student-t with NU degrees of freedom, cut off
-    drift_variance = DRIFT**2 * np.average(drifts**2, weights=student_t.pdf(drifts, NU))
+    drift_variance = LAW_DRIFT**2 * np.average(drifts**2, weights=student_t.pdf(drifts, NU))
     for at in (48.0, 480.0):
         drawn = curves.log_mst(8192.0, np.array([at]))[:, 0]
         inside = log_growth("power", shapes, np.array([48.0]), extent)[found.shape, 0]
