@@ -147,7 +147,7 @@ def opened(job: str, seed: int, folder: Path) -> PipelineRun:
     cluster = folder / "cluster.json"
     folder.mkdir(parents=True, exist_ok=True)
     cluster.write_text(streambed_cluster(64).model_dump_json(), encoding="utf-8")
-    request = PlanRequest(job=job, rate=1e12, seed=seed, run="r", cluster=str(cluster))
+    request = PlanRequest(job=job, exploration="streambed", rate=1e12, seed=seed, run="r", cluster=str(cluster))
     return PipelineRun(request, Workspace(str(folder)), LineProgress(print))
 
 
