@@ -5,7 +5,8 @@
 The jobs are those of `random_job_generator.py`, which states how they are drawn: numbers 0, 1, 2 ... of the seed until so many
 are measured. Physics of the truth, measurements with at most 48 slots and the truth, here at 480 slots, are as in `twin.py`;
 each job has physics of its own. A job is left out if it cannot be deployed or measured with 48 slots, and for no other reason:
-before any model exists. Measurements and truths are made first and kept; what models predict is made anew in every call.
+before any model exists. Measurements and truths are made first and kept. Predictions are not kept, so that each call shows
+what the present code predicts.
 """
 
 import argparse
@@ -90,7 +91,7 @@ class Case:
             return {"failed": f"{type(error).__name__}: {error}"}
 
     def points(self, truth: float) -> list[Point]:
-        """With a twin made anew, since one that is kept may be of earlier code."""
+        """With a new twin: a stored one may come from earlier code."""
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(self.folder, folder, dirs_exist_ok=True)
             run: PipelineRun = replace(opened(str(self._job_file), self.seed, self.folder), workspace=Workspace(folder))
