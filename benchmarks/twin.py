@@ -221,7 +221,7 @@ class Point:
 
 def points_of(run: PipelineRun, seed: int, truths: Mapping[int, float]) -> list[Point]:
     """Both models against the truth."""
-    twin(run)
+    twin(run, also=sorted(truths))
     data = Dataset.of(run.output(EXPLORATION_FILE, ExplorationRecord).observations)
     curve = run.output(TWIN_FILE, TwinRecord).curve
     models = {"laws": select(data).model, "twin": select(data, twin=curve).model}
