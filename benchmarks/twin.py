@@ -296,13 +296,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.keep or temporary)
         cases = [(name, seed) for seed in range(asked.seed, asked.seed + asked.seeds) for name in asked.jobs.split(",")]
-        known = {case: _known(folder, *case, sizes) for case in cases}
-        points = [point for (_, seed), (run, truths) in known.items() for point in points_of(run, seed, truths)]
+        found = {case: known(folder, *case, sizes) for case in cases}
+        points = [point for (_, seed), (run, truths) in found.items() for point in points_of(run, seed, truths)]
     report(console, points)
     console.print(f"{time.monotonic() - begin:.0f} s")
 
 
-def _known(folder: Path, name: str, seed: int, sizes: Sequence[int]) -> tuple[PipelineRun, dict[int, float]]:
+def known(folder: Path, name: str, seed: int, sizes: Sequence[int]) -> tuple[PipelineRun, dict[int, float]]:
     """What is measured for the models, and what they are compared with."""
     truth, path = Truth.drawn(seed), folder / f"{name}-{seed}.json"
     run = measured(name, seed, truth, path.with_suffix(""))
