@@ -221,7 +221,7 @@ class Point:
 
 def points_of(run: PipelineRun, seed: int, truths: Mapping[int, float]) -> list[Point]:
     """Both models against the truth."""
-    twin(run)
+    twin(run, also=sorted(truths))
     data = Dataset.of(run.output(EXPLORATION_FILE, ExplorationRecord).observations)
     curve = run.output(TWIN_FILE, TwinRecord).curve
     models = {"laws": select(data).model, "twin": select(data, twin=curve).model}
@@ -296,13 +296,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.keep or temporary)
         cases = [(name, seed) for seed in range(asked.seed, asked.seed + asked.seeds) for name in asked.jobs.split(",")]
-        known = {case: _known(folder, *case, sizes) for case in cases}
-        points = [point for (_, seed), (run, truths) in known.items() for point in points_of(run, seed, truths)]
+        found = {case: known(folder, *case, sizes) for case in cases}
+        points = [point for (_, seed), (run, truths) in found.items() for point in points_of(run, seed, truths)]
     report(console, points)
     console.print(f"{time.monotonic() - begin:.0f} s")
 
 
-def _known(folder: Path, name: str, seed: int, sizes: Sequence[int]) -> tuple[PipelineRun, dict[int, float]]:
+def known(folder: Path, name: str, seed: int, sizes: Sequence[int]) -> tuple[PipelineRun, dict[int, float]]:
     """What is measured for the models, and what they are compared with."""
     truth, path = Truth.drawn(seed), folder / f"{name}-{seed}.json"
     run = measured(name, seed, truth, path.with_suffix(""))

@@ -12,11 +12,8 @@ from pydantic import Field
 
 from models.capacity.calibration import cores_for_tasks
 from models.capacity.growth.twin import TwinCurve
-from models.capacity.observation import Observation
-from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
 from models.capacity.twin.job import OperatorSeen, twin_job
 from models.capacity.twin.keys import keys_recorded
-from models.capacity.twin.ladder import measured_rungs
 from models.cluster import Cluster, Worker
 from models.errors import SluiceError
 from models.job import Job, Keys
@@ -34,6 +31,7 @@ from pipelines.stages.check import verified_samples
 from pipelines.stages.profile import PROFILE_FILE, ProfileRecord
 from pipelines.store.digests import digest
 from pipelines.store.samples import read_samples
+from pipelines.twin.climbing import Climb
 from pipelines.twin.rungs import Ladder, Rung
 from pipelines.twin.seen import MeasuredRun, SeenOn, largest, seen_of
 from pipelines.twin.simulation import Twin, without_run_noise
@@ -42,7 +40,7 @@ from testbeds.simulator.settings import Physics
 TWIN_FILE: Final = "twin.json"
 MOST_SLOTS: Final = 4096
 """Simulated where the cluster states no number of workers."""
-VERSION: Final = "4"
+VERSION: Final = "5"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
 
@@ -59,8 +57,15 @@ class TwinRecord(Format):
     reason: str = Field(description="Why there is no curve, or what it was made of.")
 
 
-def twin(run: PipelineRun) -> str:
-    """Make the run's twin and simulate it; returns the URI of `twin.json`, or of the request where none is wanted."""
+def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
+    """Make the run's twin and simulate it.
+
+    Args:
+        also: sizes to simulate beside those that the answer needs.
+
+    Returns:
+        The URI of `twin.json`, or of the request where no twin is wanted.
+    """
     if not wants_twin(run):
         run.progress.say("twin: nothing to do, since the request leaves it out")
         return run.workspace.uri(run.key("request.json"))
@@ -73,13 +78,13 @@ def twin(run: PipelineRun) -> str:
         "job": digest(run.job),
         "testbed": digest([cluster, machine]),
         "samples": digest(verified_samples(run)),
-        "most": digest([_most_slots(run), run.request.rate]),
+        "asked": digest([_most_slots(run), run.request.rate, run.request.risk, run.request.headroom, sorted(also)]),
         "version": VERSION,
     }
     if recorded := _recorded(run):
         inputs["recorded keys"] = digest(recorded)
     key = run.key(TWIN_FILE)
-    record = run.workspace.once(key, inputs, TwinRecord, lambda: _made(run, exploration, profile, inputs))
+    record = run.workspace.once(key, inputs, TwinRecord, lambda: _made(run, exploration, profile, inputs, also))
     run.progress.say(f"twin: {record.reason}")
     return run.workspace.uri(key)
 
@@ -95,25 +100,28 @@ def wants_twin(run: PipelineRun) -> bool:
 
 
 def _made(
-    run: PipelineRun, exploration: ExplorationRecord, profile: ProfileRecord, inputs: dict[str, str]
+    run: PipelineRun,
+    exploration: ExplorationRecord,
+    profile: ProfileRecord,
+    inputs: dict[str, str],
+    also: Sequence[int],
 ) -> TwinRecord:
     cluster, machine = _testbed(run, exploration.slots_per_worker)
     chosen = largest(exploration.observations)
     runs = [MeasuredRun(o, read_samples(run.workspace, run.job.name, o.run)) for o in chosen]
     origin = f"seen in {', '.join(o.run for o in chosen)}"
-    job, worker, rows = None, None, []
+    job, worker, rows, curve = None, None, list[list[Rung]](), None
     try:
         names = _sharing(run, cluster)
         worker = _worker(cluster, runs, names)
         seen = seen_of(run.job, runs, SeenOn(worker, names, exploration.slots_per_worker, machine), _recorded(run))
         job = twin_job(run.job, seen, origin)
         made = Twin(job, worker, machine, profile.source_rate_per_task)
-        without = {key: value for key, value in inputs.items() if key != "most"}
+        without = {key: value for key, value in inputs.items() if key != "asked"}
         workers = math.ceil(max(o.task_slots for o in exploration.observations) / worker.slots)
         ladder = Ladder(run, made, without, measuring(run).mst, max(workers, len(cluster.workers)))
-        for memory_mb in _levels(exploration, seen):
-            rows.append(_climbed(ladder, exploration, memory_mb, _most_slots(run)))
-        curve = _curve(rows, FullestTask(job, _largest(exploration).operators), _largest(exploration).task_slots)
+        climb = Climb(ladder, exploration, job, _most_slots(run))
+        rows, curve = climb.climbed(_levels(exploration, seen), also)
     except SluiceError as error:
         return TwinRecord(job=job, worker=worker, rungs=(), curve=None, reason=f"there is no twin: {error}")
     rungs = tuple(rung for row in rows for rung in row)
@@ -169,27 +177,3 @@ def _worker(cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | Non
     cores = cores_for_tasks(saturated, state_waits=True)
     worker = cluster.workers[0]
     return worker if cores is None else worker.model_copy(update={"cores": cores})
-
-
-def _largest(exploration: ExplorationRecord) -> Observation:
-    return max(exploration.observations, key=lambda o: (o.task_slots, o.memory_mb))
-
-
-def _climbed(ladder: Ladder, exploration: ExplorationRecord, memory_mb: float, most: int) -> list[Rung]:
-    chosen = measured_rungs(exploration.observations)
-    measured = ladder.measured(chosen, memory_mb)
-    if measured[-1].mst <= 0:
-        return measured
-    return [*measured, *ladder.larger(measured[-1], _largest(exploration).operators, most)]
-
-
-def _curve(rungs: list[list[Rung]], fullest: FullestTask, most_measured: int) -> TwinCurve | None:
-    """Through the sizes that were simulated with every memory."""
-    by_memory = [{rung.task_slots: rung for rung in row if rung.mst > 0} for row in rungs]
-    common = sorted(set.intersection(*(set(row) for row in by_memory)))
-    if len(common) < 2:
-        return None
-    rows = [
-        [Simulated(n, row[n].parallelism, row[n].mst, lasts=n > most_measured) for n in common] for row in by_memory
-    ]
-    return curve_of([row[0].memory_mb for row in rungs], rows, fullest)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from pydantic import Field
@@ -80,19 +79,28 @@ class Ladder:
         """
         wanted, enough = larger_rungs(last.task_slots, most), BEYOND * self.run.request.rate
         per_slot = last.mst / last.task_slots
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for first in range(0, len(wanted), AT_ONCE):
-                simulated = partial(self._larger, memory_mb=last.memory_mb, rates=rates, per_slot=per_slot)
-                made = list(pool.map(simulated, wanted[first : first + AT_ONCE]))
-                found = [rung for rung in made if rung is not None and rung.mst > 0]
-                yield from found
-                if len(found) < len(made) or found[-1].mst >= enough:
-                    return
-                per_slot = found[-1].mst / found[-1].task_slots
+        for first in range(0, len(wanted), AT_ONCE):
+            sizes = wanted[first : first + AT_ONCE]
+            found = self.at({n: per_slot * n for n in sizes}, last.memory_mb, rates)
+            yield from found
+            if len(found) < len(sizes) or found[-1].mst >= enough:
+                return
+            per_slot = found[-1].mst / found[-1].task_slots
 
-    def _larger(self, slots: int, memory_mb: float, rates: tuple[OperatorRates, ...], per_slot: float) -> Rung | None:
+    def at(self, guesses: Mapping[int, float], memory_mb: float, rates: tuple[OperatorRates, ...]) -> list[Rung]:
+        """Sizes above the measured ones; without those that the job cannot use or sustains no rate with.
+
+        Args:
+            guesses: near the MST of each size, records/s.
+            rates: of operators, for BIDS2.
+        """
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            made = list(pool.map(lambda size: self._larger(*size, memory_mb=memory_mb, rates=rates), guesses.items()))
+        return [rung for rung in made if rung is not None and rung.mst > 0]
+
+    def _larger(self, slots: int, guess: float, *, memory_mb: float, rates: tuple[OperatorRates, ...]) -> Rung | None:
         def make() -> Rung:
-            mst = in_production(self.twin, tasks, memory_mb, per_slot * slots)
+            mst = in_production(self.twin, tasks, memory_mb, guess)
             return Rung(task_slots=slots, memory_mb=memory_mb, parallelism=tasks, mst=mst)
 
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from models.capacity.growth.dataset import Dataset
 from models.cluster import Cluster
 from models.errors import SluiceError
 from models.job import Job
@@ -26,6 +27,7 @@ from pipelines.stages.select import select
 from pipelines.stages.twin import TWIN_FILE, TwinRecord, twin
 from pipelines.store.samples import read_samples
 from pipelines.store.workspace import Workspace
+from pipelines.twin.asking import answers
 from pipelines.twin.seen import MeasuredRun, SeenOn, seen_of
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
@@ -119,6 +121,15 @@ def test_sizes_end_beyond_what_the_target_needs(run: PipelineRun) -> None:
     assert sum(last.parallelism.values()) == last.task_slots == record.curve.task_slots[-1]
     # 20 words a sentence, 60 sentences' worth a second and task: 833 records/s for each task that counts.
     assert last.mst / last.task_slots == pytest.approx(record.rungs[-3].mst / record.rungs[-3].task_slots, rel=0.1)
+
+
+def test_the_size_that_the_answer_falls_on_is_simulated(run: PipelineRun) -> None:
+    record = record_of(run)
+    assert record.curve is not None
+    data = Dataset.of(run.output(EXPLORATION_FILE, ExplorationRecord).observations)
+    sizes = [rung.task_slots for rung in record.rungs]
+    for answer in answers(run.request, run.job, data, record.curve):
+        assert min(abs(answer / size - 1) for size in sizes) < 0.02
 
 
 def test_a_finished_twin_is_not_simulated_again(run: PipelineRun, deployed: list[Cluster]) -> None:

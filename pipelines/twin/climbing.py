@@ -1,0 +1,93 @@
+"""All sizes of a twin, with every memory, and the curve through them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.twin import TwinCurve
+from models.capacity.observation import Observation
+from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
+from models.capacity.twin.ladder import measured_rungs
+from models.job import Job
+from pipelines.measuring.exploration_record import ExplorationRecord
+from pipelines.twin.asking import answers, apart
+from pipelines.twin.rungs import Ladder, Rung
+
+MOST_TIMES_ASKED: Final = 3
+"""How often the size that the answer falls on is simulated, which may move the answer."""
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Up the sizes of a ladder."""
+
+    ladder: Ladder
+    exploration: ExplorationRecord
+    job: Job
+    """The twin's."""
+    most: int
+    """Task slots of the cluster."""
+
+    @cached_property
+    def _data(self) -> Dataset:
+        """What was measured."""
+        return Dataset.of(self.exploration.observations)
+
+    def climbed(self, levels: Sequence[float], also: Sequence[int]) -> tuple[list[list[Rung]], TwinCurve | None]:
+        """The measured sizes, larger ones, and those that the answer falls on.
+
+        Args:
+            levels: memory of a TaskManager, MiB.
+            also: further sizes.
+
+        Returns:
+            A row for each memory, and the curve; none with fewer than two sizes that sustain a rate with every memory.
+        """
+        rows = [self._row(memory_mb) for memory_mb in levels]
+        curve = self._curve(rows)
+        for _ in range(MOST_TIMES_ASKED):
+            if curve is None:
+                break
+            wanted = {*also, *answers(self.ladder.run.request, self.job, self._data, curve)}
+            more = apart(wanted, rows[0], self._data.most_slots)
+            if not more:
+                break
+            rows = self._with_sizes(rows, more, curve)
+            curve = self._curve(rows)
+        return rows, curve
+
+    def _row(self, memory_mb: float) -> list[Rung]:
+        measured = self.ladder.measured(measured_rungs(self.exploration.observations), memory_mb)
+        if measured[-1].mst <= 0:
+            return measured
+        return [*measured, *self.ladder.larger(measured[-1], self._largest.operators, self.most)]
+
+    def _with_sizes(self, rows: Sequence[list[Rung]], sizes: Sequence[int], curve: TwinCurve) -> list[list[Rung]]:
+        """The same with further sizes, which are looked for from the curve."""
+        found = []
+        for row in rows:
+            memory_mb = row[0].memory_mb
+            expected = np.exp(curve.log_mst(memory_mb, np.array(sizes, dtype=np.float64)))
+            guesses = dict(zip(sizes, map(float, expected), strict=True))
+            more = self.ladder.at(guesses, memory_mb, self._largest.operators)
+            found.append(sorted([*row, *more], key=lambda rung: rung.task_slots))
+        return found
+
+    def _curve(self, rows: Sequence[Sequence[Rung]]) -> TwinCurve | None:
+        by_memory = [{rung.task_slots: rung for rung in row if rung.mst > 0} for row in rows]
+        common = sorted(set.intersection(*(set(row) for row in by_memory)))
+        if len(common) < 2:
+            return None
+        sizes = [
+            [Simulated(n, row[n].parallelism, row[n].mst, lasts=n > self._largest.task_slots) for n in common]
+            for row in by_memory
+        ]
+        return curve_of([row[0].memory_mb for row in rows], sizes, FullestTask(self.job, self._largest.operators))
+
+    @property
+    def _largest(self) -> Observation:
+        return max(self.exploration.observations, key=lambda o: (o.task_slots, o.memory_mb))
