@@ -42,8 +42,6 @@ from testbeds.flink.lab.stolen import StolenTime
 SLOTS: Final = 16
 HELD_OUT: Final = 3
 REPEATS: Final = 2
-RATE: Final = 1e9
-"""Beyond any size, so that the twin is simulated up to all slots."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,16 @@ def explored(query: str, folder: Path) -> tuple[PipelineRun, list[HeldOut]]:
     """What the models may see, and what they are compared with."""
     job = f"nexmark-{query}"
     path = folder / f"{query}.json"
-    request = PlanRequest(job=job, testbed="flink", cluster="flink-local", rate=RATE, run="r", max_measurements=3)
+    request = PlanRequest(job=job, testbed="flink", cluster="flink-local", rate=1.0, run="r", max_measurements=3)
     run = PipelineRun(request, Workspace(str(folder / query)), LineProgress(print))
     fewest = len(run.job.scaled_operators)
     most = max(SLOTS // 3, fewest + 2)
-    run = PipelineRun(request.model_copy(update={"max_task_slots": most}), run.workspace, run.progress)
     with kept_open():
         profile(run)
+        # About what all slots take.
+        rate = run.output(PROFILE_FILE, ProfileRecord).saturated_rate * SLOTS / fewest
+        asked = request.model_copy(update={"max_task_slots": most, "rate": rate})
+        run = PipelineRun(asked, run.workspace, run.progress)
         explore(run)
         if not path.exists():
             step = (SLOTS - most) / HELD_OUT
@@ -130,8 +131,8 @@ def main() -> None:
         folder = Path(asked.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         results = {query: explored(query, folder) for query in asked.jobs.split(",")}
-        for run, _ in results.values():
-            twin(run)
+        for run, held_out in results.values():
+            twin(run, also=[one.slots for one in held_out])
         report(console, results)
     console.print(f"{time.monotonic() - begin:.0f} s")
 

@@ -4,7 +4,7 @@
 
 The cases are those of `twin.py` with the same folder, on physics that are not the twin's. After a share of the minutes of
 StreamBed's exploration (as `exploration_minutes.py` counts them) only what was measured by then is known: to the growth
-laws, and to the twin, which is made anew. Never fewer than the four corners.
+laws, and to the twin, which is made from it. Never fewer than the four corners.
 """
 
 import argparse

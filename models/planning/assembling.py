@@ -71,6 +71,7 @@ def assemble(
         reasons=(
             sizing.model.reason,
             sizing.reason,
+            *(() if sizing.would_help is None else (sizing.would_help.text,)),
             *scaling.reasons,
             *workers.reasons,
             scaling.origin + ("; the placement from the threshold table" if placement.from_table else ""),

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from models.capacity.doubt import why_wide
+from models.capacity.exploration.question import HelpfulMeasurement
 from models.capacity.observation import Budget
 from models.capacity.sizing import DEFAULT_HEADROOM, Margin, SlotsInterval
 from models.capacity.target import choose_budget
@@ -30,6 +31,10 @@ class Sizing(Format):
     task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
     slots_per_worker: PositiveInt = Field(description="Slots that share the memory of one TaskManager, as measured.")
     reason: str
+    would_help: HelpfulMeasurement | None = Field(
+        None,
+        description="What would narrow the range most; null where nothing would, or nothing needs to.",
+    )
 
 
 def size(

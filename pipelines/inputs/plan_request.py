@@ -116,6 +116,11 @@ class PlanRequest(Format):
             return self.model not in REGRESSIONS
         return self.exploration == "target"
 
+    @property
+    def wants_twin(self) -> bool:
+        """Published measurements come without samples, and a model that was asked for is taken alone."""
+        return self.twin == "auto" and self.testbed != "recorded" and self.model == "auto"
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.testbed == "recorded") != (self.measurements is not None):

@@ -48,7 +48,9 @@ def explore(run: PipelineRun) -> str:
         record = run.workspace.once(
             key, inputs, ExplorationRecord, lambda: _explored(run, profile), lambda _: _samples_flaw(run)
         )
-    run.progress.say(f"explore: {len(record.observations)} observations; {record.stopped_because}")
+    follows = run.request.explores_for_target and run.request.wants_twin
+    remark = "; so far by the growth laws alone, the twin comes next" if follows else ""
+    run.progress.say(f"explore: {len(record.observations)} observations; {record.stopped_because}{remark}")
     return run.workspace.uri(key)
 
 

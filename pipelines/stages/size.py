@@ -3,6 +3,8 @@
 The model's version is bound here, once, and carried in this stage's output: no later stage selects a model.
 """
 
+from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, would_help
+from models.capacity.growth.regressions import REGRESSIONS
 from models.capacity.sizing import Margin
 from models.planning.budget import Sizing
 from models.planning.budget import size as sized
@@ -11,6 +13,7 @@ from pipelines.planning.gathering import gather_capacity
 from pipelines.registry.planning_model import planning_model
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.run import PipelineRun
+from pipelines.stages.twin import twin_of
 from pipelines.store.digests import digest
 
 SIZING_FILE = "sizing.json"
@@ -27,13 +30,33 @@ def size(run: PipelineRun) -> str:
         "cluster": digest(run.cluster),
     }
     margin = Margin.asked(request.risk, request.headroom, model.capacity)
-    sizing = run.workspace.once(
-        key,
-        inputs,
-        Sizing,
-        lambda: sized(gather_capacity(run), model, run.cluster, request.rate, margin, request.memory_mb),
-    )
+
+    def make() -> Sizing:
+        sizing = sized(gather_capacity(run), model, run.cluster, request.rate, margin, request.memory_mb)
+        return sizing.model_copy(update={"would_help": _helpful(run, sizing)})
+
+    sizing = run.workspace.once(key, inputs, Sizing, make)
     run.progress.say(
-        f"size: {sizing.budget.task_slots} task slots with {sizing.budget.memory_mb:,.0f} MiB; {sizing.model.reason}"
+        f"size: {sizing.slots.text.replace('slots', 'task slots')} with {sizing.budget.memory_mb:,.0f} MiB; "
+        f"{sizing.model.reason}"
     )
+    if sizing.would_help is not None:
+        run.progress.say(f"size: {sizing.would_help.text}")
     return run.workspace.uri(key)
+
+
+def _helpful(run: PipelineRun, sizing: Sizing) -> HelpfulMeasurement | None:
+    """The measurement that would narrow the interval most; a regression that was asked for has none."""
+    if run.request.model in REGRESSIONS:
+        return None
+    record, memory_mb = twin_of(run), sizing.budget.memory_mb
+    capacity = gather_capacity(run)
+    question = SizingQuestion(
+        rate=run.request.rate,
+        margin=sizing.margin,
+        memory_levels_mb=(memory_mb,),
+        fewest_slots=len(run.job.scaled_operators),
+        precision=run.request.precision,
+        twin=None if record is None else record.curve,
+    )
+    return would_help(question, capacity.dataset)

@@ -66,7 +66,7 @@ def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
     Returns:
         The URI of `twin.json`, or of the request where no twin is wanted.
     """
-    if not wants_twin(run):
+    if not run.request.wants_twin:
         run.progress.say("twin: nothing to do, since the request leaves it out")
         return run.workspace.uri(run.key("request.json"))
     exploration = run.output(EXPLORATION_FILE, ExplorationRecord)
@@ -81,6 +81,8 @@ def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
         "asked": digest([_most_slots(run), run.request.rate, run.request.risk, run.request.headroom, sorted(also)]),
         "version": VERSION,
     }
+    if (workers := _production_workers(run, cluster)) > 1:
+        inputs["production workers"] = str(workers)
     if recorded := _recorded(run):
         inputs["recorded keys"] = digest(recorded)
     key = run.key(TWIN_FILE)
@@ -91,12 +93,7 @@ def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
 
 def twin_of(run: PipelineRun) -> TwinRecord | None:
     """The run's twin; None where it has none."""
-    return run.output(TWIN_FILE, TwinRecord) if wants_twin(run) else None
-
-
-def wants_twin(run: PipelineRun) -> bool:
-    """Published measurements come without samples, and a model that was asked for is taken alone."""
-    return run.request.twin == "auto" and run.request.testbed != "recorded" and run.request.model == "auto"
+    return run.output(TWIN_FILE, TwinRecord) if run.request.wants_twin else None
 
 
 def _made(
@@ -116,7 +113,7 @@ def _made(
         worker = _worker(cluster, runs, names)
         seen = seen_of(run.job, runs, SeenOn(worker, names, exploration.slots_per_worker, machine), _recorded(run))
         job = twin_job(run.job, seen, origin)
-        made = Twin(job, worker, machine, profile.source_rate_per_task)
+        made = Twin(job, worker, machine, profile.source_rate_per_task, _production_workers(run, cluster))
         without = {key: value for key, value in inputs.items() if key != "asked"}
         workers = math.ceil(max(o.task_slots for o in exploration.observations) / worker.slots)
         ladder = Ladder(run, made, without, measuring(run).mst, max(workers, len(cluster.workers)))
@@ -164,6 +161,13 @@ def _testbed(run: PipelineRun, slots_per_worker: int) -> tuple[Cluster, Physics]
     if run.request.flink is None and isinstance(run.cluster, Cluster):
         return run.cluster, machine
     return Cluster(name="flink", workers=(Worker(name="tm-1", slots=slots_per_worker),)), machine
+
+
+def _production_workers(run: PipelineRun, testbed: Cluster) -> int:
+    """Where tasks share cores, those that a plan uses matter: all of a cluster, few of workers that are offered."""
+    worker = testbed.workers[0]
+    shares = worker.cores is not None and worker.cores < worker.slots
+    return len(run.cluster.workers) if shares and isinstance(run.cluster, Cluster) else 1
 
 
 def _sharing(run: PipelineRun, cluster: Cluster) -> set[str] | None:

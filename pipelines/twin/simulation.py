@@ -44,6 +44,8 @@ class Twin:
     """One of the equal workers of any cluster."""
     machine: Physics
     source_rate_per_task: Mapping[str, float]
+    production_workers: int = 1
+    """At least so many run the job in production."""
 
     def cluster(self, task_slots: int) -> Cluster:
         """As many workers as so many slots need."""
@@ -71,7 +73,7 @@ def in_production(twin: Twin, tasks: Mapping[str, int], memory_mb: float, guess:
     Args:
         tasks: of each operator but the sources.
     """
-    slots = sum(tasks.values())
+    slots = max(sum(tasks.values()), twin.production_workers * twin.worker.slots)
     testbed = Simulator(twin.cluster(slots), (memory_mb,), twin.machine)
 
     def sustains(rate: float) -> bool:

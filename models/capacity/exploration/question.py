@@ -140,5 +140,11 @@ def most_helpful(found: SizingAnswer, most_slots: int) -> HelpfulMeasurement | N
     )
 
 
+def would_help(question: SizingQuestion, data: Dataset) -> HelpfulMeasurement | None:
+    """The measurement that would help most; None where the answer is precise, or where none would. Raises as `answer`."""
+    found = answer(question, data)
+    return None if found.precise else most_helpful(found, data.most_slots)
+
+
 def _factor(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio < 10 else f"{float(f'{ratio:.2g}'):,.0f}"

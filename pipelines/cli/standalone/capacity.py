@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from models.capacity.bids2 import Bids2Result, bids2
 from models.capacity.doubt import why_wide
-from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, answer, most_helpful
+from models.capacity.exploration.question import SizingQuestion, would_help
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
@@ -187,8 +187,8 @@ def size(
     sure = float(selection.model.sustains(memory, slots.value, rate)[0])
     alone = _each_law(selection, data)
     by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
-    asked = SizingQuestion(rate, margin, (memory,), fewest, DEFAULT_PRECISION)
-    helpful = _would_help(asked, data) if model is ModelChoice.AUTO else None
+    asked = SizingQuestion(rate, margin, (memory,), fewest, DEFAULT_PRECISION, twin=curve)
+    helpful = would_help(asked, data) if model is ModelChoice.AUTO else None
     resources = (
         None if cluster is None else resources_for(load_cluster_or_offer(cluster), slots, memory, slots_per_worker)
     )
@@ -268,12 +268,6 @@ def _slots_or_none(model: CapacityModel, memory_mb: float, rate: float, margin: 
         return task_slots_for(model, memory_mb, rate, margin, fewest)
     except Infeasible:
         return None
-
-
-def _would_help(asked: SizingQuestion, data: Dataset) -> HelpfulMeasurement | None:
-    """The measurement that would narrow the interval most; None where it is narrow enough, or nothing would."""
-    found = answer(asked, data)
-    return None if found.precise else most_helpful(found, data.most_slots)
 
 
 def _range(slots: SlotsInterval) -> str:

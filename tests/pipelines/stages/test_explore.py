@@ -177,7 +177,8 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
     lines = [line for line in said.lines if line.startswith("explore:  ")]
     bound = record.observations[6].bound_by
     assert bound is not None and lines[6].endswith(f" records/s, {bound.title}; {slots[-1].text}")
-    assert said.lines[-1] == f"explore: 7 observations; {record.stopped_because}"
+    by_laws = "so far by the growth laws alone, the twin comes next"
+    assert said.lines[-1] == f"explore: 7 observations; {record.stopped_because}; {by_laws}"
     assert record.would_help is not None and record.would_help.budget.task_slots > 12
     assert record.would_help.text in record.stopped_because
     assert "limit of 3 measurements" in record.stopped_because

@@ -43,4 +43,4 @@ def test_an_answer_beyond_the_largest_size_is_left_out() -> None:
 
 
 def test_sizes_near_simulated_ones_are_those() -> None:
-    assert apart({20, 100, 101, 110, 200}, [rung(48), rung(100)], most_measured=48) == [110, 200]
+    assert apart({20, 200, 201, 220, 400}, [rung(48), rung(200)], most_measured=48) == [220, 400]
