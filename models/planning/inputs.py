@@ -9,6 +9,7 @@ from pydantic import Field
 
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
+from models.capacity.growth.sustained import Sustained
 from models.capacity.observation import Observation, OperatorRates
 from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
@@ -24,6 +25,11 @@ class PlanningModel(Format):
     mlflow_run_id: str = Field(description="MLflow run that logged the model; the plan's report is logged there, too.")
     capacity: CapacityModel
     reason: str = Field(description="Why this model, in words.")
+    sustained: tuple[Sustained, ...] = Field(
+        (),
+        exclude_if=lambda rates: not rates,
+        description="Rates of production that `capacity` is conditioned on, beside the measurements of the registered model.",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Detecting drift: features of production beside those of the runs that the current plan was made from."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,15 +10,14 @@ from models.plan import Plan
 from models.planning.drift import BUSY, BYTES_OUT, CPU, SELECTIVITY, STATE, DriftTest, compare_costs, compare_mst
 from pipelines.drift.production import ProductionSamples, find_samples, production_features
 from pipelines.drift.record import Busyness, DriftReport, reason_of
+from pipelines.drift.reports import keep, latest_drift
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations import Drifting
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
-from pipelines.store.workspace import Workspace, to_json
+from pipelines.store.workspace import Workspace
 
-FOLDER: Final = "drift"
-_FILE: Final = re.compile(r"v(\d{6,})\.json")
 _COLUMNS: Final = {
     CPU: "cpu_s_per_record",
     STATE: "state_bytes_per_record",
@@ -50,7 +48,7 @@ def detect_drift(
     run = origin_of(workspace, plan, progress)
     limits = drift_settings(run.job)
     found = find_samples(workspace, job, samples, limits.windows)
-    report = _seen_before(workspace, plan, found) or _keep(workspace, _compare(run, plan, found, limits))
+    report = _seen_before(workspace, plan, found) or keep(workspace, _compare(run, plan, found, limits))
     progress.say(f"drift: {'drift' if report.drifted else 'none'} in production of {job}: {report.reason}")
     return report
 
@@ -65,43 +63,10 @@ def drift_settings(job: Job) -> Drifting:
     return operations_of(job).drift
 
 
-def latest_drift(workspace: Workspace, job: str) -> DriftReport | None:
-    """The newest report on a job's production; None before the first check.
-
-    Raises:
-        Damaged: its file is damaged.
-    """
-    versions = _versions(workspace, job)
-    return workspace.read(drift_key(job, versions[-1]), DriftReport) if versions else None
-
-
-def drift_key(job: str, version: int) -> str:
-    """Workspace key of a report."""
-    return f"{FOLDER}/{job}/v{version:06d}.json"
-
-
-def _versions(workspace: Workspace, job: str) -> list[int]:
-    """Folder of the reports; requests are in a folder below."""
-    prefix = f"{FOLDER}/{job}/"
-    matches = (_FILE.fullmatch(key.removeprefix(prefix)) for key in workspace.list(f"{FOLDER}/{job}"))
-    return sorted(int(match[1]) for match in matches if match)
-
-
 def _seen_before(workspace: Workspace, plan: Plan, found: ProductionSamples) -> DriftReport | None:
     newest = latest_drift(workspace, plan.job)
     same = newest is not None and (newest.plan_version, newest.samples) == (plan.version, dict(found.files))
     return newest if same else None
-
-
-def _keep(workspace: Workspace, report: DriftReport) -> DriftReport:
-    while True:
-        version = max(_versions(workspace, report.job), default=0) + 1
-        numbered = report.model_copy(update={"version": version})
-        try:
-            workspace.create_bytes(drift_key(report.job, version), to_json(numbered))
-        except FileExistsError:
-            continue  # another process took that version
-        return numbered
 
 
 def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Drifting) -> DriftReport:
@@ -131,6 +96,7 @@ def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Dri
         plan_version=plan.version,
         run=plan.lineage.run,
         source_rate=_source_rate(run.job, rows),
+        as_planned=_as_planned(plan, rows),
         samples=dict(found.files),
         drifted=any(c.drifted for c in comparisons),
         reason=reason_of(comparisons, busyness),
@@ -179,6 +145,10 @@ def _busyness(rows: Rows, comparisons: Iterable[DriftTest]) -> tuple[Busyness, .
         for c in comparisons
         if c.quantity == BUSY and c.operator is not None
     )
+
+
+def _as_planned(plan: Plan, rows: Rows) -> bool:
+    return all(plan.parallelism.get(row["operator"]) == row["tasks"] for row in rows)
 
 
 def _source_rate(job: Job, rows: Rows) -> float:

@@ -40,6 +40,9 @@ class DriftReport(Format):
     plan_version: PositiveInt
     run: str = Field(description="The pipeline run that measured the job for that plan.")
     source_rate: NonNegative = Field(description="Mean over the windows of production, records/s.")
+    as_planned: bool = Field(
+        False, exclude_if=lambda as_planned: not as_planned, description="Whether production ran the plan's tasks."
+    )
     samples: dict[str, str] = Field(description="Each file of production samples -> its SHA-256.")
     drifted: bool
     reason: str

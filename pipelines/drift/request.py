@@ -6,8 +6,9 @@ from typing import Final, Literal
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
-from pipelines.drift.detect import FOLDER, drift_key, drift_settings, origin_of
+from pipelines.drift.detect import drift_settings, origin_of
 from pipelines.drift.record import DriftReport
+from pipelines.drift.reports import FOLDER, drift_key
 from pipelines.progress import Quiet
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace, to_json

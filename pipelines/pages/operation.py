@@ -9,7 +9,7 @@ from models.errors import SluiceError
 from models.plan import Plan
 from models.schema import Format
 from pipelines.apply.record import recorded
-from pipelines.drift.detect import latest_drift
+from pipelines.drift.reports import latest_drift
 from pipelines.rates.record import last_event
 from pipelines.rates.status import read_status
 from pipelines.store.workspace import Workspace

@@ -9,8 +9,7 @@ from models.capacity.sizing import Margin
 from models.planning.budget import Sizing
 from models.planning.budget import size as sized
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.planning.gathering import gather_capacity
-from pipelines.registry.planning_model import planning_model
+from pipelines.planning.gathering import gather_capacity, gather_model
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.run import PipelineRun
 from pipelines.stages.twin import twin_of
@@ -21,7 +20,7 @@ SIZING_FILE = "sizing.json"
 
 def size(run: PipelineRun) -> str:
     """Bind the model and size the job for the request's target rate; returns the URI of `sizing.json`."""
-    key, request, model = run.key(SIZING_FILE), run.request, planning_model(run)
+    key, request, model = run.key(SIZING_FILE), run.request, gather_model(run)
     inputs = {
         "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord)),
         "selection": digest(run.output(SELECTION_FILE, SelectionRecord)),
@@ -29,6 +28,8 @@ def size(run: PipelineRun) -> str:
         "request": digest(request),
         "cluster": digest(run.cluster),
     }
+    if model.sustained:
+        inputs["production"] = digest(model.sustained)
     margin = Margin.asked(request.risk, request.headroom, model.capacity)
 
     def make() -> Sizing:

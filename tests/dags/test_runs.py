@@ -9,6 +9,7 @@ import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
 from pipelines.inputs.catalogue import load_job
+from pipelines.planning.gathering import sustained_in_production
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
@@ -169,6 +170,10 @@ def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
     quiet = run_dag("watch_drift", job=JOB)
     assert quiet.state == DagRunState.SUCCESS
     assert (_states(quiet)["watch"], _asset_events(quiet)) == (TaskInstanceState.SKIPPED, {})
+    run = PipelineRun.open(workspace, f"runs/{JOB}/{plan.lineage.run}/request.json")
+    (taken,) = sustained_in_production(run)
+    assert (taken.plan_version, taken.task_slots) == (plan.version, plan.task_slots)
+    assert taken.rate == pytest.approx(0.5 * SMALL["rate"], rel=0.05), "as it was offered"
 
     for hour in range(3):
         _sampled_in_production(workspace, parallelism, f"day-2/{'x' * hour}y", dearer=1.3)

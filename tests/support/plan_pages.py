@@ -12,8 +12,8 @@ import pytest
 
 from models.plan import Plan
 from models.resources import Alternative, PlanResources, Price
-from pipelines.drift.detect import drift_key
 from pipelines.drift.record import DriftReport
+from pipelines.drift.reports import drift_key
 from pipelines.rates.status import keep_status
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore, StoredPlan

@@ -95,6 +95,17 @@ class DrawnCurves(Format):
         log_mst, noise = self.log_mst(memory_mb, task_slots), self._arrays[2][:, None]
         return lambda rate: np.asarray(student_probability((log_mst - np.log(rate)) / noise).mean(axis=0))
 
+    def each_sustains(self, memory_mb: float, task_slots: int, rate: float) -> Array:
+        """P(MST_j >= R) of each draw, (draws,)."""
+        log_mst = self.log_mst(memory_mb, np.array([task_slots], dtype=np.float64))[:, 0]
+        return np.asarray(student_probability((log_mst - np.log(rate)) / self._arrays[2]))
+
+    def chosen(self, at: "np.ndarray") -> Self:
+        """The draws with these indices, which may repeat."""
+        lists = ("level", "memory_effect", "noise", "drift", "shape")
+        drawn = {name: [getattr(self, name)[i] for i in at] for name in lists}
+        return type(self).model_validate({**self.model_dump(), **drawn})
+
     def most(self, memory_mb: float, task_slots: Array) -> float:
         """An MST that is next to impossible to exceed, records/s."""
         return float(np.exp((self.log_mst(memory_mb, task_slots) + 30 * self._arrays[2][:, None]).max()))

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.drift import DriftReport, detect_drift, drift_key
+from pipelines.drift.detect import detect_drift
+from pipelines.drift.record import DriftReport
+from pipelines.drift.reports import drift_key
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table

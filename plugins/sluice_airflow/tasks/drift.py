@@ -12,7 +12,7 @@ JOB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 def jobs_to_watch(params: Mapping[str, Any]) -> list[str]:
     """The job in the parameters, else the jobs that have a plan and production samples in the workspace."""
     with reported("jobs"):
-        from pipelines.drift import jobs_with_samples
+        from pipelines.drift.production import jobs_with_samples
         from pipelines.store.plans import PlanStore
         from pipelines.store.workspace import Workspace
 
@@ -32,7 +32,8 @@ def watch(job: str, samples: str | None) -> dict[str, Any] | None:
     with reported("watch"):
         from datetime import UTC, datetime
 
-        from pipelines.drift import detect_drift, request_reprofile
+        from pipelines.drift.detect import detect_drift
+        from pipelines.drift.request import request_reprofile
         from pipelines.store.workspace import Workspace
 
         workspace = Workspace()

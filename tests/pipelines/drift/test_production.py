@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from models.errors import InvalidInput
-from pipelines.drift import jobs_with_samples
-from pipelines.drift.production import find_samples
+from pipelines.drift.production import find_samples, jobs_with_samples
 from pipelines.store.workspace import Workspace
 
 

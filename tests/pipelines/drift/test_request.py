@@ -7,8 +7,9 @@ import pytest
 
 from models.plan import Plan, PlanContent
 from models.planning.drift import BUSY, CPU, MST, STATE, DriftTest
-from pipelines.drift import DriftReport, latest_drift, request_reprofile
-from pipelines.drift.record import Busyness, reason_of
+from pipelines.drift.record import Busyness, DriftReport, reason_of
+from pipelines.drift.reports import latest_drift
+from pipelines.drift.request import request_reprofile
 from pipelines.inputs.files import read_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun

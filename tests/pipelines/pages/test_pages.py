@@ -10,8 +10,8 @@ from models.plan import Plan
 from models.scaling.rate_band import RateChange, RateSample
 from pipelines.apply.applied import Applied, Effect
 from pipelines.apply.record import record
-from pipelines.drift.detect import drift_key
 from pipelines.drift.record import DriftReport
+from pipelines.drift.reports import drift_key
 from pipelines.pages.comparison import compare
 from pipelines.pages.detail import plan_detail, plan_pictures
 from pipelines.pages.mlflow_pages import mlflow_pages

@@ -98,6 +98,19 @@ def test_headroom_is_applied_once(planned_workspace: Workspace, recorded_request
     assert sizing.budget == scaling.budget
 
 
+def test_the_plan_says_what_would_narrow_its_slots(between: PipelineRun) -> None:
+    run_stage("publish", between)
+    helpful = between.output(SIZING_FILE, Sizing).would_help
+    assert helpful is not None and 1 < helpful.ratio_after < helpful.ratio_now
+    assert helpful.text in PlanStore(between.workspace).current("nexmark-q5").reasons
+
+
+def test_a_regression_that_was_asked_for_is_not_narrowed(
+    planned_workspace: Workspace, recorded_request: PlanRequest
+) -> None:
+    assert PipelineRun(recorded_request, planned_workspace).output(SIZING_FILE, Sizing).would_help is None
+
+
 def test_the_plan_says_what_cannot_be_short(planned_workspace: Workspace, recorded_request: PlanRequest) -> None:
     plan = PlanStore(planned_workspace).get("nexmark-q5", 1)
     run = PipelineRun(recorded_request, planned_workspace)
