@@ -112,12 +112,15 @@ def fit_unit_costs(
     return {name: float(c) for name, c in zip(names, solution * scale, strict=True)}
 
 
-def cores_for_tasks(saturated: Sequence[WorkerWindow], *, state_waits: bool = False) -> float | None:
+def cores_for_tasks(
+    saturated: Sequence[WorkerWindow], *, state_waits: bool = False, quota: float | None = None
+) -> float | None:
     """Cores that a worker's tasks get of it when they could use more: the most that any used.
 
     Args:
         saturated: windows in which more was offered than the job takes.
         state_waits: whether busy tasks with state may be waiting for it, so that only those without show a lack of cores.
+        quota: cores that a worker's process is held to. A burst may exceed it for a window.
 
     Returns:
         None where no worker was short of cores: then what limits the job is something else, and its cores are not known.
@@ -128,7 +131,8 @@ def cores_for_tasks(saturated: Sequence[WorkerWindow], *, state_waits: bool = Fa
         cores, busy = counted or (window.cores, window.busy)
         return 0 < cores < SHORT_OF_CORES * busy
 
-    return max((w.cores for w in saturated if short(w)), default=None)
+    found = max((w.cores for w in saturated if short(w)), default=None)
+    return found if quota is None or found is None else min(found, quota)
 
 
 def common_factor(predicted: Sequence[float], measured: Sequence[float]) -> float:

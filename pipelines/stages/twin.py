@@ -40,7 +40,7 @@ from testbeds.simulator.settings import Physics
 TWIN_FILE: Final = "twin.json"
 MOST_SLOTS: Final = 4096
 """Simulated where the cluster states no number of workers."""
-VERSION: Final = "5"
+VERSION: Final = "6"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
 
@@ -110,7 +110,7 @@ def _made(
     job, worker, rows, curve = None, None, list[list[Rung]](), None
     try:
         names = _sharing(run, cluster)
-        worker = _worker(cluster, runs, names)
+        worker = _worker(cluster, runs, names, quota=run.request.testbed == "flink")
         seen = seen_of(run.job, runs, SeenOn(worker, names, exploration.slots_per_worker, machine), _recorded(run))
         job = twin_job(run.job, seen, origin)
         made = Twin(job, worker, machine, profile.source_rate_per_task, _production_workers(run, cluster))
@@ -171,13 +171,18 @@ def _production_workers(run: PipelineRun, testbed: Cluster) -> int:
 
 
 def _sharing(run: PipelineRun, cluster: Cluster) -> set[str] | None:
-    """Workers whose cores tasks share; None: all. On the simulator, sources have workers of their own."""
-    return {w.name for w in cluster.workers} if run.request.testbed == "simulator" else None
+    """Workers whose cores tasks share; None: all. Where Sluice starts the testbed, sources have workers of their own."""
+    started = run.request.testbed == "simulator" or flink_address(run.request.flink, run.cluster) is None
+    return {w.name for w in cluster.workers} if started else None
 
 
-def _worker(cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | None) -> Worker:
-    """A worker, with the cores that tasks got of it if they were short of them."""
+def _worker(cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | None, quota: bool) -> Worker:
+    """A worker, with the cores that tasks got of it if they were short of them.
+
+    Args:
+        quota: whether TaskManagers are held to the cores of the cluster file.
+    """
     saturated = [w for one in runs for w in saturated_windows(one.samples, names)]
-    cores = cores_for_tasks(saturated, state_waits=True)
     worker = cluster.workers[0]
+    cores = cores_for_tasks(saturated, state_waits=True, quota=worker.cores if quota else None)
     return worker if cores is None else worker.model_copy(update={"cores": cores})

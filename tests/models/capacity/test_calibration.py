@@ -87,6 +87,13 @@ def test_cores_are_seen_where_tasks_wait_for_them() -> None:
     assert cores_for_tasks([]) is None
 
 
+def test_a_burst_beyond_the_quota_is_no_core() -> None:
+    burst, full = (WorkerWindow(cores=cores, busy=1.0, rates={}) for cores in (0.18, 0.14))
+    assert cores_for_tasks([burst, full], quota=0.15) == 0.15
+    assert cores_for_tasks([full], quota=0.15) == 0.14
+    assert cores_for_tasks([], quota=0.15) is None
+
+
 def test_tasks_that_wait_for_state_are_not_short_of_cores() -> None:
     # 3 of 4 busy seconds are CPU time, since tasks wait for their state; those without any do not wait.
     waits = WorkerWindow(cores=3.0, busy=4.0, rates={}, stateless=(1.0, 1.0))
