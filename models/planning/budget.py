@@ -33,6 +33,7 @@ class Sizing(Format):
     reason: str
     would_help: HelpfulMeasurement | None = Field(
         None,
+        exclude_if=lambda helpful: helpful is None,
         description="What would narrow the range most; null where nothing would, or nothing needs to.",
     )
 

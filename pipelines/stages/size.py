@@ -4,7 +4,6 @@ The model's version is bound here, once, and carried in this stage's output: no 
 """
 
 from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, would_help
-from models.capacity.growth.regressions import REGRESSIONS
 from models.capacity.sizing import Margin
 from models.planning.budget import Sizing
 from models.planning.budget import size as sized
@@ -47,17 +46,16 @@ def size(run: PipelineRun) -> str:
 
 
 def _helpful(run: PipelineRun, sizing: Sizing) -> HelpfulMeasurement | None:
-    """The measurement that would narrow the interval most; a regression that was asked for has none."""
-    if run.request.model in REGRESSIONS:
+    """The measurement that would narrow the interval most; none is looked for where the request names a law."""
+    if run.request.model != "auto":
         return None
-    record, memory_mb = twin_of(run), sizing.budget.memory_mb
-    capacity = gather_capacity(run)
+    record = twin_of(run)
     question = SizingQuestion(
         rate=run.request.rate,
         margin=sizing.margin,
-        memory_levels_mb=(memory_mb,),
+        memory_levels_mb=(sizing.budget.memory_mb,),
         fewest_slots=len(run.job.scaled_operators),
         precision=run.request.precision,
         twin=None if record is None else record.curve,
     )
-    return would_help(question, capacity.dataset)
+    return would_help(question, gather_capacity(run).dataset)

@@ -105,9 +105,7 @@ def test_the_plan_says_what_would_narrow_its_slots(between: PipelineRun) -> None
     assert helpful.text in PlanStore(between.workspace).current("nexmark-q5").reasons
 
 
-def test_a_regression_that_was_asked_for_is_not_narrowed(
-    planned_workspace: Workspace, recorded_request: PlanRequest
-) -> None:
+def test_a_law_that_was_asked_for_is_not_narrowed(planned_workspace: Workspace, recorded_request: PlanRequest) -> None:
     assert PipelineRun(recorded_request, planned_workspace).output(SIZING_FILE, Sizing).would_help is None
 
 
