@@ -11,7 +11,8 @@ from typing import Any, Final
 from models.errors import SluiceError
 
 RUNNING: Final = "RUNNING"
-ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
+FINISHED: Final = "FINISHED"
+ENDED: Final = frozenset({"FAILED", "CANCELED", FINISHED, "SUSPENDED"})
 MOST_TASKS: Final = 2**15
 """Most tasks of a vertex in Flink."""
 _LONGEST_MESSAGE: Final = 600
