@@ -14,6 +14,7 @@ class ObservedVertex(Format):
 
     id: str
     name: str = Field(description="Flink's, with the start of its id where two vertices have the same.")
+    name_is_flinks: bool = Field(True, exclude=True)
     operators: tuple[str, ...] = Field(description="Those that Flink chained in it.")
     parallelism: PositiveInt
     max_parallelism: PositiveInt = Field(description="Most tasks that Flink allows; also its key groups.")
@@ -46,9 +47,7 @@ class ObservedCapacity(Format):
     """How far the job would go as it is deployed."""
 
     mst: Interval = Field(description="Records/s at the sources together.")
-    seen: bool = Field(
-        description="Whether it ran at this rate, with records waiting; false: computed from busyness."
-    )
+    seen: bool = Field(description="Whether it ran at this rate, with records waiting; false: computed from busyness.")
     reason: str = Field(min_length=1, description="What it rests on, in words.")
 
 
@@ -77,7 +76,8 @@ class ObservedJob(Format):
     lag_records: NonNegative | None = Field(description="Records that wait before the sources, at the end.")
     lag_growth: float | None = Field(allow_inf_nan=False, description="Records/s by which that grows.")
     watermark_lag_s: float | None = Field(
-        allow_inf_nan=False, description="How far the watermark of the slowest vertex is behind the clock; null without one."
+        allow_inf_nan=False,
+        description="How far the watermark of the slowest vertex is behind the clock; null without one.",
     )
     bound_by: BoundBy
     capacity: ObservedCapacity | None = Field(description="Null where not all vertices report how busy they are.")
