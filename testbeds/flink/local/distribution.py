@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 from models.errors import SluiceError
-from testbeds.flink.local.cache import cache_folder, free_mb, made_once
+from testbeds.local.cache import cache_folder, free_mb, made_once
 
 Report = Callable[[str, float], None]
 """Called with the current step and its progress, 0-1."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import SluiceError
-from testbeds.flink.local.kit import compile_java, kit_jar
+from testbeds.flink.local.kit import kit_jar
+from testbeds.local.javac import compile_java
 
 SOURCES = Path(__file__).parent / "java"
 TESTS = sorted(path.relative_to(SOURCES) for path in SOURCES.rglob("*Test.java"))
@@ -40,11 +40,3 @@ def test_the_jar_holds_the_connector_the_runner_and_the_hook_and_is_made_once(
     assert "org/apache/flink/runtime/scheduler/adaptive/allocator/SlotSharingSlotAllocator.class" in names
     made = kit.stat().st_mtime_ns
     assert kit_jar(flink, jdk) == kit and kit.stat().st_mtime_ns == made
-
-
-@pytest.mark.slow
-def test_what_does_not_compile_is_reported_in_javacs_words(tmp_path: Path, jdk: Path) -> None:
-    source = tmp_path / "Wrong.java"
-    source.write_text("class Wrong { int x = true; }")
-    with pytest.raises(SluiceError, match="incompatible types"):
-        compile_java([source], tmp_path / "classes", "", jdk)
