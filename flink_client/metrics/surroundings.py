@@ -44,7 +44,7 @@ def _checkpoint(rest: FlinkRest, job: str) -> dict[str, Any] | None:
         latest = rest.get(f"/jobs/{job}/checkpoints")["latest"]
     except SluiceError:
         return None
-    return latest.get("completed")
+    return None if latest.get("completed") is None else dict(latest["completed"])
 
 
 def _summary(checkpoint: dict[str, Any]) -> Checkpoints:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +16,7 @@ _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 def observed_view(observed: ObservedJob) -> Group:
     """The vertices, the rates, what bounds the job, and how far it would go."""
     bound = observed.bound_by
-    lines = [
+    lines: list[RenderableType] = [
         Text(f"{observed.job} ({observed.id}), observed for {observed.observed_s:,.0f} s", style="bold"),
         _vertices(observed),
         Text(_rates(observed)),
