@@ -65,7 +65,7 @@ def test_flinks_default_fills_one_worker_and_evenly_spreads_slots(share):
 def test_each_group_has_slots_of_its_own(share):
     found = tune_shared(share(ABC, groups={"c": "out"}), workers(3, 2))
     assert slots_in(found.slots) == 4 + 2
-    assert all({v for v in b.vertices} in ({"a"}, {"a", "b"}, {"c"}) for bs in found.slots.values() for b in bs)
+    assert all(set(b.vertices) in ({"a"}, {"a", "b"}, {"c"}) for bs in found.slots.values() for b in bs)
 
 
 def test_too_few_slots_are_named(share):
