@@ -12,11 +12,11 @@ from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, Positiv
 class ObservedVertex(Format):
     """A vertex of the running job."""
 
-    id: str
+    id: str = Field(description="Flink's.")
     name: str = Field(description="Flink's, with the start of its id where two vertices have the same.")
-    name_is_flinks: bool = Field(True, exclude=True)
+    name_is_flinks: bool = Field(True, exclude=True, description="Whether `name` is exactly Flink's; not written.")
     operators: tuple[str, ...] = Field(description="Those that Flink chained in it.")
-    parallelism: PositiveInt
+    parallelism: PositiveInt = Field(description="Its tasks.")
     max_parallelism: PositiveInt = Field(description="Most tasks that Flink allows; also its key groups.")
     slot_group: str = Field(description="Tasks of the same group may share a slot.")
     state: Literal["running", "finished", "starting"] = Field(description="Finished: all of its input was bounded.")
@@ -37,7 +37,7 @@ class ObservedVertex(Format):
 class ObservedWorker(Format):
     """A TaskManager that runs tasks of the job."""
 
-    name: str
+    name: str = Field(description="Its id in Flink.")
     cores: NonNegative | None = Field(description="CPU that its JVM used, cores.")
     gc_share: Ratio | None = Field(description="Share of the time in garbage collection.")
     heap_used: Ratio | None = Field(description="Of its heap, at the end.")
@@ -54,8 +54,8 @@ class ObservedCapacity(Format):
 class Checkpoints(Format):
     """The last completed checkpoint."""
 
-    state_bytes: NonNegative
-    duration_s: NonNegative
+    state_bytes: NonNegative = Field(description="Of all tasks.")
+    duration_s: NonNegative = Field(description="From its trigger to its end.")
     age_s: NonNegative = Field(description="Since it was triggered.")
 
 
@@ -64,7 +64,7 @@ class ObservedJob(Format):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     job: str = Field(description="Its name in Flink.")
-    id: str
+    id: str = Field(description="Its id in Flink.")
     observed_s: NonNegative = Field(description="Time between the first and the last reading.")
     restarts: int = Field(ge=0, description="While it was observed.")
     vertices: tuple[ObservedVertex, ...] = Field(description="In topological order.")
@@ -79,8 +79,8 @@ class ObservedJob(Format):
         allow_inf_nan=False,
         description="How far the watermark of the slowest vertex is behind the clock; null without one.",
     )
-    bound_by: BoundBy
+    bound_by: BoundBy = Field(description="What bounds it now or, where nothing does, what would at a higher rate.")
     capacity: ObservedCapacity | None = Field(description="Null where not all vertices report how busy they are.")
     checkpoints: Checkpoints | None = Field(description="Null where none was completed.")
-    workers: tuple[ObservedWorker, ...]
+    workers: tuple[ObservedWorker, ...] = Field(description="The TaskManagers that run its tasks.")
     remarks: tuple[str, ...] = Field(description="What is unknown and why, restarts, and finished vertices.")
