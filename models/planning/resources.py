@@ -4,9 +4,24 @@ import math
 from collections.abc import Sequence
 
 from models.cluster import Cluster, WorkerOffer
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
+
+
+def check_memory(memory_mb: float, cluster: Cluster | WorkerOffer) -> None:
+    """Check the memory of a TaskManager that a user asks for; kinds on offer get their share of it by their slots.
+
+    Raises:
+        InvalidInput: a worker of the cluster has less.
+    """
+    workers = cluster.workers if isinstance(cluster, Cluster) else ()
+    most, name = min(((w.memory_mb, w.name) for w in workers if w.memory_mb is not None), default=(math.inf, ""))
+    if memory_mb > most:
+        raise InvalidInput(
+            f"TaskManagers of {memory_mb:,.0f} MiB were asked for, but worker {name!r} of cluster {cluster.name!r} has "
+            f"{most:,.0f} MiB; ask for no more, or correct 'memory_mb' in the cluster's file"
+        )
 
 
 def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster | WorkerOffer) -> list[float]:
@@ -23,8 +38,9 @@ def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: C
     fitting = [level for level in levels_mb if level / slots_per_worker <= most]
     if not fitting:
         raise Infeasible(
-            f"a slot needs at least {min(levels_mb) / slots_per_worker:,.0f} MiB, the least that was measured, but the "
-            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
+            f"a slot needs at least {min(levels_mb) / slots_per_worker:,.0f} MiB ({min(levels_mb):,.0f} for "
+            f"{slots_per_worker} slots), but the workers of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a "
+            f"cluster with more memory per slot"
         )
     return fitting
 
