@@ -11,7 +11,7 @@ from models.job import Job
 from models.placement import StablePlacement, Tuning
 from models.placement.shared.results import SharedPlacement
 from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded, VertexPlan
-from models.planning.budget import Sizing
+from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
 from models.planning.workers import PlannedWorkers
 from models.schema import Format
@@ -62,6 +62,7 @@ def assemble(
     """
     sizing, scaling, placement, workers = decisions.sizing, decisions.scaling, decisions.placement, decisions.workers
     tuning, cluster = placement.tuning, workers.cluster
+    short = shortfall(sizing.model, scaling.budget, rate)
     slots, cores = {w.slots for w in cluster.workers}, {w.cores for w in cluster.workers}
     content = PlanContent(
         job=job.name,
@@ -88,6 +89,7 @@ def assemble(
         reasons=(
             sizing.model.reason,
             sizing.reason,
+            *(() if short is None else (short,)),
             *(() if sizing.would_help is None else (sizing.would_help.text,)),
             *scaling.reasons,
             *workers.reasons,

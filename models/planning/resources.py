@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from models.cluster import Cluster, WorkerOffer
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
 
@@ -20,6 +20,21 @@ def stateful_per_slot(job: Job) -> int:
         group = vertex.slot_sharing_group or vertex.operators[0]
         stateful[group] += sum(job.operator(name).state is not None for name in vertex.operators)
     return max(1, *stateful.values()) if job.vertices else 1
+
+
+def check_memory(memory_mb: float, cluster: Cluster | WorkerOffer) -> None:
+    """Check the memory of a TaskManager that a user asks for; kinds on offer get their share of it by their slots.
+
+    Raises:
+        InvalidInput: a worker of the cluster has less.
+    """
+    workers = cluster.workers if isinstance(cluster, Cluster) else ()
+    most, name = min(((w.memory_mb, w.name) for w in workers if w.memory_mb is not None), default=(math.inf, ""))
+    if memory_mb > most:
+        raise InvalidInput(
+            f"TaskManagers of {memory_mb:,.0f} MiB were asked for, but worker {name!r} of cluster {cluster.name!r} has "
+            f"{most:,.0f} MiB; ask for no more, or correct 'memory_mb' in the cluster's file"
+        )
 
 
 def fitting_memory(
@@ -41,10 +56,9 @@ def fitting_memory(
     fitting = [level for level in levels_mb if times * level / slots_per_worker <= most]
     if not fitting:
         raise Infeasible(
-            f"a slot needs at least {times * min(levels_mb) / slots_per_worker:,.0f} MiB, "
-            + (f"for each of {times} operators with state " if times > 1 else "")
-            + "the least that was measured, but the "
-            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
+            f"a slot needs at least {times * min(levels_mb) / slots_per_worker:,.0f} MiB ({min(levels_mb):,.0f} for "
+            f"{slots_per_worker} slots{f', for each of {times} operators with state' if times > 1 else ''}), but the workers "
+            f"of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
         )
     return fitting
 

@@ -96,6 +96,8 @@ def _headline(plan: Plan) -> Iterator[Text]:
         f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
         f"with {mst.probability:.0%} probability"
     )
+    if mst.low < plan.target_rate:
+        yield Text(f"the low end of that is below the target of {plan.target_rate:,.0f} records/s", style="yellow")
     yield Text(
         f"{plan.task_slots} task slots{_needed(plan)}{_all_slots(plan)}; "
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
