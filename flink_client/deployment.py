@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from models.errors import Infeasible, InvalidInput
 from models.plan import PlanContent
+from models.slots import is_nested
 
 _ROLE = re.compile(r"^(Source|Sink): ")
 _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
@@ -18,7 +19,7 @@ _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
 
 @dataclass(frozen=True)
 class RunningVertex:
-    """A vertex of a job whose tasks all run."""
+    """A vertex of a running job."""
 
     id: str
     name: str
@@ -30,6 +31,13 @@ class RunningVertex:
     """Tasks of the same group may share a slot."""
     task_managers: tuple[str, ...]
     """TaskManager of each task, by its number."""
+    finished: frozenset[int] = frozenset()
+    """Tasks that have read all of their input, which was bounded."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of its tasks have finished."""
+        return len(self.finished) == self.parallelism
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -39,7 +47,7 @@ class RunningVertex:
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job whose tasks all run."""
+    """A job whose tasks all run, but for those that have finished."""
 
     id: str
     name: str
@@ -159,10 +167,14 @@ def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[s
 
 
 def slots_needed(job: RunningJob, wanted: Mapping[str, int]) -> int:
-    """Slots for these tasks by vertex id; other vertices keep theirs. A slot holds one task of each vertex of its group."""
+    """Slots for these tasks by vertex id; other vertices keep theirs. A slot holds one task of each vertex of its group.
+
+    A vertex that is done holds none. Flink starts its tasks again with the job, where they finish at once: the adaptive
+    scheduler starts as many as it has slots for, but at least one.
+    """
     groups: dict[str, int] = {}
     for vertex in job.vertices:
-        tasks = wanted.get(vertex.id, vertex.parallelism)
+        tasks = wanted.get(vertex.id, 1 if vertex.is_done else vertex.parallelism)
         groups[vertex.slot_group] = max(groups.get(vertex.slot_group, 0), tasks)
     return sum(groups.values())
 
@@ -189,7 +201,8 @@ def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[Availa
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
     """Whether each worker runs the planned number of tasks of each operator; tasks of an operator are interchangeable."""
-    return all(Counter(job.vertex(vertices[name]).task_managers) == workers_of(plan, name) for name in plan.parallelism)
+    running = {name: job.vertex(vertices[name]) for name in plan.parallelism}
+    return all(Counter(v.task_managers) == workers_of(plan, name) for name, v in running.items() if not v.is_done)
 
 
 def obstacle_to_placement(
@@ -201,18 +214,58 @@ def obstacle_to_placement(
         if worker not in slots:
             return f"the plan's worker {worker!r} is no TaskManager; there are {', '.join(slots)} (taskmanager.resource-id)"
         count = sum(tasks[n] for n in _first_of_chains(vertices) if n in tasks)
+        if plan.slots:
+            count = sum(bundle.slots for bundle in plan.slots[worker])
         if count > slots[worker]:
-            return f"the plan puts {count} tasks on {worker!r}, which has {slots[worker]} slots for the job"
+            what = "slots" if plan.slots else "tasks"
+            return f"the plan puts {count} {what} on {worker!r}, which has {slots[worker]} slots for the job"
     heads = {vertices[name]: name for name in _first_of_chains(vertices)}
     for name, id_ in vertices.items():
         head = heads[id_]
         if workers_of(plan, name) != workers_of(plan, head):
             return f"{head!r} and {name!r} are chained, but the plan places them differently"
-    groups = Counter(v.slot_group for v in job.vertices)
-    shared = next((v.name for v in job.vertices if groups[v.slot_group] > 1), None)
-    return (
-        None if shared is None else f"tasks of {shared!r} share slots with others; give each vertex a group of its own"
-    )
+    return _obstacle_to_sharing(plan, vertices, job)
+
+
+def _obstacle_to_sharing(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> str | None:
+    """Why the job does not share slots as the plan has them; None if it does."""
+    running: dict[str, set[str]] = {}
+    for v in job.vertices:
+        running.setdefault(v.slot_group, set()).add(v.id)
+    if not plan.vertices:
+        shared = next((v.name for v in job.vertices if len(running[v.slot_group]) > 1), None)
+        return shared and (
+            f"tasks of {shared!r} share slots with others, but the plan gives each task a slot of its own; state the job's "
+            "vertices and their slot sharing groups in its file and plan again, or give each vertex a group of its own"
+        )
+    for planned in plan.vertices:
+        apart = {name for name in planned.operators if vertices[name] != vertices[planned.operators[0]]}
+        if apart:
+            return (
+                f"the plan chains {' -> '.join(planned.operators)}, but the job runs {min(apart)!r} in another vertex; state "
+                "the job's vertices in its file as it runs them"
+            )
+    wanted: dict[str, set[str]] = {}
+    for planned in plan.vertices:
+        group = planned.slot_sharing_group or f"{planned.operators[0]} alone"
+        wanted.setdefault(group, set()).add(vertices[planned.operators[0]])
+    of_plan = set(vertices.values())
+    names = {v.id: v.name for v in job.vertices}
+    for ids in wanted.values():
+        first = job.vertex(min(ids))
+        found = running[first.slot_group] & of_plan
+        if found != ids:
+            listed = ["; ".join(sorted(names[id_] for id_ in one)) for one in (ids, found)]
+            return (
+                f"the plan lets these vertices share slots: {listed[0]}; but in the job they are: {listed[1]}; state the "
+                "groups in the job's file as it runs them"
+            )
+    if not is_nested(plan.slots, {v.operators[0]: v.slot_sharing_group for v in plan.vertices}):
+        return (
+            "in the plan, slots of one group hold tasks of different vertices, but the placement hook only puts Flink's own "
+            "slots on TaskManagers, in which slot i holds subtask i of each vertex"
+        )
+    return None
 
 
 def workers_of(plan: PlanContent, operator: str) -> dict[str, int]:

@@ -17,6 +17,7 @@ import httpx
 
 from flink_client.answers import (
     ENDED,
+    FINISHED,
     MOST_TASKS,
     RUNNING,
     JobStatus,
@@ -87,16 +88,22 @@ class JarProgram:
 class FlinkRest(Closing):
     """The REST interface of one cluster; close it, or use it as a context."""
 
-    def __init__(self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0, token_variable: str | None = None
+    ) -> None:
         """
         Args:
             url: of the JobManager, `http://host:8081`.
             timeout_s: of one answer.
             patience_s: how long a failing request is repeated.
+            token_variable: environment variable that holds a bearer token, if a proxy asks for one.
+
+        Raises:
+            TokenMissing: that variable is not set.
         """
         self.url = url.rstrip("/")
         self._patience_s = patience_s
-        self._client = http_client(self.url, timeout_s=timeout_s)
+        self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable)
 
     def close(self) -> None:
         self._client.close()
@@ -170,7 +177,10 @@ class FlinkRest(Closing):
         """State and vertices; a job that waits for slots has no vertices yet."""
         answer = self._get(f"/jobs/{job}")
         order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
-        vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
+        vertices = [
+            Vertex(v["id"], v["name"], v["parallelism"], v["tasks"][RUNNING], v["tasks"].get(FINISHED, 0))
+            for v in answer["vertices"]
+        ]
         since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
         return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))), since_ms)
 

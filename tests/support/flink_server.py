@@ -77,11 +77,18 @@ class FakeFlink(AnsweringServer):
         """Rates of the sources' tasks together, and the shares of time of each, by the meters."""
         self.pending: float | None = None
         """Records that wait before each source task; None where the source reports none."""
+        self.read_per_emitted: float | None = None
+        """Records that a source reads for each that it emits; None where it does not count what it reads."""
+        self.running_s = 3600.0
+        """For how long all tasks have run."""
         self.reports = True
         """Whether it reports the values of metrics."""
         self._asked = 0
         self.names = {"a" * 32: "Source: source", "b" * 32: "flatmap -> count"}
         self.tasks = {"a" * 32: 1, "b" * 32: 1}
+        self._required = dict(self.tasks)
+        self.finished: dict[str, int] = {}
+        """Number of tasks, the first ones, that have finished, by vertex."""
         self.settings = {"jobmanager.scheduler": "adaptive"}
         self.jobs = [{"jid": JOB_ID, "name": "wordcount", "state": "RUNNING"}]
         self.state = "RUNNING"
@@ -93,8 +100,13 @@ class FakeFlink(AnsweringServer):
         self.refusal: tuple[int, object] | None = None
         self.faults: list[tuple[int, object]] = []
         self.pause_s = 0.0
-        self._required = dict(self.tasks)
         super().__init__(self._respond)
+
+    def add_done_source(self, tasks: int) -> None:
+        """A bounded side input that was read to its end."""
+        self.names["c" * 32] = "Source: rules"
+        for counts in (self.tasks, self._required, self.finished):
+            counts["c" * 32] = tasks
 
     def _respond(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
         time.sleep(self.pause_s)
@@ -124,7 +136,14 @@ class FakeFlink(AnsweringServer):
         }
         for vertex, tasks in self.tasks.items():
             subtasks = [
-                {"subtask": i, "status": "RUNNING", "attempt": 0, "taskmanager-id": "tm1"} for i in range(tasks)
+                {
+                    "subtask": i,
+                    "status": "FINISHED" if i < self.finished.get(vertex, 0) else "RUNNING",
+                    "attempt": 0,
+                    "taskmanager-id": "tm1",
+                    "status-duration": {"RUNNING": 1000 * self.running_s},
+                }
+                for i in range(tasks)
             ]
             answers[f"/vertices/{vertex}"] = {"subtasks": subtasks}
             answers[f"/vertices/{vertex}/metrics"] = self._metrics(vertex, wanted)
@@ -145,12 +164,15 @@ class FakeFlink(AnsweringServer):
             "accumulateIdleTimeMs": 0,
             "numRecordsIn": of_a_task * self._asked,
             "Source__source.numRecordsOut": of_a_task * self._asked,
+            "Source__source.numRecordsIn": of_a_task * self._asked * (self.read_per_emitted or 0.0),
             "Source__source.numRecordsOutPerSecond": of_a_task,
             "Source__source.pendingRecords": self.pending,
             "busyTimeMsPerSecond": 1000 * self.busyness,
             "backPressuredTimeMsPerSecond": 1000 * self.backpressure,
         }
-        return [{"id": name, "value": str(known[name.partition(".")[2]])} for name in wanted]
+        gone = {str(task) for task in range(self.finished.get(vertex, 0))}
+        tasks = ((name, *name.split(".", 1)) for name in wanted)
+        return [{"id": name, "value": str(known[metric])} for name, task, metric in tasks if task not in gone]
 
     def _require(self, body: dict[str, dict[str, dict[str, int]]]) -> tuple[int, object]:
         self.put_bodies.append(body)
@@ -170,14 +192,17 @@ class FakeFlink(AnsweringServer):
                 "parallelism": tasks,
                 "maxParallelism": 128,
                 "slotSharingGroupId": id_,
-                "tasks": {"RUNNING": tasks},
+                "tasks": {
+                    "RUNNING": tasks - self.finished.get(id_, 0),
+                    "FINISHED": self.finished.get(id_, 0),
+                },
             }
             for id_, tasks in self.tasks.items()
         ]
         return {"name": "wordcount", "state": self.state, "vertices": vertices, "plan": {}}
 
     def _task_manager(self) -> object:
-        held = sum(self.tasks.values())
+        held = sum(self.tasks.values()) - sum(self.finished.values())
         return {
             "id": "tm1",
             "slotsNumber": self.slots,
