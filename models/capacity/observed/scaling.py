@@ -33,6 +33,8 @@ MOST_GROWTH: Final = 256.0
 """Rates up to so many times the one that was seen are looked at."""
 _STEP: Final = 1.05
 _HALVINGS: Final = 40
+_ROUNDING: Final = 1e-6
+"""Share of a task, or of a rate, that is not worth another task."""
 UNKNOWN_SPREAD: Final = 1.0
 """Standard deviation of log MST where its low end is unknown."""
 Z_95: Final = 1.96
@@ -64,7 +66,7 @@ class ObservedScaling:
                 f"{self.facts.rate / (self._work(operator) * hot):,.0f} records/s however many tasks there are; {rate:,.0f} "
                 "are asked for; spread its hot key, such as by aggregating in two phases"
             )
-        needed = max(1, math.ceil(work * (1 - hot) / (1 - work * hot) * (1 - 1e-9)))
+        needed = max(1, math.ceil(work * (1 - hot) / (1 - work * hot) * (1 - _ROUNDING)))
         most = self.most_tasks.get(operator.name)
         if most is not None and needed > most:
             raise Infeasible(
@@ -99,7 +101,7 @@ class ObservedScaling:
         for _ in range(_HALVINGS):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self._fits(middle, sources, slots) else (low, middle)
-        return low
+        return max(low * (1 - _ROUNDING), least)
 
     def _fits(self, rate: float, sources: frozenset[str], slots: int) -> bool:
         try:
