@@ -1,5 +1,8 @@
 """The Flink to measure on, and the jobs that Flink plans for programs."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from flink_client.address import FlinkAddress
@@ -15,6 +18,7 @@ from pipelines.store.workspace import Workspace
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import UserProgram
 from testbeds.flink.testbed import FlinkTestbed
+from testbeds.local.termination import closing_on_sigterm
 
 CLUSTER: Final = "flink-local"
 MEMORY_MB: Final = (1024.0,)
@@ -42,6 +46,21 @@ def flink_address(named: str | None, cluster: Cluster | WorkerOffer) -> FlinkAdd
             f'"http://host:8081"}}\' to its file'
         )
     return address
+
+
+@contextmanager
+def opened_flink(
+    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+) -> Iterator[FlinkTestbed | NamedFlinkTestbed]:
+    """A Flink to measure on, closed at the end, and by SIGTERM: jobs and jars must not stay on a user's cluster.
+
+    Raises:
+        InvalidInput, SluiceError: as `open_flink`.
+    """
+    # A signal is handled in the main thread only, whatever thread is measuring.
+    is_main = threading.current_thread() is threading.main_thread()
+    with closing_on_sigterm() if is_main else nullcontext(), open_flink(program, progress, address) as flink:
+        yield flink
 
 
 def open_flink(
@@ -77,7 +96,7 @@ def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, a
     """
 
     def read() -> Job:
-        with open_flink(program.program, progress, address) as flink:
+        with opened_flink(program.program, progress, address) as flink:
             return flink.dataflow(program.name)
 
     key = f"flink-jobs/{program.name}-{program.digest[:12]}.json"

@@ -3,10 +3,13 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,8 +24,10 @@ from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from testbeds.flink.feeding.recordings import recording
+from testbeds.flink.local.distribution import FLINK
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.named import NamedCluster
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
 from testbeds.local.javac import compile_java
@@ -78,6 +83,27 @@ public final class Remainders {
         env.execute("whatever");
     }
 }
+"""
+
+
+_MEASURING = """
+import sys, time
+from pathlib import Path
+from flink_client.address import FlinkAddress
+from pipelines.measuring.flink import opened_flink
+from pipelines.progress import Quiet
+from testbeds.flink.feeding.recordings import recording
+from testbeds.flink.programs.user_programs import SqlScript
+from testbeds.protocol import Configuration
+
+url, script, recorded = sys.argv[1:]
+program = SqlScript(Path(script).read_text(), {"clicks": recording(Path(recorded))}, keep_sinks=False)
+with opened_flink(program, Quiet(), FlinkAddress(rest_url=url)) as testbed:
+    job = testbed.dataflow("clicks")
+    configuration = Configuration({o.name: 1 for o in job.operators}, testbed.limits.memory_levels_mb[0])
+    with testbed.deploy(job, configuration, run="r", seed=1) as run:
+        print("measuring", flush=True)
+        run.inject(1000.0, 600.0, "observe")
 """
 
 
@@ -315,6 +341,51 @@ def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
         pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"),
     ):
         NamedFlinkTestbed(FlinkAddress(rest_url=server.url))
+
+
+def test_sigterm_leaves_neither_job_nor_jar_on_the_cluster(
+    cluster: LocalCluster, clicks: SqlScript, tmp_path: Path
+) -> None:
+    """As `sluice plan` in a shell, and a task that Airflow ends."""
+    recorded = clicks.recordings["clicks"].path
+    (tmp_path / "script.sql").write_text(SCRIPT)
+    command = [sys.executable, "-c", _MEASURING, cluster.rest.url, str(tmp_path / "script.sql"), str(recorded)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "measuring\n"
+        assert len(cluster.rest.jars()) == 1 and not _nothing_is_left(cluster.rest)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+    assert _nothing_is_left(cluster.rest)
+
+
+def test_a_jar_whose_upload_was_interrupted_is_removed(tmp_path: Path) -> None:
+    """And no jar of another user, though it has the same name."""
+    jars, deleted = ["1_kit.jar"], []
+
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        if request.path == "/config":
+            return 200, {"flink-version": FLINK.version}
+        if request.command == "POST":
+            (name,) = re.findall(rb'filename="(.+?)"', body)
+            jars.append(f"2_{name.decode()}")
+            return 500, {"errors": ["cut off"]}
+        if request.command == "DELETE":
+            deleted.append(request.path.rpartition("/")[2])
+            return 200, {}
+        return 200, {"files": [{"id": id_} for id_ in jars]}
+
+    (tmp_path / "kit.jar").write_bytes(b"PK")
+    with AnsweringServer(answer) as server:
+        named = NamedCluster(FlinkAddress(rest_url=server.url))
+        with pytest.raises(SluiceError, match="cut off"):
+            named.uploaded(tmp_path / "kit.jar")
+        named.close()
+    assert deleted == jars[1:]
 
 
 def test_a_job_that_a_killed_process_left_ends_by_itself(
