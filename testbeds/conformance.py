@@ -231,6 +231,10 @@ class SampleConformance(_Conformance):
             sent = sum(e.share * _total(samples, e.upstream, "records_out") for e in edges)
             assert _total(samples, operator.name, "records_in") <= sent * (1 + self.tolerance) + 1
 
+
+class SourceConformance(_Conformance):
+    """Sources that do not pass on all records. Needs samples."""
+
     def test_a_rate_counts_what_a_source_takes_in_and_not_what_it_passes_on(
         self, testbed: Testbed, job: Job, configuration: Configuration
     ) -> None:
@@ -357,7 +361,9 @@ class RepeatConformance(_Conformance):
             assert rate_of_a_run() == alone
 
 
-class TestbedConformance(RefusalConformance, SampleConformance, RateConformance, RunConformance, RepeatConformance):
+class TestbedConformance(
+    RefusalConformance, SampleConformance, SourceConformance, RateConformance, RunConformance, RepeatConformance
+):
     """The whole suite. Rates are found by overload, so no assumption is made about a testbed's speed."""
 
 

@@ -16,7 +16,7 @@ from pipelines.inputs.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace
 from testbeds.flink.named_testbed import NamedFlinkTestbed
-from testbeds.flink.programs.user_programs import UserProgram
+from testbeds.flink.programs.user_programs import UserProgram, recorded_tables
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.local.termination import closing_on_sigterm
 
@@ -99,5 +99,10 @@ def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, a
         with opened_flink(program.program, progress, address) as flink:
             return flink.dataflow(program.name)
 
-    key = f"flink-jobs/{program.name}-{program.digest[:12]}.json"
-    return workspace.once(key, {"program": program.digest, "name": program.name}, Job, read)
+    key, inputs = (
+        f"flink-jobs/{program.name}-{program.digest[:12]}.json",
+        {"program": program.digest, "name": program.name},
+    )
+    if len(recorded_tables(program.program)) > 1:
+        inputs["shares"] = "by records"  # earlier ones had equal shares
+    return workspace.once(key, inputs, Job, read)
