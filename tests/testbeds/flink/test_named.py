@@ -245,11 +245,11 @@ def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: Loca
 ORDERS, PAYMENTS = 20_000, 5_000
 """Recorded over the same 200 s; each payment is of one order, which came 5 ms before."""
 JOINED = """
-CREATE TABLE orders (id BIGINT, at TIMESTAMP(3), WATERMARK FOR at AS at) WITH ('connector' = 'kafka');
-CREATE TABLE payments (id BIGINT, at TIMESTAMP(3), WATERMARK FOR at AS at) WITH ('connector' = 'kafka');
+CREATE TABLE orders (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
+CREATE TABLE payments (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
 CREATE TABLE paid (id BIGINT) WITH ('connector' = 'kafka');
 INSERT INTO paid SELECT orders.id FROM orders, payments
-WHERE orders.id = payments.id AND payments.at BETWEEN orders.at - INTERVAL '1' SECOND AND orders.at + INTERVAL '1' SECOND;
+WHERE orders.id = payments.id AND payments.came BETWEEN orders.came - INTERVAL '1' SECOND AND orders.came + INTERVAL '1' SECOND;
 """
 
 
@@ -259,7 +259,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
     every = ORDERS // PAYMENTS
     for name, ids, late_ms in (("orders", range(ORDERS), 0), ("payments", range(0, ORDERS, every), 5)):
         at = pa.array([1_767_225_600_000 + 10 * id_ + late_ms for id_ in ids], pa.timestamp("ms"))
-        pq.write_table(pa.table({"id": list(ids), "at": at}), folder / f"{name}.parquet")
+        pq.write_table(pa.table({"id": list(ids), "came": at}), folder / f"{name}.parquet")
     tables = {name: recording(folder / f"{name}.parquet") for name in ("orders", "payments")}
     return SqlScript(JOINED, tables, keep_sinks=False)
 
