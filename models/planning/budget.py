@@ -12,7 +12,7 @@ from models.capacity.target import choose_budget
 from models.cluster import Cluster, WorkerOffer
 from models.plan import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
-from models.planning.resources import check_memory, fitting_memory
+from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 
 
@@ -59,7 +59,7 @@ def size(
     if memory_mb is not None:
         check_memory(memory_mb, cluster)
     levels = capacity.memory_levels_mb if memory_mb is None else [memory_mb]
-    fitting = fitting_memory(levels, capacity.slots_per_worker, cluster)
+    fitting = fitting_memory(levels, capacity.slots_per_worker, cluster, stateful_per_slot(capacity.job))
     fewest = len(capacity.job.scaled_operators)
     choice = choose_budget(model.capacity, capacity.dataset, fitting, rate, margin, fewest)
     doubt = why_wide(model.capacity, choice.budget.memory_mb, choice.budget.task_slots)
