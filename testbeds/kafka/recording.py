@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from models.errors import InvalidInput
 from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.json_values import JsonColumns
-from testbeds.kafka.sampling import SCHEMA, TopicSample, Wanted
+from testbeds.kafka.sampling import SCHEMA, TopicRange, TopicSample
 
 _REGISTRY_MARK: Final = 0
 """First byte of values that a schema registry's serializer has written."""
@@ -46,7 +46,7 @@ def record(
     connection: KafkaConnection,
     topic: str,
     file: Path,
-    wanted: Wanted,
+    wanted: TopicRange,
     values: ValueColumns = ValueColumns.AUTO,
     report: Callable[[str, float], None] = lambda what, share: None,
 ) -> RecordedTopic:

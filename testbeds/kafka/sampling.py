@@ -27,7 +27,7 @@ _SILENCE_S: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TopicRange:
     """Which records of a topic."""
 
     records: int
@@ -51,7 +51,7 @@ class Part:
 class TopicSample:
     """A sample of one topic."""
 
-    def __init__(self, connection: KafkaConnection, topic: str, wanted: Wanted) -> None:
+    def __init__(self, connection: KafkaConnection, topic: str, wanted: TopicRange) -> None:
         """
         Raises:
             InvalidInput: there is no such topic, or it has no records and none are waited for.

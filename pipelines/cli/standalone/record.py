@@ -65,14 +65,14 @@ def record(
     # The client and Arrow take a second to import; wrong options are reported before.
     from testbeds.kafka.connection import KafkaConnection
     from testbeds.kafka.recording import ValueColumns, record
-    from testbeds.kafka.sampling import Wanted
+    from testbeds.kafka.sampling import TopicRange
 
     kinds = [kind.value for kind in ValueColumns]
     if values not in kinds:
         raise InvalidInput(f"--values must be one of {', '.join(kinds)}, but got {values!r}")
     connection = KafkaConnection(bootstrap, _pairs(settings or []))
     with _progress() as report:
-        found = record(connection, topic, out, Wanted(records, for_s), ValueColumns(values), report)
+        found = record(connection, topic, out, TopicRange(records, for_s), ValueColumns(values), report)
     if as_json:
         print_json(
             {

@@ -18,10 +18,10 @@ from testbeds.kafka.broker import LocalBroker
 from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.feeding import GeneratedFeed, KafkaFeeder
 from testbeds.kafka.recording import ValueColumns, record
-from testbeds.kafka.sampling import Wanted
+from testbeds.kafka.sampling import TopicRange
 from testbeds.kafka.topics import Topics
 
-ALL = Wanted(1_000_000)
+ALL = TopicRange(1_000_000)
 
 
 def _produce(kafka: KafkaConnection, topic: str, records: list[tuple[int, bytes | None, bytes | None, int]]) -> None:
@@ -71,7 +71,7 @@ def test_the_last_records_are_taken_by_time_so_that_busy_partitions_give_more(
 ) -> None:
     topics.create("orders", 2)
     _produce(kafka, "orders", _orders(3000))
-    found = record(kafka, "orders", tmp_path / "orders.parquet", Wanted(300))
+    found = record(kafka, "orders", tmp_path / "orders.parquet", TopicRange(300))
     assert found.records == 300 and found.partitions == {0: 100, 1: 200}
     assert {row["order"] for row in _sorted(found.file)} == set(range(2700, 3000))
 
@@ -108,7 +108,7 @@ def test_a_topic_without_records_is_an_error_that_says_what_to_do(
     with pytest.raises(InvalidInput, match=r"'empty' holds no records in any of its 3 partitions; .*--for 1m"):
         record(kafka, "empty", tmp_path / "empty.parquet", ALL)
     with pytest.raises(InvalidInput, match=r"no record arrived in the topic 'empty' within 1 s"):
-        record(kafka, "empty", tmp_path / "empty.parquet", Wanted(10, for_s=1.0))
+        record(kafka, "empty", tmp_path / "empty.parquet", TopicRange(10, for_s=1.0))
     assert not list(tmp_path.iterdir())
 
 
@@ -117,7 +117,7 @@ def test_records_that_arrive_from_now_on(topics: Topics, kafka: KafkaConnection,
     _produce(kafka, "orders", _orders(100))
     with KafkaFeeder(kafka, [GeneratedFeed("orders")]) as feeder:
         feeder.offer({"orders": 1000.0})
-        found = record(kafka, "orders", tmp_path / "orders.parquet", Wanted(2000, for_s=60.0))
+        found = record(kafka, "orders", tmp_path / "orders.parquet", TopicRange(2000, for_s=60.0))
     rows = _sorted(found.file)
     assert found.records == len(rows) == 2000
     assert found.columns[5:] == ("id", "value_key", "at", "padding"), "and none of the records that were there"
@@ -164,4 +164,4 @@ def test_a_broker_that_goes_away_meanwhile_is_an_error(tmp_path: Path, monkeypat
         _produce(broker.connection, "orders", _orders(1))
         threading.Timer(3.0, broker.kill).start()
         with pytest.raises(SluiceError, match="no Kafka broker answers"):
-            record(broker.connection, "orders", tmp_path / "orders.parquet", Wanted(1000, for_s=500.0))
+            record(broker.connection, "orders", tmp_path / "orders.parquet", TopicRange(1000, for_s=500.0))
