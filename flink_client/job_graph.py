@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from flink_client.answers import Vertex, VertexEdge
+from flink_client.deployment import chained_operators
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.job import Job, Kind
@@ -74,6 +75,8 @@ def read_job(
         )
         operator: dict[str, Any] = {"name": names[vertex.id], "kind": kind, "description": vertex.name}
         operator["figures_from"] = _UNMEASURED
+        if names[vertex.id] not in chained_operators(vertex.name) and not _is_made_up(vertex.name, called):
+            operator["flink_name"] = vertex.name
         operator["cost"] = {"cpu_s": 1e-6, "bytes_out": 0.0 if kind is Kind.SINK else 100.0}
         if kind is Kind.SOURCE:
             operator["rate_share"] = 1 / sources
@@ -104,6 +107,11 @@ def _in_plan_order(vertices: Sequence[Vertex]) -> list[Vertex]:
 
 def _first(pair: tuple[int, Vertex]) -> int:
     return pair[0]
+
+
+def _is_made_up(description: str, called: Sequence[re.Pattern[str]]) -> bool:
+    """Whether the running job has other names: SQL describes its vertices, and a rated source replaces the user's."""
+    return any(pattern.search(description) for pattern in (_NUMBER, *called))
 
 
 def _stem(description: str, called: Sequence[re.Pattern[str]]) -> str:

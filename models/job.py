@@ -7,7 +7,7 @@ contention, cache misses and skew add.
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -109,6 +109,14 @@ class Operator(Format):
     name: Name = Field(description="Unique within the job.")
     kind: Kind = Field(Kind.OPERATOR, description="source, operator or sink.")
     description: str = Field("", description="What it does, in a sentence.")
+    flink_name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=10_000,
+        exclude_if=lambda name: name is None,
+        description="What Flink calls it in the running job, if not `name`: the exact name of the operator or of its vertex, "
+        "or the vertex's id where several have the same name.",
+    )
     cost: Cost = Field(description="What a record costs.")
     selectivity: NonNegative = Field(1.0, description="Records out per record in.")
     rate_share: Positive = Field(1.0, le=1.0, description="Sources only: share of the job's source rate that it emits.")
@@ -121,6 +129,8 @@ class Operator(Format):
 
 class Job(Format):
     """One file of the catalogue."""
+
+    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {"operators": {"__all__": {"flink_name"}}}
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     name: Name = Field(description="Also the name of the file, without its ending.")
@@ -161,6 +171,11 @@ class Job(Format):
     def order(self) -> tuple[str, ...]:
         """Operator names in topological order."""
         return tuple(topological_order([o.name for o in self.operators], self.edges))
+
+    @property
+    def flink_names(self) -> dict[str, str]:
+        """What Flink calls the operators that have another name there."""
+        return {o.name: o.flink_name for o in self.operators if o.flink_name is not None}
 
     @property
     def sources(self) -> tuple[Operator, ...]:

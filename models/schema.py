@@ -1,6 +1,7 @@
 """The base of every file format: frozen, and closed to fields it does not know."""
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,3 +20,5 @@ class Format(BaseModel):
     """A frozen pydantic model that refuses unknown fields, and fields given by neither name nor alias."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = None
+    """Fields that digests leave out, as pydantic's `exclude`: nothing that is measured or planned depends on them."""

@@ -92,7 +92,12 @@ class PipelineRun:
     @classmethod
     def of_plan(cls, workspace: Workspace, plan: Plan, progress: Progress | None = None) -> Self:
         """The run that made a plan. Raises Missing or Damaged if its request cannot be read."""
-        return cls.open(workspace, f"runs/{plan.job}/{plan.lineage.run}/request.json", progress)
+        return cls.open(workspace, cls.request_key(plan), progress)
+
+    @staticmethod
+    def request_key(plan: Plan) -> str:
+        """Workspace key of the request of the run that made a plan."""
+        return f"runs/{plan.job}/{plan.lineage.run}/request.json"
 
     @classmethod
     def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:

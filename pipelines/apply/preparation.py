@@ -81,7 +81,7 @@ def prepare(
     Args:
         job_id: Flink's id of the job; without one, the job that is named as the plan's.
         vertices: vertex id by operator; without it, operators are found by their names.
-        job_file: the job as the catalogue has it, to find the operators of a SQL job.
+        job_file: the job's present file, which may say what Flink calls its operators.
         program: the jar that runs the job, for clusters where a change of parallelism takes a restart.
 
     Raises:
@@ -123,14 +123,17 @@ def prepare(
 
 
 def found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job | None) -> Mapping[str, str]:
-    """Vertex id by operator: by name, or by the dataflow of a SQL job.
+    """Vertex id by operator: by the names in the job's file, by its own name, or by the dataflow of a SQL job.
 
     Raises:
         InvalidInput: the plan does not fit the job.
     """
+    flink_names = {} if job_file is None else job_file.flink_names
     try:
-        return map_operators(plan, job.vertices)
+        return map_operators(plan, job.vertices, flink_names)
     except InvalidInput:
+        if flink_names:
+            raise
         found = sql_vertices(rest, job.id, plan.parallelism, job_file)
         if found is None:
             raise

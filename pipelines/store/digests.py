@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from models.schema import Format
+
 _EXACT_INTEGERS = 2**53
 """Below this, every JSON reader treats a whole float and the integer as the same number."""
 
@@ -37,7 +39,7 @@ def canonical_json(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return _plain(value.model_dump(mode="json", by_alias=True))
+        return _plain(value.model_dump(mode="json", by_alias=True, exclude=_outside(value)))
     if isinstance(value, Mapping):
         return {_name(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -45,6 +47,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and math.fabs(value) < _EXACT_INTEGERS:
         return int(value)
     return value
+
+
+def _outside(value: BaseModel) -> Mapping[str, Any] | None:
+    return value.OUTSIDE_DIGEST if isinstance(value, Format) else None
 
 
 def _name(key: Any) -> str:

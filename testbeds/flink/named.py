@@ -27,8 +27,8 @@ from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
 from testbeds.flink.feeding.serving import FileServer
 from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
-from testbeds.flink.local.jdk import find_jdk
 from testbeds.flink.local.kit import kit_jar
+from testbeds.local.jdk import find_jdk
 
 _REFRESH_KEY: Final = "metrics.fetcher.update-interval"
 _REFRESH_MS: Final = 10_000

@@ -13,7 +13,7 @@ from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.warming import WARM_UP_S, warm_up
 from testbeds.flink.local.distribution import Report
 from testbeds.flink.local.profile import STATE_METRICS

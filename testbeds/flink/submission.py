@@ -10,8 +10,8 @@ from flink_client.job_graph import vertices_of
 from flink_client.rest import FlinkRest, JarProgram
 from models.errors import SluiceError
 from models.job import Job
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.cluster import FlinkCluster
-from testbeds.flink.feeding.control import SourceControl
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 from testbeds.flink.programs.user_programs import UserProgram, source_name, submitted
 from testbeds.placing import Placed

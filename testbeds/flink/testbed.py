@@ -8,7 +8,7 @@ from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
 from testbeds.flink.lab.stolen import Patience, least_stolen
 from testbeds.flink.local.distribution import FLINK, Release, Report

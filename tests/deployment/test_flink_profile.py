@@ -14,8 +14,8 @@ import pytest
 
 from arrangement import Arrangement
 from flink_client.rest import FlinkRest
-from testbeds.flink.local.machine import free_port
 from testbeds.flink.placement_hook import placement_file
+from testbeds.local.machine import free_port
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,7 +14,7 @@ WALL_CLOCK = {
     "pipelines/arena/log.py",
     "pipelines/registry/review/log.py",
     "pipelines/registry/selection_log.py",
-    "testbeds/flink/feeding/control.py",
+    "testbeds/feeding/control.py",
     "flink_client/metrics/prometheus.py",
     "pipelines/review/log.py",
     "pipelines/selection_log.py",

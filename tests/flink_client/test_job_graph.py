@@ -86,6 +86,7 @@ def test_vertices_without_numbers_keep_their_order() -> None:
     job = read_job("words", vertices, edges)
     assert job.order == ("source", "flat-map-1", "flat-map-2")
     assert [e.partitioning for e in job.edges] == [Partitioning.REBALANCE, Partitioning.BROADCAST]
+    assert [o.flink_name for o in job.operators] == ["Source: words", "Flat Map", "Flat Map"]
 
 
 def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:
@@ -98,10 +99,13 @@ def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:
     ]
     vertices = [Vertex(str(i), name, 1, 0) for i, name in enumerate(names)]
     edges = [VertexEdge(str(i), str(i + 1), "FORWARD") for i in range(4)]
-    assert read_job("words", vertices, edges, [re.compile(r"example\.Fed\((.+?)\)")]).order == (
-        "words",
-        "long-words",
-        "keyed-aggregation",
-        "the-2-hottest",
-        "nowhere",
-    )
+    job = read_job("words", vertices, edges, [re.compile(r"example\.Fed\((.+?)\)")])
+    assert job.order == ("words", "long-words", "keyed-aggregation", "the-2-hottest", "nowhere")
+    # The source of the testbed has another name than the user's; the others have theirs where they run.
+    assert job.flink_names == {"keyed-aggregation": "Keyed Aggregation", "the-2-hottest": "the 2 hottest (by hour)"}
+
+
+def test_what_flink_calls_the_vertices_of_sql_is_not_in_its_plan(
+    q3: tuple[tuple[Vertex, ...], tuple[VertexEdge, ...]],
+) -> None:
+    assert read_job("q3", *q3).flink_names == {}

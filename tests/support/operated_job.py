@@ -25,6 +25,12 @@ class OperatedJob:
         workspace.write(f"runs/{JOB}/test/request.json", PlanRequest(job=str(self.file), rate=1500.0))
         self.operate(None)
 
+    def call_in_flink(self, names: Mapping[str, str]) -> None:
+        """State the names that Flink has for operators."""
+        for operator in self._document["operators"]:
+            if operator["name"] in names:
+                operator["flink_name"] = names[operator["name"]]
+
     def operate(self, operations: Mapping[str, Any] | None) -> None:
         self.file.write_text(yaml.safe_dump(self._document | {"operations": operations}))
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import psutil
 
-from testbeds.flink.local.machine import free_port
+from testbeds.local.machine import free_port
 
 _ROOT = Path(__file__).parents[2]
 

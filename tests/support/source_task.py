@@ -3,7 +3,7 @@
 import socket
 
 from models.closing import Closing
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 
 
 class SourceTask(Closing):

@@ -22,6 +22,8 @@ from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_jso
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.files import read_as
+from pipelines.planning.planned_job import job_of
+from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
@@ -68,7 +70,7 @@ def apply_plan(
                 plan,
                 job_id=_checked_id(job_id),
                 vertices=mapping,
-                job_file=_job_file(plan.job),
+                job_file=_job_file(place, plan),
                 program=restart,
             )
         if dry_run:
@@ -85,11 +87,14 @@ def apply_plan(
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
 
 
-def _job_file(name: str) -> Job | None:
-    """The job's file in the catalogue, if there is one."""
+def _job_file(workspace: Workspace, plan: Plan) -> Job | None:
+    """The job as its file has it now; without the run that made the plan, the job of that name in the catalogue."""
+    is_known = workspace.exists(PipelineRun.request_key(plan))
     try:
-        return load_job(name)
-    except InvalidInput:
+        return job_of(workspace, plan) if is_known else load_job(plan.job)
+    except InvalidInput as error:
+        if is_known:
+            _say(f"operators are found by their own names, since the job's file cannot be read: {error}")
         return None
 
 

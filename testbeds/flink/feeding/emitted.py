@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.measuring.counters import Counter
 from testbeds.flink.submission import Deployed
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from models.errors import InvalidInput
-from testbeds.flink.local.cache import cache_folder, made_once
+from testbeds.local.cache import cache_folder, made_once
 
 FORMATS: Final = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 """By the ending of a file."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from flink_client.rest import wait_for
 from models.job import Job
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.emitted import SourceMeter
 from testbeds.flink.submission import Deployed
 from testbeds.steady import is_steady

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import IO, Final
 
 from models.errors import InvalidInput, SluiceError
-from testbeds.flink.local.cache import cache_folder, free_mb, made_once
+from testbeds.local.cache import cache_folder, free_mb, made_once
 
 Report = Callable[[str, float], None]
 """Called with the current step and its progress, 0-1."""

@@ -5,21 +5,18 @@ javac does it, in seconds, against the jars of a FLINK_HOME; Maven, which needs 
 """
 
 import hashlib
-import subprocess
 import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from models.errors import SluiceError
-from testbeds.flink.local.cache import cache_folder, made_once
 from testbeds.flink.local.distribution import FLINK, Release
+from testbeds.local.cache import cache_folder, made_once
+from testbeds.local.javac import compile_java
 
 PROJECT: Final = Path(__file__).parent.parent / "java"
 ENTRY_CLASS: Final = "sluice.Run"
-_RELEASE: Final = "11"
-"""The oldest Java that Flink 1.20 and 2.3 run on."""
 
 
 def kit_jar(flink_home: Path, jdk: Path, release: Release = FLINK) -> Path:
@@ -56,19 +53,3 @@ def _compile(flink_home: Path, jdk: Path, release: Release, made: Path) -> None:
     with zipfile.ZipFile(made / "sluice-kit.jar", "w", zipfile.ZIP_DEFLATED) as jar:
         for root, path in content:
             jar.write(path, str(path.relative_to(root)))
-
-
-def compile_java(sources: list[Path], classes: Path, class_path: str, jdk: Path) -> None:
-    """Compile to class files; warnings are errors.
-
-    Raises:
-        SluiceError: javac failed; the message has the beginning of its output.
-    """
-    command = [str(jdk / "bin" / "javac"), "--release", _RELEASE, "-Xlint:all,-classfile,-path,-processing", "-Werror"]
-    done = subprocess.run(
-        [*command, "-encoding", "UTF-8", "-d", str(classes), "-cp", class_path, *map(str, sources)],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise SluiceError(f"the Java kit could not be compiled with {command[0]}: {done.stderr.strip()[:2000]}")

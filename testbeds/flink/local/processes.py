@@ -1,6 +1,5 @@
 """A Flink cluster as processes of this machine, which end with the process that started them."""
 
-import os
 import shutil
 import subprocess
 import time
@@ -19,12 +18,13 @@ from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.lab.stolen import is_stolen_from
 from testbeds.flink.local.distribution import FLINK, Release, Report, flink_home
-from testbeds.flink.local.folder import own_folder, remove_group
-from testbeds.flink.local.jdk import find_jdk
+from testbeds.flink.local.folder import cluster_folder, remove_group
 from testbeds.flink.local.kit import kit_jar
-from testbeds.flink.local.machine import LOOPBACK, check_memory, free_port
 from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
 from testbeds.flink.placement_hook import PLACEMENT_FLAG, placement_lines, write_placement
+from testbeds.local.java_process import end, last_words, start_java
+from testbeds.local.jdk import find_jdk
+from testbeds.local.machine import LOOPBACK, check_memory, free_port
 
 START_S: Final = 300.0
 _STOP_S: Final = 5.0
@@ -62,7 +62,7 @@ class LocalCluster(Closing):
         self._jdk = find_jdk()
         self._flink_home = flink_home(report, release)
         self.kit = kit_jar(self._flink_home, self._jdk, release)
-        self._folder, self._owner = own_folder()
+        self._folder, self._owner = cluster_folder()
         self._processes: list[_Process] = []
         self._awake: Awake | None = None
         self._profile: Profile | None = None
@@ -127,7 +127,7 @@ class LocalCluster(Closing):
         if self.runs(profile):
             return
         self.stop()
-        check_memory(profile.memory_mb)
+        check_memory(profile.memory_mb, "the Flink cluster", "ask for fewer or smaller TaskManagers")
         options = {one.name: one.options() for one in profile.task_managers}
         rest_port = free_port()
         self._write_settings(cluster_settings(profile, self._folder, free_port(), rest_port))
@@ -161,7 +161,7 @@ class LocalCluster(Closing):
         for one in self._processes:
             if one.popen.poll() is not None:
                 raise SluiceError(
-                    f"the Flink process {one.name} ended with code {one.popen.returncode}: {_last_words(one.log)}"
+                    f"the Flink process {one.name} ended with code {one.popen.returncode}: {last_words(one.log)}"
                 )
 
     def limit_cpu(self, limited: bool) -> None:
@@ -190,11 +190,7 @@ class LocalCluster(Closing):
             one.popen.terminate()
         until = time.monotonic() + _STOP_S
         for one in self._processes:
-            try:
-                one.popen.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                one.popen.kill()
-                one.popen.wait()
+            end(one.popen, until - time.monotonic())
             if one.group is not None:
                 remove_group(one.group)
         if self._rest is not None:
@@ -216,24 +212,13 @@ class LocalCluster(Closing):
     def _start(self, name: str, main: str, flags: list[str], options: Mapping[str, str]) -> _Process:
         log = self._folder / f"{name}.log"
         logging = self._flink_home / "conf" / "log4j.properties"
-        command = [str(self._jdk / "bin" / "java"), *flags, *opened_modules(self._flink_home)]
-        command += [f"-Dlog.file={log}", f"-Dlog4j.configurationFile={logging.as_uri()}"]
-        command += ["-cp", f"{self.kit}:{self._flink_home}/lib/*", "sluice.Child", str(os.getpid()), main]
-        command += ["--configDir", str(self._folder / "conf")]
+        java = [*flags, *opened_modules(self._flink_home), f"-Dlog.file={log}"]
+        java += [f"-Dlog4j.configurationFile={logging.as_uri()}", "-cp", f"{self.kit}:{self._flink_home}/lib/*"]
+        program = [main, "--configDir", str(self._folder / "conf")]
         for key, value in options.items():
-            command += ["-D", f"{key}={value}"]
-        environment = os.environ | {"FLINK_PLUGINS_DIR": str(self._flink_home / "plugins")}
-        with (self._folder / f"{name}.out").open("wb") as output:
-            # A process group of its own: Ctrl-C reaches this process, which then stops them in order.
-            popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                process_group=0,
-                cwd=self._folder,
-                env=environment,
-            )
+            program += ["-D", f"{key}={value}"]
+        plugins = {"FLINK_PLUGINS_DIR": str(self._flink_home / "plugins")}
+        popen = start_java(self._jdk, java, program, self._folder / f"{name}.out", plugins)
         return _Process(name, popen, log)
 
     def _wait_until_ready(self, profile: Profile) -> None:
@@ -262,13 +247,3 @@ def _job_manager_flags(placement: Path) -> list[str]:
         *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{JOB_MANAGER_MB / 2:.0f}m"),
         f"{PLACEMENT_FLAG}{placement}",
     ]
-
-
-def _last_words(log: Path, lines: int = 3) -> str:
-    """The last errors of a log; without one, the JVM's output."""
-    for path in (log, log.with_suffix(".out")):
-        text = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-        errors = [line for line in text if " ERROR " in line or "Exception" in line or "rror:" in line]
-        if found := errors[-lines:] or (text[-lines:] if path.suffix == ".out" else []):
-            return " | ".join(line.strip() for line in found)
-    return "its log is empty"

@@ -17,8 +17,8 @@ from models.errors import InvalidInput
 from models.job import Job
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.feeding.recordings import Recording, as_text
-from testbeds.flink.local.cache import cache_folder, made_once
 from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_script
+from testbeds.local.cache import cache_folder, made_once
 
 CONTROL_KEY: Final = "sluice.control"
 """Setting that gives `sluice.Rated` in a user's jar the address that sets the rate."""

@@ -12,6 +12,7 @@ import yaml
 from flink_client.rest import FlinkRest
 from flink_client.running import sql_vertices
 from models.plan import PlanContent
+from operated_job import JOB, OperatedJob
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
 from pipelines.cli import run
@@ -178,6 +179,26 @@ def test_vertices_can_be_named(sluice: Call, flink: Any, tmp_path: Path) -> None
     file.write_text(yaml.safe_dump({"source": SOURCE, "flatmap": "c" * 32, "count": "c" * 32}))
     code, _, err = sluice("--vertices", str(file))
     assert code == 2 and f"'flatmap' is mapped to vertex {'c' * 32}, but the job runs 'Custom Source'" in err
+
+
+def test_a_job_that_was_planned_from_a_path_may_name_its_vertices_there(
+    flink: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not in the catalogue, which has another job of that name."""
+    job = OperatedJob(tmp_path, Workspace(tmp_path / "workspace"))
+    job.publish(3)
+    flink.names = {SOURCE: "Source: card transactions", CHAIN: "Flat Map -> Keyed Aggregation"}
+    job.call_in_flink({"source": "card transactions", "flatmap": "Flat Map", "count": "Keyed Aggregation"})
+    job.operate(None)
+    command = ["plans", "apply", JOB, "--flink", flink.url, "--workspace", job.workspace.url, "--observe", "0"]
+    code = run(command)
+    assert code == 0, capsys.readouterr().err
+    assert flink.tasks == {SOURCE: 1, CHAIN: 3}
+    job.file.unlink()
+    code = run(command)
+    err = capsys.readouterr().err
+    assert code == 2 and "operators are found by their own names, since the job's file cannot be read" in err
+    assert "operator 'source' of the plan is in no vertex" in err
 
 
 def test_operators_of_a_sql_job_are_found_by_its_dataflow(flink: Any, root: Path) -> None:

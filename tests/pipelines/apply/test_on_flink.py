@@ -21,7 +21,7 @@ from pipelines.apply.record import recorded
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program

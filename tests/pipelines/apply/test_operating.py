@@ -80,6 +80,28 @@ def test_a_job_whose_file_allows_it_needs_no_approval(job: OperatedJob, flink: A
     assert (_only(job).outcome, _only(job).approved_by) == ("applied", None)
 
 
+def test_operators_are_found_by_the_names_that_the_jobs_file_says_flink_has(job: OperatedJob, flink: Any) -> None:
+    flink.names = {SOURCE: "Source: card transactions", CHAIN: "Flat Map -> Keyed Aggregation"}
+    job.apply(mode="alone", flink=flink.url)
+    with pytest.raises(InvalidInput, match=r"operator 'source' of the plan is in no vertex .*flink_name"):
+        rehearse(job.workspace, JOB, 1)
+    job.call_in_flink({"source": "card transactions", "flatmap": "Flat Map", "count": "Flat Map -> Keyed Aggregation"})
+    job.apply(mode="alone", flink=flink.url)
+    key, _ = rehearse(job.workspace, JOB, 1)
+    apply_rehearsed(job.workspace, key, None)
+    assert [c.operators for c in _only(job).changes] == [("source",), ("flatmap", "count")]
+    assert flink.tasks == {SOURCE: 1, CHAIN: 3}
+
+
+def test_exported_settings_have_the_vertices_of_those_names(job: OperatedJob, flink: Any) -> None:
+    flink.names = {SOURCE: "Source: card transactions", CHAIN: "split, count"}
+    job.call_in_flink({"source": "card transactions", "flatmap": "split, count", "count": "split, count"})
+    job.apply(mode="alone", flink=flink.url, export="overrides")
+    assert rehearse(job.workspace, JOB, 1)[1].settings == (
+        f"pipeline.jobvertex-parallelism-overrides: {SOURCE}:1,{CHAIN}:3\n"
+    )
+
+
 def test_changes_after_the_approval_are_not_overwritten(job: OperatedJob, flink: Any) -> None:
     job.apply(mode="approved", flink=flink.url)
     key, _ = rehearse(job.workspace, JOB, 1)

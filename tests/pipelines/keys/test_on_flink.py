@@ -17,7 +17,7 @@ from models.keys.distribution import key_distribution
 from models.keys.sketch import KeyedBy
 from pipelines.keys.recorded import sketch_of
 from pipelines.keys.stream import RecordedStream
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program, program_of

@@ -19,7 +19,7 @@ from pipelines.registry.models import list_versions
 from pipelines.registry.tracking import TRACKING_VARIABLE, open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages.select import select
-from testbeds.flink.local.machine import free_port
+from testbeds.local.machine import free_port
 
 pytestmark = pytest.mark.slow
 JOB = "nexmark-q5"

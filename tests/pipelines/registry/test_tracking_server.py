@@ -18,7 +18,7 @@ from pipelines.registry.tracking import TRACKING_VARIABLE
 from pipelines.run import PipelineRun
 from pipelines.stages.review import review
 from pipelines.stages.select import select
-from testbeds.flink.local.machine import free_port
+from testbeds.local.machine import free_port
 
 ExploredRun = Callable[..., PipelineRun]
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.dataflow import Edge, Partitioning
+from pipelines.inputs.catalogue import load_job
 from pipelines.store.digests import canonical_json, digest, digest_bytes
 
 JSON_VALUES = st.recursive(
@@ -31,6 +32,18 @@ def test_order_of_fields_spelling_of_numbers_and_tuples_do_not_matter() -> None:
 @pytest.mark.parametrize("other", [{"x": 1.5}, {"x": "1"}, {"x": True}, {"x": None}, {"X": 1}, {}, {"x": [1]}])
 def test_other_content_has_another_digest(other: dict[str, Any]) -> None:
     assert digest({"x": 1}) != digest(other)
+
+
+def test_what_flink_calls_an_operator_is_in_its_file_but_in_no_digest() -> None:
+    """Measurements made before the name was added to the file are still those of the job."""
+    job = load_job("wordcount")
+    operators = tuple(o.model_copy(update={"flink_name": f"the {o.name}"}) for o in job.operators)
+    named = job.model_copy(update={"operators": operators})
+    assert digest(named) == digest(job) and digest([named, 1]) == digest([job, 1])
+    assert json.loads(named.model_dump_json())["operators"][0]["flink_name"] == "the source"
+    assert "flink_name" not in json.loads(job.model_dump_json())["operators"][0]
+    renamed = job.model_copy(update={"operators": (operators[0].model_copy(update={"name": "s"}), *operators[1:])})
+    assert digest(renamed) != digest(job)
 
 
 def test_a_model_counts_as_the_json_it_is_stored_as_at_any_depth() -> None:

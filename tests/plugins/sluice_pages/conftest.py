@@ -22,7 +22,7 @@ from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.workspace import Workspace
 from plan_pages import JOB, PASSWORD, Server, ask_for_approval, replan_by_dag, store_damaged, store_drift
-from testbeds.flink.local.machine import free_port
+from testbeds.local.machine import free_port
 
 
 @pytest.fixture(scope="session")

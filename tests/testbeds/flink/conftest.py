@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from testbeds.flink.local.distribution import flink_home
-from testbeds.flink.local.jdk import find_jdk
 from testbeds.flink.local.kit import kit_jar
+from testbeds.local.jdk import find_jdk
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from flink_client.metrics.readings import TIMES
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from testbeds.flink.feeding.control import SourceControl, SourceReport
+from testbeds.feeding.control import SourceControl, SourceReport
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import (

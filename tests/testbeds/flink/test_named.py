@@ -21,12 +21,12 @@ from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from testbeds.flink.feeding.recordings import recording
-from testbeds.flink.local.kit import compile_java
-from testbeds.flink.local.machine import free_port
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
+from testbeds.local.javac import compile_java
+from testbeds.local.machine import free_port
 from testbeds.protocol import Configuration, MeasuredWindow, Run
 from testbeds.repeating import measured
 

@@ -9,7 +9,7 @@ import pytest
 from flink_client.answers import Vertex
 from models.errors import SluiceError
 from source_task import SourceTask
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.emitted import SourceMeter
 from testbeds.flink.submission import Deployed
 

@@ -10,8 +10,8 @@ from models.errors import SluiceError
 from models.job import Job
 from source_task import SourceTask
 from testbeds.conformance import small_job
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding import warming
-from testbeds.flink.feeding.control import SourceControl
 from testbeds.flink.submission import Deployed
 
 DEPLOYED = Deployed("job", {"source": Vertex("v", "source", 1, 1)}, {}, {"source": "events"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbeds.flink.local.kit import compile_java
+from testbeds.local.javac import compile_java
 
 SOURCE = Path(__file__).parent / "java" / "sluice" / "KeyHashes.java"
 

@@ -9,8 +9,8 @@ import pytest
 
 from models.errors import SluiceError
 from testbeds.flink.local.distribution import RELEASES, Release, flink_home
-from testbeds.flink.local.kit import PROJECT, compile_java, kit_jar
-from testbeds.flink.local.maven import find_maven
+from testbeds.flink.local.kit import PROJECT, kit_jar
+from testbeds.local.maven import find_maven
 
 ALLOCATOR = "org/apache/flink/runtime/scheduler/adaptive/allocator"
 
@@ -19,11 +19,11 @@ ALLOCATOR = "org/apache/flink/runtime/scheduler/adaptive/allocator"
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
 def test_the_kits_own_tests_pass(release: Release, jdk: Path, tmp_path: Path) -> None:
     try:
-        maven = find_maven()
+        maven = find_maven("the kit's own tests")
     except SluiceError as missing:
         assert "SLUICE_TESTS_SKIP_NOTHING" not in os.environ, missing
         pytest.skip(str(missing))
-    command = [str(maven), "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), f"-Dsluice.build={tmp_path}"]
+    command = [maven, "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), f"-Dsluice.build={tmp_path}"]
     command += [] if release.line == "1.20" else [f"-Pflink-{release.line}"]
     environment = os.environ | {"JAVA_HOME": str(jdk)}
     done = subprocess.run([*command, "test"], capture_output=True, text=True, timeout=900, env=environment)
@@ -53,11 +53,3 @@ def test_the_jar_holds_the_connector_the_runner_and_the_hook_and_is_made_once(re
     assert (f"{ALLOCATOR}/PlacedSlotMatchingResolver.class" in names) == (release.line == "2.3")
     made = kit.stat().st_mtime_ns
     assert kit_jar(home, jdk, release) == kit and kit.stat().st_mtime_ns == made
-
-
-@pytest.mark.slow
-def test_what_does_not_compile_is_reported_in_javacs_words(tmp_path: Path, jdk: Path) -> None:
-    source = tmp_path / "Wrong.java"
-    source.write_text("class Wrong { int x = true; }")
-    with pytest.raises(SluiceError, match="incompatible types"):
-        compile_java([source], tmp_path / "classes", "", jdk)

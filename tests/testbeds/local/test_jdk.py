@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from models.errors import SluiceError
-from testbeds.flink.local import jdk
-from testbeds.flink.local.jdk import find_jdk
+from testbeds.local import jdk
+from testbeds.local.jdk import find_jdk
 
 
 def _installed(folder: Path, version: str, *tools: str) -> Path:

@@ -6,7 +6,7 @@ from typing import TextIO
 import pytest
 
 from models.errors import InvalidInput
-from testbeds.flink.feeding.control import SourceControl
+from testbeds.feeding.control import SourceControl
 
 
 @pytest.fixture

@@ -10,8 +10,12 @@ LOOPBACK: Final = "127.0.0.1"
 _MEMORY: Final = Path("/proc/meminfo")
 
 
-def check_memory(needed_mb: float) -> None:
+def check_memory(needed_mb: float, needed_by: str, remedy: str) -> None:
     """
+    Args:
+        needed_by: what is about to start, named in the error.
+        remedy: what to do where it does not fit.
+
     Raises:
         Infeasible: less than `needed_mb` MiB is available.
     """
@@ -19,8 +23,7 @@ def check_memory(needed_mb: float) -> None:
     available_mb = int(available.split()[1]) / 1024
     if needed_mb > available_mb:
         raise Infeasible(
-            f"the Flink cluster needs {needed_mb:.0f} MiB, but {available_mb:.0f} are available on this machine; ask for "
-            f"fewer or smaller TaskManagers"
+            f"{needed_by} needs {needed_mb:.0f} MiB, but {available_mb:.0f} are available on this machine; {remedy}"
         )
 
 

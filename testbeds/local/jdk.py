@@ -1,4 +1,4 @@
-"""Finds a Java development kit, which runs Flink and compiles the kit of `testbeds/flink/java`."""
+"""Finds a Java development kit, which runs the servers of testbeds and compiles what is written in Java for them."""
 
 import os
 import re
@@ -9,22 +9,26 @@ from typing import Final
 
 from models.errors import SluiceError
 
-VERSIONS: Final = range(11, 22)
+FLINKS_VERSIONS: Final = range(11, 22)
 """Java versions that Flink 1.20 and 2.3 run on."""
 _INSTALLED: Final = Path("/usr/lib/jvm")
 
 
-def find_jdk() -> Path:
+def find_jdk(versions: range = FLINKS_VERSIONS, needed_by: str = "the Flink testbed") -> Path:
     """The home folder of a JDK: JAVA_HOME, else that of the `java` on the PATH, else one in /usr/lib/jvm.
+
+    Args:
+        versions: major versions that serve.
+        needed_by: named in the error.
 
     Raises:
         SluiceError: there is none; the message is one line with the fix.
     """
     for home in _candidates():
-        if _version(home) in VERSIONS and all(os.access(home / "bin" / tool, os.X_OK) for tool in ("java", "javac")):
+        if _version(home) in versions and all(os.access(home / "bin" / tool, os.X_OK) for tool in ("java", "javac")):
             return home
     raise SluiceError(
-        f"the Flink testbed needs a Java development kit, version {VERSIONS[0]} to {VERSIONS[-1]}, and none was found; "
+        f"{needed_by} needs a Java development kit, version {versions[0]} to {versions[-1]}, and none was found; "
         f"install it (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) or set JAVA_HOME to where it is"
     )
 

@@ -1,0 +1,1 @@
+"""What testbeds share to feed records at a set rate."""

@@ -1,0 +1,1 @@
+"""What testbeds on this machine share: cached folders, a Java development kit, Maven, memory and ports."""
