@@ -57,7 +57,8 @@ class FlinkTestbed(Closing):
             release: the Flink to start.
         """
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
-        self._program, self._release, self._report = program, release, report
+        self._program, self._report = program, report
+        self.release = release
         self._local: LocalCluster | None = None
         self._open: FlinkRun | None = None
         self._patience = Patience(PATIENCE_S if program is not None else 0.0)
@@ -84,7 +85,7 @@ class FlinkTestbed(Closing):
     def local(self) -> LocalCluster:
         """The processes; Flink is fetched at the first access."""
         if self._local is None:
-            self._local = LocalCluster(self._report, self._release)
+            self._local = LocalCluster(self._report, self.release)
         return self._local
 
     def dataflow(self, name: str) -> Job:
