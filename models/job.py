@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from models.dataflow import Edge, Partitioning, topological_order
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+from models.vertices import JobVertex, check_vertices, deployed_vertices
 
 
 class Kind(StrEnum):
@@ -149,10 +150,18 @@ class Job(Format):
     )
     operators: tuple[Operator, ...] = Field(min_length=2, description="A source and a sink at least.")
     edges: tuple[Edge, ...] = Field(min_length=1, description="How they are joined.")
+    # Omitted if absent, so that digests of jobs without it stay the same.
+    vertices: tuple[JobVertex, ...] = Field(
+        (),
+        exclude_if=lambda vertices: not vertices,
+        description="The vertices that Flink deploys: chained operators, and groups that share slots. An operator that is "
+        "not listed is a vertex of its own. Absent: plans give each task a slot of its own.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Job":
         topological_order([o.name for o in self.operators], self.edges)
+        check_vertices(self.vertices, [o.name for o in self.operators], self.edges)
         has_input = {e.downstream for e in self.edges}
         has_output = {e.upstream for e in self.edges}
         for o in self.operators:
@@ -171,6 +180,11 @@ class Job(Format):
     def order(self) -> tuple[str, ...]:
         """Operator names in topological order."""
         return tuple(topological_order([o.name for o in self.operators], self.edges))
+
+    @property
+    def deployed_vertices(self) -> tuple[JobVertex, ...]:
+        """All vertices with their groups, in topological order; an operator that no vertex lists is one of its own."""
+        return deployed_vertices(self.vertices, self.order)
 
     @property
     def flink_names(self) -> dict[str, str]:

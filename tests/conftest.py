@@ -12,10 +12,10 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
-LONGEST = ("dags", "testbeds/flink", "pipelines", "deployment", "spark", "models/placement", "faults")
+LONGEST = ("dags", "testbeds/flink", "testbeds/kafka", "pipelines", "deployment", "spark", "models/placement", "faults")
 """Folders by how long their tests take, the longest first."""
-SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated"})
-"""Fixtures that start MLflow, Airflow, Spark or a Java compiler, or run a pipeline; their tests are marked slow."""
+SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated", "broker"})
+"""Fixtures that start MLflow, Airflow, Spark, Kafka or a Java compiler, or run a pipeline; their tests are marked slow."""
 
 # No deadline: a slow example on a busy machine is not a wrong one. Every run draws the same examples, so that a failure has
 # a cause in the change being tested; `make fuzz` draws new ones.

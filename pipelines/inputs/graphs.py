@@ -14,9 +14,10 @@ from models.placement import PlacementResult, Tuning
 from models.placement.front import Front
 from models.placement.graph.document import Graph, Graphs
 from models.placement.graph.groups import GroupedDataflow, split_skewed
-from models.placement.graph.slot_sharing import DEFAULT_GROUP, slots_taken, with_shared_slots
+from models.placement.graph.slot_sharing import slots_taken, with_shared_slots
 from models.placement.graph.union import by_job, joined_name, union
 from models.plan import Placement
+from models.vertices import DEFAULT_GROUP
 from pipelines.inputs.files import read_as_one_of
 
 

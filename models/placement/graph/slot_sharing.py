@@ -9,15 +9,12 @@ worker holds takes, for each group g, as many slots as the operator of g with mo
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
 
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
 from models.plan import Placement
-
-DEFAULT_GROUP: Final = "default"
-"""Where Flink puts an operator that names no group."""
+from models.vertices import DEFAULT_GROUP
 
 
 def with_shared_slots(cluster: Cluster, dataflow: Dataflow, groups: Mapping[str, str] | None = None) -> Cluster:

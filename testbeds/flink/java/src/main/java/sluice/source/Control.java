@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
  * Without a connection it emits nothing, so that a job whose controller died does not continue; and if a lease was given
  * ({@code lease SECONDS}), the task fails after that time without a connection, so that the job frees its slots.
  */
-final class Control implements AutoCloseable {
+public final class Control implements AutoCloseable {
     private static final String LEASE = "lease ";
     private static final long REPORT_MS = 200;
     private static final int TIMEOUT_MS = 5000;
@@ -34,7 +34,7 @@ final class Control implements AutoCloseable {
     private volatile IllegalArgumentException misunderstood;
 
     /** @param address host:port */
-    Control(String address, String source, int subtask, int tasks) {
+    public Control(String address, String source, int subtask, int tasks) {
         int colon = address.lastIndexOf(':');
         if (colon < 1) {
             throw new IllegalArgumentException("'control' must be HOST:PORT, but got '" + address + "'");
@@ -48,7 +48,7 @@ final class Control implements AutoCloseable {
     }
 
     /** The order in force; an invalid line fails the task, and so does an expired lease. */
-    Order order() {
+    public Order order() {
         if (lost && leaseNanos > 0 && System.nanoTime() - lostNanos > leaseNanos) {
             throw new IllegalStateException("no controller at " + host + ":" + port + " has set the rate for "
                     + leaseNanos / 1e9 + " s; the measurement of this job has ended");
@@ -59,7 +59,7 @@ final class Control implements AutoCloseable {
         return order;
     }
 
-    void report(String now) {
+    public void report(String now) {
         report = now;
     }
 

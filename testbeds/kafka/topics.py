@@ -1,0 +1,147 @@
+"""Creates topics, and removes what it created when it is closed."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka.cimpl import NewTopic
+
+from flink_client.rest import wait_for
+from models.closing import Closing
+from models.errors import InvalidInput, SluiceError
+from testbeds.kafka.connection import ANSWER_S, KafkaConnection
+
+KEEP_MB: Final = 4096.0
+"""What a topic keeps if nothing else is asked for, MiB."""
+_SEGMENTS: Final = 8
+"""Segments of a full partition: Kafka drops whole segments only."""
+_LEAST_SEGMENT_BYTES: Final = 1 << 20
+_SEEN_S: Final = 30.0
+
+
+class Topics(Closing):
+    """Topics of a cluster. Those created here are deleted when it is closed, with the consumer groups that read only them.
+
+    Where SIGTERM must close it, too, use it inside `testbeds.local.termination.closing_on_sigterm`.
+    """
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        """
+        Raises:
+            SluiceError: no broker answers.
+        """
+        self._connection, self._admin = connection, connection.admin()
+        self._created: list[str] = []
+        self.names()  # fails where no broker answers; a list of groups would only be empty
+        self._groups_before = self.groups()
+
+    def names(self) -> set[str]:
+        """All topics but Kafka's own."""
+        with self._connection.answers():
+            known = self._admin.list_topics(timeout=ANSWER_S).topics
+        return {name for name in known if not name.startswith("__")}
+
+    def groups(self) -> set[str]:
+        """All consumer groups."""
+        with self._connection.answers():
+            return {
+                group.group_id for group in self._admin.list_consumer_groups(request_timeout=ANSWER_S).result().valid
+            }
+
+    def partitions(self, topic: str) -> int:
+        return len(self._connection.partitions(self._admin.list_topics, topic))
+
+    def create(
+        self, name: str, partitions: int, keep_mb: float = KEEP_MB, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic, and wait until it can be written to.
+
+        Args:
+            keep_mb: of which the oldest records beyond are dropped, MiB; a backlog must fit in.
+            settings: of the topic, besides.
+
+        Raises:
+            InvalidInput: there is one of this name, or the name or a setting is not allowed.
+            SluiceError: the cluster refused.
+        """
+        if partitions < 1:
+            raise InvalidInput(f"a topic must have 1 partition or more, but {name!r} was given {partitions}")
+        if name in self.names():  # asked before, so that closing never deletes what somebody else has created
+            raise self._exists(name)
+        kept = max(_SEGMENTS * _LEAST_SEGMENT_BYTES, round(keep_mb * 2**20 / partitions))
+        limits = {"retention.bytes": str(kept), "segment.bytes": str(kept // _SEGMENTS)}
+        topic = NewTopic(name, partitions, 1, config={**limits, **(settings or {})})
+        self._created.append(name)  # before the request, whose answer SIGTERM may cut off
+        try:
+            _wait(self._admin.create_topics([topic], operation_timeout=ANSWER_S)[name])
+        except KafkaException as error:
+            raise self._refusal(name, error.args[0]) from error
+        wait_for(lambda: self._can_be_written(name, partitions) or None, _SEEN_S, f"the topic {name!r}")
+
+    def delete(self, *names: str) -> None:
+        """Delete topics; one that does not exist is no error.
+
+        Raises:
+            SluiceError: the cluster refused.
+        """
+        if not names:
+            return
+        for name, answer in self._admin.delete_topics(list(names), operation_timeout=ANSWER_S).items():
+            try:
+                _wait(answer)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise self._connection.in_words(error.args[0]) from error
+            if name in self._created:
+                self._created.remove(name)
+        wait_for(lambda: not self.names() & set(names) or None, _SEEN_S, f"the deletion of {', '.join(names)}")
+
+    def delete_groups(self, *names: str) -> None:
+        """Delete consumer groups without members; one that does not exist is no error.
+
+        Raises:
+            SluiceError: the cluster refused, for one since a group has members.
+        """
+        for answer in self._admin.delete_consumer_groups(list(names)).values() if names else ():
+            try:
+                _wait(answer)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                    raise self._connection.in_words(error.args[0]) from error
+
+    def close(self) -> None:
+        """Delete the topics that were created here, and the groups that have read nothing else."""
+        created = set(self._created)
+        if not created:
+            return
+        readers = [group for group in self.groups() - self._groups_before if self._reads(group) <= created]
+        self.delete(*created)
+        self.delete_groups(*readers)
+
+    def _reads(self, group: str) -> set[str]:
+        asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+        with self._connection.answers():
+            return {place.topic for place in asked[group].result(ANSWER_S).topic_partitions}
+
+    def _can_be_written(self, name: str, partitions: int) -> bool:
+        """Whether each partition has a leader."""
+        with self._connection.answers():
+            known = self._admin.list_topics(name, timeout=ANSWER_S).topics[name].partitions
+        return len(known) == partitions and all(one.leader >= 0 for one in known.values())
+
+    def _refusal(self, name: str, error: KafkaError) -> SluiceError:
+        if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            self._created.remove(name)
+            return self._exists(name)
+        if error.code() in (KafkaError.INVALID_CONFIG, KafkaError.TOPIC_EXCEPTION, KafkaError.INVALID_REQUEST):
+            self._created.remove(name)
+            return InvalidInput(f"the topic {name!r} cannot be created: {error.str()}")
+        return self._connection.in_words(error)
+
+    def _exists(self, name: str) -> InvalidInput:
+        return InvalidInput(f"there is a topic {name!r} at {self._connection.bootstrap} already; name another")
+
+
+def _wait(answer: "Future[Any]") -> None:
+    answer.result(2 * ANSWER_S)
