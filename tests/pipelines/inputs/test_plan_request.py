@@ -1,7 +1,6 @@
 """How budgets are explored by default, and the names of runs whose requests say nothing of it."""
 
 import pytest
-
 from pydantic import ValidationError
 
 from pipelines.inputs.plan_request import DEFAULT_FLINK, PlanRequest
