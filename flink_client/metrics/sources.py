@@ -1,4 +1,8 @@
-"""Rate and load of the source tasks of a running job, by Flink's own meters (averages over a minute)."""
+"""Rate and load of the source tasks of a running job, by Flink's own meters (averages over a minute).
+
+A source operator may emit more or fewer records than it reads, as its deserializer drops or flattens them. Its pending
+records are records to be read, and are converted to records that it will emit.
+"""
 
 import math
 import re
@@ -10,13 +14,17 @@ from flink_client.deployment import RunningVertex
 from flink_client.rest import FlinkRest
 from flink_client.running import running_job
 from models.errors import SluiceError
-from models.scaling.decisions.overload import SourceLoad, SourceReading
+from models.scaling.decisions.overload import METER_S, SourceLoad, SourceReading
 
 METER: Final = "numRecordsOutPerSecond"
 _BUSY: Final = "busyTimeMsPerSecond"
 _BACKPRESSURED: Final = "backPressuredTimeMsPerSecond"
-_OF_SOURCE: Final = re.compile(rf"\d+\.(Source__.*\.{METER})")
+_READ: Final = "numRecordsIn"
+_EMITTED: Final = "numRecordsOut"
+_OF_SOURCE: Final = re.compile(rf"\d+\.(Source__.*\.){METER}")
 """The source's own meter, if other operators are chained to it."""
+_UNKNOWN: Final = -1
+"""Value of pending records that a source does not know."""
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
 
 
@@ -24,7 +32,7 @@ def read_sources(rest: FlinkRest, job: str) -> SourceReading:
     """The rate of all sources of a job together, with the load of each.
 
     Raises:
-        SluiceError: the job does not run, Flink does not answer, or reports no rate (yet).
+        SluiceError: the job does not run, has not run for a minute, Flink does not answer, or reports no rate (yet).
     """
     with flinks_answers(rest.url):
         running = running_job(rest, job)
@@ -34,21 +42,30 @@ def read_sources(rest: FlinkRest, job: str) -> SourceReading:
 
 
 def _read(rest: FlinkRest, job: str, vertex: RunningVertex) -> tuple[float, SourceLoad]:
+    running_s = min(task.running_s for task in rest.subtasks(job, vertex.id))
+    if running_s < METER_S:
+        raise SluiceError(
+            f"Flink's rates are averages over a minute, but a task of {vertex.name!r} has run for {running_s:.0f} s only"
+        )
     reported = rest.metric_names(job, vertex.id)
-    meters, pending = (
+    sources, pending = (
         tuple(sorted({m[1] for m in map(name.fullmatch, reported) if m})) for name in (_OF_SOURCE, _PENDING)
     )
-    meters = meters or (METER,)
-    tasks = rest.vertex_metrics(job, vertex.id, (*meters, *pending, _BUSY, _BACKPRESSURED), vertex.parallelism)
+    meters = tuple(f"{source}{METER}" for source in sources) or (METER,)
+    read, emitted = (tuple(f"{source}{name}" for source in sources) for name in (_READ, _EMITTED))
+    wanted = (*meters, *pending, *read, *emitted, _BUSY, _BACKPRESSURED)
+    tasks = rest.vertex_metrics(job, vertex.id, wanted, vertex.parallelism)
     if missing := sum(any(meter not in task for meter in meters) for task in tasks):
         raise SluiceError(
             f"Flink does not (yet) report {METER} for {missing} of {vertex.parallelism} tasks of {vertex.name!r}"
         )
+    waiting = [value for task in tasks for name in pending if (value := task.get(name, _UNKNOWN)) > _UNKNOWN]
     load = SourceLoad(
         name=vertex.name,
         busyness=_fullest(tasks, _BUSY),
         backpressure=_fullest(tasks, _BACKPRESSURED),
-        pending=_sum(tasks, pending) if pending else None,
+        pending=math.fsum(waiting) * _ratio(_sum(tasks, emitted), _sum(tasks, read)) if waiting else None,
+        pending_tasks=len(waiting),
     )
     return _sum(tasks, meters), load
 
@@ -61,3 +78,8 @@ def _fullest(tasks: Sequence[Mapping[str, float]], meter: str) -> float | None:
 
 def _sum(tasks: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
     return math.fsum(task.get(name, 0.0) for task in tasks for name in names)
+
+
+def _ratio(emitted: float, read: float) -> float:
+    """Records emitted per record read; 1 for sources that do not count what they read."""
+    return emitted / read if emitted > 0 and read > 0 else 1.0

@@ -5,8 +5,9 @@
                 `minimum_change` is inside, too
     streak      samples in a row that lie outside, all on the same side
 
-A rate below the band counts only if the sources keep up with the arriving records (`overload`): under overload the rate is
-what the job achieves, and such a sample ends a streak. A rate above the band counts in any case.
+What counts is the rate at which records arrive, of which a reading gives bounds (`arriving_rate`): a sample lies above the
+band if the least rate does, and below it if the most does. A reading that leaves open whether the rate has left the band ends
+a streak.
 
 A change is reported when a streak is `polls` long and none was reported in the last `cool_down_s`. Its rate is the median
 of the streak's last `polls` samples, so that a single outlier decides nothing, and becomes the reference: the same change
@@ -24,7 +25,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from models.scaling.decisions.overload import SourceLoad, SourceReading, overload, pending_records
+from models.scaling.decisions.overload import ArrivingRate, PendingRecords, SourceLoad, SourceReading, arriving_rate
 from models.schema import Format, NonNegative, Positive, PositiveInt
 
 HOLE_POLLS: Final = 4
@@ -52,7 +53,12 @@ class RateSample(Format):
     """One reading of the source rate."""
 
     time_s: float = Field(description="Seconds, on the reader's clock.", allow_inf_nan=False)
-    rate: Positive = Field(description="Records/s at the sources together.")
+    rate: Positive = Field(description="Records/s that arrive at the sources together.")
+    emitted_rate: NonNegative | None = Field(
+        None,
+        exclude_if=lambda rate: rate is None,
+        description="Records/s that the sources emitted, where that is another rate: what waits before them grew or shrank.",
+    )
 
 
 class RateChange(Format):
@@ -90,7 +96,7 @@ class RateBand:
         self._rules, self._timeout_s, self._quiet_until_s = rules, timeout_s, quiet_until_s
         self._last_s = -math.inf
         self._streak: list[RateSample] = []
-        self._pending: float | None = None
+        self._pending = PendingRecords()
         self._low, self._high = 0.0, math.inf
         self.reference = reference
         self.refer_to(reference)
@@ -113,26 +119,31 @@ class RateBand:
         if (fault := self._fault(time_s, rate)) is not None:
             return BandVerdict("refused", fault)
         assert isinstance(rate, int | float)
-        sample, side = RateSample(time_s=time_s, rate=float(rate)), self._side(float(rate))
-        gap_s, self._last_s = time_s - self._last_s, time_s
-        growth_per_s = self._growth(sources, gap_s)
-        if side < 0 and (why := overload(SourceReading(sample.rate, tuple(sources)), growth_per_s)) is not None:
-            self._streak = []
+        arriving = arriving_rate(SourceReading(float(rate), tuple(sources)), self._pending.see(time_s, sources))
+        if arriving.most <= 0:
+            return BandVerdict("refused", "the sources emit nothing, and no plan is made for a rate of 0")
+        if arriving.estimate > MOST_RATE:
             return BandVerdict(
-                "held", f"{sample.rate:,.1f} records/s is below {self._band}, but {why}: more records may be arriving"
+                "refused", f"a rate must be up to {MOST_RATE:g} records/s, but got {arriving.estimate:g}"
             )
+        gap_s, self._last_s = time_s - self._last_s, time_s
+        side = self._side(arriving)
         if side == 0:
             self._streak = []
-            return BandVerdict("inside", f"{sample.rate:,.1f} records/s is within {self._band}")
-        if self._streak and (gap_s > self._longest_hole_s or self._side(self._streak[-1].rate) != side):
+            return self._inside_or_held(arriving)
+        sample = _sample(time_s, arriving.least if side > 0 else arriving.most, float(rate))
+        if self._streak and (gap_s > self._longest_hole_s or (self._streak[-1].rate > self._high) != (side > 0)):
             self._streak = []
         self._streak = [*self._streak, sample][-self._rules.polls :]
         return self._judge(sample)
 
-    def _growth(self, sources: Sequence[SourceLoad], gap_s: float) -> float | None:
-        """Growth of the pending records since the last reading, records/s."""
-        before, self._pending = self._pending, pending_records(sources)
-        return None if before is None or self._pending is None else (self._pending - before) / gap_s
+    def _inside_or_held(self, arriving: ArrivingRate) -> BandVerdict:
+        rate = f"{arriving.estimate:,.1f} records/s is"
+        if arriving.doubt is None or self._low <= arriving.estimate <= self._high:
+            return BandVerdict("inside", f"{rate} within {self._band}")
+        if arriving.estimate < self._low:
+            return BandVerdict("held", f"{rate} below {self._band}, but {arriving.doubt}: more records may be arriving")
+        return BandVerdict("held", f"{rate} above {self._band}, but {arriving.doubt}: fewer records may be arriving")
 
     def _judge(self, sample: RateSample) -> BandVerdict:
         seen, wanted = len(self._streak), self._rules.polls
@@ -165,15 +176,13 @@ class RateBand:
             return f"a rate must be a number of records/s up to {MOST_RATE:g}, but got one that is not"
         if rate < 0:
             return f"a rate must not be negative, but got {rate:g} records/s"
-        if rate == 0:
-            return "the sources emit nothing, and no plan is made for a rate of 0"
         if not math.isfinite(time_s) or time_s <= self._last_s:
             return f"its time {time_s:g} s is not after that of the reading before, {self._last_s:g} s"
         return None
 
-    def _side(self, rate: float) -> int:
-        """-1 below the band, 0 inside, 1 above."""
-        return (rate > self._high) - (rate < self._low)
+    def _side(self, arriving: ArrivingRate) -> int:
+        """-1 below the band, 0 inside or unknown, 1 above."""
+        return (arriving.least > self._high) - (arriving.most < self._low)
 
     def _wait_s(self, sample: RateSample) -> float:
         return self._quiet_until_s - sample.time_s
@@ -185,3 +194,7 @@ class RateBand:
     @property
     def _band(self) -> str:
         return f"{self._low:,.1f} to {self._high:,.1f}, the band around {self.reference:,.1f}"
+
+
+def _sample(time_s: float, rate: float, emitted: float) -> RateSample:
+    return RateSample(time_s=time_s, rate=rate, emitted_rate=None if rate == emitted else emitted)

@@ -29,7 +29,7 @@ class PrometheusRates(Format):
 
 
 class FlinkRates(Format):
-    """The source rate as Flink counts it: `numRecordsOutPerSecond` of all source tasks, summed."""
+    """The source rate as Flink counts it: `numRecordsOutPerSecond` of all source tasks, and the growth of `pendingRecords`."""
 
     url: Url = Field(description="REST address of the cluster, for example http://jobmanager:8081.")
     job: str | None = Field(

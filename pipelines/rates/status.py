@@ -18,8 +18,8 @@ class RateStatus(Format):
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Job whose source rate is followed.")
     state: State = Field(
-        description="'unreadable': it cannot be read; 'held': the rate read is what an overloaded job achieves, so no "
-        "fall of the rate is reported; 'pinned': a person keeps the job at a version of its plan."
+        description="'unreadable': it cannot be read; 'held': the rate read is what an overloaded job achieves, or one "
+        "that may be catching up, so it is not reported; 'pinned': a person keeps the job at a version of its plan."
     )
     since: datetime = Field(description="When this state began: ISO 8601, UTC.")
     reason: str = Field("", description="Why, in words; empty while the rate is followed.")

@@ -77,6 +77,10 @@ class FakeFlink(AnsweringServer):
         """Rates of the sources' tasks together, and the shares of time of each, by the meters."""
         self.pending: float | None = None
         """Records that wait before each source task; None where the source reports none."""
+        self.read_per_emitted: float | None = None
+        """Records that a source reads for each that it emits; None where it does not count what it reads."""
+        self.running_s = 3600.0
+        """For how long all tasks have run."""
         self.reports = True
         """Whether it reports the values of metrics."""
         self._asked = 0
@@ -124,7 +128,14 @@ class FakeFlink(AnsweringServer):
         }
         for vertex, tasks in self.tasks.items():
             subtasks = [
-                {"subtask": i, "status": "RUNNING", "attempt": 0, "taskmanager-id": "tm1"} for i in range(tasks)
+                {
+                    "subtask": i,
+                    "status": "RUNNING",
+                    "attempt": 0,
+                    "taskmanager-id": "tm1",
+                    "status-duration": {"RUNNING": 1000 * self.running_s},
+                }
+                for i in range(tasks)
             ]
             answers[f"/vertices/{vertex}"] = {"subtasks": subtasks}
             answers[f"/vertices/{vertex}/metrics"] = self._metrics(vertex, wanted)
@@ -145,6 +156,7 @@ class FakeFlink(AnsweringServer):
             "accumulateIdleTimeMs": 0,
             "numRecordsIn": of_a_task * self._asked,
             "Source__source.numRecordsOut": of_a_task * self._asked,
+            "Source__source.numRecordsIn": of_a_task * self._asked * (self.read_per_emitted or 0.0),
             "Source__source.numRecordsOutPerSecond": of_a_task,
             "Source__source.pendingRecords": self.pending,
             "busyTimeMsPerSecond": 1000 * self.busyness,

@@ -201,6 +201,60 @@ def test_a_rise_is_one_also_while_the_sources_are_full() -> None:
 
 def test_a_fall_does_not_count_while_the_lag_grows() -> None:
     band = RateBand(rules(), 1000.0)
-    lag = [0.0, 5000.0, 10_000.0, 9000.0, 8000.0, 7000.0]
-    found = [band.see(POLL_S * n, 500.0, [SourceLoad("events", pending=p)]).kind for n, p in enumerate(lag)]
-    assert found == ["outside", "held", "held", "outside", "outside", "changed"]
+    lag = [0.0, 5000.0, 10_000.0, 10_000.0, 10_000.0, 9900.0, 9800.0, 9700.0, 9600.0, 9500.0, 9400.0]
+    found = [band.see(POLL_S * n, 500.0, [SourceLoad("events", pending=p)]) for n, p in enumerate(lag)]
+    # Over the last minute it grows until the growth is more than a minute ago.
+    kinds = [verdict.kind for verdict in found]
+    assert kinds == ["held"] * 8 + ["outside", "outside", "changed"]
+    assert "the pending records of the sources are not known for a minute yet" in found[0].reason
+    assert "the pending records of the sources grow by 163/s: more records may be arriving" in found[6].reason
+
+
+def follow(band: RateBand, emitted: Sequence[float], lag: Sequence[float], busyness: float) -> list[BandVerdict]:
+    """A poll every 10 s."""
+    return [
+        band.see(POLL_S * n, rate, [SourceLoad("events", busyness=busyness, pending=p, pending_tasks=1)])
+        for n, (rate, p) in enumerate(zip(emitted, lag, strict=True))
+    ]
+
+
+def test_what_arrives_at_an_overloaded_job_is_a_rise_where_its_lag_is_known() -> None:
+    """400,000/s are offered to a job that is planned for 60,000/s and achieves 23,000/s."""
+    found = follow(RateBand(rules(), 60_000.0), [23_000.0] * 9, [377_000.0 * POLL_S * n for n in range(9)], 1.0)
+    assert [v.kind for v in found] == ["held"] * 6 + ["outside", "outside", "changed"]
+    change = found[-1].change
+    assert change is not None and change.new_rate == pytest.approx(400_000.0)
+    assert [(s.rate, s.emitted_rate) for s in change.samples] == [(pytest.approx(400_000.0), 23_000.0)] * 3
+
+
+@pytest.mark.parametrize("busyness", [0.5, 1.0])
+def test_a_job_that_catches_up_is_not_planned_larger(busyness: float) -> None:
+    """1000 records/s arrive; after an outage it reads 2000/s until nothing waits."""
+    lag = [max(0.0, 100_000.0 - 1000.0 * POLL_S * n) for n in range(30)]
+    emitted = [2000.0 if waiting else 1000.0 for waiting in lag]
+    found = follow(RateBand(rules(), 1000.0), emitted, lag, busyness)
+    assert {v.kind for v in found} <= {"held", "inside"}
+    assert "not known for a minute yet: fewer records may be arriving" in found[0].reason
+
+
+@given(
+    st.floats(1e3, 1e6),
+    st.floats(0.01, 0.69),
+    st.lists(st.floats(0.0, 1e9), min_size=1, max_size=30),
+    st.booleans(),
+)
+def test_an_overloaded_job_is_never_planned_smaller(
+    planned: float, achieved: float, lag: list[float], reports_lag: bool
+) -> None:
+    """Whatever its lag does, as records expire and partitions come and go."""
+    band = RateBand(rules(), planned)
+    for n, waiting in enumerate(lag):
+        load = SourceLoad("events", busyness=1.0, pending=waiting if reports_lag else None, pending_tasks=n % 2)
+        change = band.see(POLL_S * n, planned * achieved, [load]).change
+        assert change is None or change.new_rate > change.old_rate
+
+
+def test_a_stalled_job_whose_lag_grows_is_followed_upwards() -> None:
+    found = follow(RateBand(rules(), 1000.0), [0.0] * 9, [2000.0 * POLL_S * n for n in range(9)], 0.0)
+    assert found[-1].change is not None and found[-1].change.new_rate == pytest.approx(2000.0)
+    assert [v.kind for v in follow(RateBand(rules(), 1000.0), [0.0] * 9, [0.0] * 9, 0.0)][-1] == "refused"

@@ -196,6 +196,28 @@ def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(followed: A
         flink.close()
 
 
+def test_what_arrives_at_an_overloaded_flink_that_reports_its_lag_is_reported(followed: Any, clocks: Any) -> None:
+    """The same job, with a source that reports `pendingRecords`: the plan must follow the 400,000 records/s."""
+    flink = FakeFlink()
+    flink.plan = {"nodes": [{"id": id_, "description": name, "parallelism": 1} for id_, name in flink.names.items()]}
+    flink.plan["nodes"][1]["inputs"] = [{"id": "a" * 32, "ship_strategy": "HASH"}]  # type: ignore[index]
+    try:
+        followed.plan(60_000.0)
+        rates = {"flink": {"url": flink.url}, "timeout_s": 2.0}
+        followed.write({"replan": {"rates": rates, "polls": 2, "poll_interval_s": 1.0, "cool_down_s": 0.0}})
+        follows = JobFollower(followed.workspace, JOB, clock=clocks.clock, now=clocks.now)
+        flink.emitted_per_s, flink.busyness, flink.pending = 23_000.0, 1.0, 0.0
+        events = []
+        for _ in range(66):
+            flink.pending += 400_000.0 - 23_000.0  # a second
+            events += polled(follows, clocks, 1)
+    finally:
+        flink.close()
+    (event,) = events
+    assert event.change.new_rate == pytest.approx(400_000.0)
+    assert event.change.samples[-1].emitted_rate == 23_000.0
+
+
 def test_the_start_of_an_unreadable_rate_is_kept_until_it_is_readable(followed: Any, clocks: Any) -> None:
     assert read_status(followed.workspace, JOB) is None
     gone, token = RateUnknown("Prometheus does not answer"), RateUnknown("the environment variable X must hold a token")

@@ -76,10 +76,31 @@ def test_a_job_that_does_not_run_or_has_no_meters_yet_has_no_rate(flink: FakeFli
 def test_the_load_of_the_sources_comes_with_the_rate(flink: FakeFlink) -> None:
     flink.backpressure, flink.busyness = 0.25, 0.75
     (load,) = read_rate(origin(flink), "wordcount").sources
-    assert load == SourceLoad("Source: source", busyness=0.75, backpressure=0.25, pending=None)
+    assert load == SourceLoad("Source: source", busyness=0.75, backpressure=0.25)
     flink.pending = 40.0
     (load,) = read_rate(origin(flink), "wordcount").sources
-    assert load.pending == 80.0  # of two tasks
+    assert (load.pending, load.pending_tasks) == (80.0, 2)
+    flink.pending = -1.0
+    (load,) = read_rate(origin(flink), "wordcount").sources
+    assert (load.pending, load.pending_tasks) == (None, 0)
+
+
+def test_records_that_wait_are_counted_as_what_the_source_will_emit_of_them(flink: FakeFlink) -> None:
+    """Its deserializer drops three of four."""
+    flink.pending, flink.read_per_emitted = 40.0, 4.0
+    (load,) = read_rate(origin(flink), "wordcount").sources
+    assert load.pending == pytest.approx(20.0)
+
+
+def test_meters_of_tasks_that_have_not_run_for_a_minute_are_no_rate(flink: FakeFlink) -> None:
+    """Flink divides by a minute from the start, so that a restarted job seems to have a low rate."""
+    flink.running_s = 59.0
+    with pytest.raises(
+        RateUnknown, match="averages over a minute, but a task of 'Source: source' has run for 59 s only"
+    ):
+        read_rate(origin(flink), "wordcount")
+    flink.running_s = 60.0
+    assert read_rate(origin(flink), "wordcount").rate == pytest.approx(1500.0)
 
 
 def test_a_cluster_that_is_gone_has_no_rate(flink: FakeFlink) -> None:
