@@ -11,6 +11,7 @@ from typing import Any, Final
 from models.errors import SluiceError
 
 RUNNING: Final = "RUNNING"
+FINISHED: Final = "FINISHED"
 ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
 MOST_TASKS: Final = 2**15
 """Most tasks of a vertex in Flink."""
@@ -40,10 +41,17 @@ class Vertex:
     parallelism: int
     running: int
     """Number of its running tasks."""
+    finished: int = 0
+    """Number of its tasks that have read all of their input, which was bounded."""
 
     def __post_init__(self) -> None:
         if self.parallelism > MOST_TASKS:
             raise ValueError(f"a vertex has at most {MOST_TASKS} tasks, but got {self.parallelism!r:.40}")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of its tasks have finished."""
+        return 0 < self.parallelism == self.finished
 
 
 @dataclass(frozen=True)
@@ -66,8 +74,9 @@ class JobStatus:
 
     @property
     def all_running(self) -> bool:
-        tasks_run = all(v.running == v.parallelism for v in self.vertices)
-        return self.state == RUNNING and bool(self.vertices) and tasks_run
+        """Whether the job runs, and all tasks that have not finished."""
+        tasks_run = all(v.running + v.finished == v.parallelism for v in self.vertices)
+        return self.state == RUNNING and tasks_run and any(v.running for v in self.vertices)
 
 
 @dataclass(frozen=True)

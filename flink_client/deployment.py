@@ -18,7 +18,7 @@ _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
 
 @dataclass(frozen=True)
 class RunningVertex:
-    """A vertex of a job whose tasks all run."""
+    """A vertex of a running job."""
 
     id: str
     name: str
@@ -30,6 +30,13 @@ class RunningVertex:
     """Tasks of the same group may share a slot."""
     task_managers: tuple[str, ...]
     """TaskManager of each task, by its number."""
+    finished: frozenset[int] = frozenset()
+    """Tasks that have read all of their input, which was bounded."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of its tasks have finished."""
+        return len(self.finished) == self.parallelism
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -39,7 +46,7 @@ class RunningVertex:
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job whose tasks all run."""
+    """A job whose tasks all run, but for those that have finished."""
 
     id: str
     name: str
@@ -159,10 +166,14 @@ def wanted_parallelism(plan: PlanContent, vertices: Mapping[str, str]) -> dict[s
 
 
 def slots_needed(job: RunningJob, wanted: Mapping[str, int]) -> int:
-    """Slots for these tasks by vertex id; other vertices keep theirs. A slot holds one task of each vertex of its group."""
+    """Slots for these tasks by vertex id; other vertices keep theirs. A slot holds one task of each vertex of its group.
+
+    A vertex that is done holds none. Flink starts its tasks again with the job, where they finish at once: the adaptive
+    scheduler starts as many as it has slots for, but at least one.
+    """
     groups: dict[str, int] = {}
     for vertex in job.vertices:
-        tasks = wanted.get(vertex.id, vertex.parallelism)
+        tasks = wanted.get(vertex.id, 1 if vertex.is_done else vertex.parallelism)
         groups[vertex.slot_group] = max(groups.get(vertex.slot_group, 0), tasks)
     return sum(groups.values())
 
@@ -189,7 +200,8 @@ def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[Availa
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
     """Whether each worker runs the planned number of tasks of each operator; tasks of an operator are interchangeable."""
-    return all(Counter(job.vertex(vertices[name]).task_managers) == workers_of(plan, name) for name in plan.parallelism)
+    running = {name: job.vertex(vertices[name]) for name in plan.parallelism}
+    return all(Counter(v.task_managers) == workers_of(plan, name) for name, v in running.items() if not v.is_done)
 
 
 def obstacle_to_placement(

@@ -17,6 +17,7 @@ import httpx
 
 from flink_client.answers import (
     ENDED,
+    FINISHED,
     MOST_TASKS,
     RUNNING,
     JobStatus,
@@ -170,7 +171,10 @@ class FlinkRest(Closing):
         """State and vertices; a job that waits for slots has no vertices yet."""
         answer = self._get(f"/jobs/{job}")
         order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
-        vertices = [Vertex(v["id"], v["name"], v["parallelism"], v["tasks"]["RUNNING"]) for v in answer["vertices"]]
+        vertices = [
+            Vertex(v["id"], v["name"], v["parallelism"], v["tasks"][RUNNING], v["tasks"].get(FINISHED, 0))
+            for v in answer["vertices"]
+        ]
         since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
         return JobStatus(answer["state"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))), since_ms)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Final
 
-from flink_client.answers import ENDED, RUNNING, graph
+from flink_client.answers import ENDED, FINISHED, RUNNING, graph
 from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
 from flink_client.job_graph import read_job, vertices_of
 from flink_client.rest import FlinkRest
@@ -51,29 +51,33 @@ def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
 
 
 def running_job(rest: FlinkRest, id_: str) -> RunningJob:
-    """A job and where its tasks run.
+    """A job and where its tasks run; tasks with a bounded input may have finished.
 
     Raises:
-        NotRunning: not all of its tasks run; the message has the cause, if it failed.
+        NotRunning: the others do not all run; the message has the cause, if it failed.
     """
     answer = rest.get(f"/jobs/{id_}")
-    state, tasks = answer["state"], [v["tasks"][RUNNING] == v["parallelism"] for v in answer["vertices"]]
+    counts = [(v["parallelism"], v["tasks"][RUNNING], v["tasks"].get(FINISHED, 0)) for v in answer["vertices"]]
+    state, tasks = answer["state"], [running + finished == tasks for tasks, running, finished in counts]
     if state in ENDED or state == "FAILING":
         raise NotRunning(f"job {id_} is {state.lower()}: {rest.failure(id_) or 'no reason was given'}")
-    if state != RUNNING or not tasks or not all(tasks):
+    if state != RUNNING or not all(tasks) or not any(running for _, running, _ in counts):
         raise NotRunning(f"job {id_} is {state.lower()}, and not all of its tasks run")
     order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
-    vertices = [
-        RunningVertex(
-            id=v["id"],
-            name=v["name"],
-            parallelism=v["parallelism"],
-            max_parallelism=v["maxParallelism"],
-            slot_group=v["slotSharingGroupId"],
-            task_managers=tuple(one.task_manager for one in rest.subtasks(id_, v["id"])),
+    vertices = []
+    for v in answer["vertices"]:
+        subtasks = rest.subtasks(id_, v["id"])
+        vertices.append(
+            RunningVertex(
+                id=v["id"],
+                name=v["name"],
+                parallelism=v["parallelism"],
+                max_parallelism=v["maxParallelism"],
+                slot_group=v["slotSharingGroupId"],
+                task_managers=tuple(one.task_manager for one in subtasks),
+                finished=frozenset(one.index for one in subtasks if one.state == FINISHED),
+            )
         )
-        for v in answer["vertices"]
-    ]
     return RunningJob(id_, answer["name"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
 
 

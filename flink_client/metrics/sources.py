@@ -29,7 +29,7 @@ _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
 
 
 def read_sources(rest: FlinkRest, job: str) -> SourceReading:
-    """The rate of all sources of a job together, with the load of each.
+    """The rate of all sources of a job together, with the load of each; sources that have finished emit nothing more.
 
     Raises:
         SluiceError: the job does not run, has not run for a minute, Flink does not answer, or reports no rate (yet).
@@ -37,12 +37,15 @@ def read_sources(rest: FlinkRest, job: str) -> SourceReading:
     with flinks_answers(rest.url):
         running = running_job(rest, job)
         with_input = {edge.downstream for edge in rest.edges(job)}
-        found = [_read(rest, job, vertex) for vertex in running.vertices if vertex.id not in with_input]
+        sources = [vertex for vertex in running.vertices if vertex.id not in with_input and not vertex.is_done]
+        found = [_read(rest, job, vertex) for vertex in sources]
+    if not found:
+        raise SluiceError(f"all sources of job {running.name!r} have finished")
     return SourceReading(math.fsum(rate for rate, _ in found), tuple(load for _, load in found))
 
 
 def _read(rest: FlinkRest, job: str, vertex: RunningVertex) -> tuple[float, SourceLoad]:
-    running_s = min(task.running_s for task in rest.subtasks(job, vertex.id))
+    running_s = min(t.running_s for t in rest.subtasks(job, vertex.id) if t.index not in vertex.finished)
     if running_s < METER_S:
         raise SluiceError(
             f"Flink's rates are averages over a minute, but a task of {vertex.name!r} has run for {running_s:.0f} s only"
@@ -54,11 +57,10 @@ def _read(rest: FlinkRest, job: str, vertex: RunningVertex) -> tuple[float, Sour
     meters = tuple(f"{source}{METER}" for source in sources) or (METER,)
     read, emitted = (tuple(f"{source}{name}" for source in sources) for name in (_READ, _EMITTED))
     wanted = (*meters, *pending, *read, *emitted, _BUSY, _BACKPRESSURED)
-    tasks = rest.vertex_metrics(job, vertex.id, wanted, vertex.parallelism)
+    of_all = rest.vertex_metrics(job, vertex.id, wanted, vertex.parallelism)
+    tasks = [values for task, values in enumerate(of_all) if task not in vertex.finished]
     if missing := sum(any(meter not in task for meter in meters) for task in tasks):
-        raise SluiceError(
-            f"Flink does not (yet) report {METER} for {missing} of {vertex.parallelism} tasks of {vertex.name!r}"
-        )
+        raise SluiceError(f"Flink does not (yet) report {METER} for {missing} of {len(tasks)} tasks of {vertex.name!r}")
     waiting = [value for task in tasks for name in pending if (value := task.get(name, _UNKNOWN)) > _UNKNOWN]
     load = SourceLoad(
         name=vertex.name,

@@ -86,8 +86,8 @@ class Problem:
             loads=loads,
             slots=slots,
             capacity=capacity,
-            worker_type=_types(cluster.workers),
-            edges=_edges(dataflow),
+            worker_type=worker_types(cluster.workers),
+            edges=loaded_edges(dataflow),
             least=least,
             most=worst_loads(loads, parallelism, slots, capacity),
         )
@@ -182,13 +182,15 @@ def capacities(cluster: Cluster) -> tuple[Bools, Floats]:
     return stated, np.where(stated[:, None], given, unit).astype(np.float64)
 
 
-def _types(workers: Sequence[Worker]) -> Ints:
+def worker_types(workers: Sequence[Worker]) -> Ints:
+    """(W,): the type of each worker; workers of one type are equal in all that counts."""
     keys = [(w.slots, w.cores, w.memory_mb, w.io, w.net) for w in workers]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     return np.array([number[key] for key in keys], dtype=np.int64)
 
 
-def _edges(dataflow: Dataflow) -> Edges:
+def loaded_edges(dataflow: Dataflow) -> Edges:
+    """The edges with what one upstream task sends along each."""
     index = {o.name: i for i, o in enumerate(dataflow.operators)}
     parallelism = {o.name: o.parallelism for o in dataflow.operators}
     rows = []
@@ -237,6 +239,10 @@ def idle_dimensions(dataflow: Dataflow, cluster: Cluster, share: float = IDLE_SH
     """
     slots = np.array([w.slots for w in cluster.workers], dtype=np.int64)
     parallelism = np.array([o.parallelism for o in dataflow.operators], dtype=np.int64)
-    stated, capacity = capacities(cluster)
-    worst = worst_loads(task_loads(dataflow), parallelism, slots, capacity)
+    return idle_loads(cluster, worst_loads(task_loads(dataflow), parallelism, slots, capacities(cluster)[1]), share)
+
+
+def idle_loads(cluster: Cluster, worst: Floats, share: float = IDLE_SHARE) -> dict[str, float]:
+    """`idle_dimensions` by the load (3,) of the worst worker there can be."""
+    stated, _ = capacities(cluster)
     return {name: float(worst[d]) for d, name in enumerate(DIMENSIONS) if stated[d] and worst[d] < share}

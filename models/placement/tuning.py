@@ -71,11 +71,20 @@ def tune(
         raise InvalidInput(f"the relaxation step must be a factor above 1, but got {relaxation_step}")
     if not 0 <= idle_share <= 1:
         raise InvalidInput(f"the idle share must be a share of a worker's capacity, 0 to 1, but got {idle_share}")
-    problem = Problem.of(dataflow, cluster)
-    idle = idle_dimensions(dataflow, cluster, idle_share)
+    minimiser = Minimiser(Problem.of(dataflow, cluster), TimeLimit(clock, time_limit_s), effort or Effort(), seed)
+    return tuned_by(minimiser, idle_dimensions(dataflow, cluster, idle_share), floor, relaxation_step)
+
+
+def tuned_by(
+    minimiser: Minimiser, idle: dict[str, float], floor: float = FLOOR, relaxation_step: float = RELAXATION_STEP
+) -> Tuning:
+    """`tune` for a problem that is already compiled.
+
+    Args:
+        idle: the dimensions left out of the relaxation, with the load of the worst worker there can be.
+    """
     counted = np.array([name not in idle for name in DIMENSIONS])
-    tuned = _tuned(Minimiser(problem, TimeLimit(clock, time_limit_s), effort or Effort(), seed), floor, counted)
-    return _answer(problem, tuned, floor, relaxation_step, idle)
+    return _answer(minimiser.problem, _tuned(minimiser, floor, counted), floor, relaxation_step, idle)
 
 
 def any_plan(problem: Problem, time: TimeLimit, seed: int) -> Ints:

@@ -42,12 +42,14 @@ def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: flo
     """
     job, plan = running_job(rest, job_id), preparation.plan
     operators = {v.id: _operators(preparation, v) for v in job.vertices}
-    names = {v.id: (*TIMES, *_records(rest, job, v, plan, operators[v.id])) for v in job.vertices if operators[v.id]}
+    names = {
+        v.id: (*TIMES, *_records(rest, job, v, plan, operators[v.id]))
+        for v in job.vertices
+        if operators[v.id] and not v.is_done
+    }
 
     def read() -> VertexCounters:
-        return {
-            v.id: rest.vertex_metrics(job.id, v.id, names[v.id], v.parallelism) for v in job.vertices if v.id in names
-        }
+        return {v.id: _running_tasks(rest, job, v, names[v.id]) for v in job.vertices if v.id in names}
 
     first, last = _watched(read, names, seconds)
     return effect_of(plan, seconds, [(operators[v.id], first[v.id], last[v.id]) for v in job.vertices if v.id in names])
@@ -99,6 +101,12 @@ def _first_reading(read: Callable[[], VertexCounters], names: Mapping[str, Seque
         )
 
     return wait_for(complete, _FIRST_NEWS_S, "the counters of the job", pause_s=_READ_EVERY_S)
+
+
+def _running_tasks(rest: FlinkRest, job: RunningJob, vertex: RunningVertex, names: Sequence[str]) -> Tasks:
+    """Counters of the tasks that had not finished when the observation began."""
+    tasks = rest.vertex_metrics(job.id, vertex.id, names, vertex.parallelism)
+    return [values for task, values in enumerate(tasks) if task not in vertex.finished]
 
 
 def _operators(preparation: Preparation, vertex: RunningVertex) -> tuple[str, ...]:

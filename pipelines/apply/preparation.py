@@ -91,9 +91,11 @@ def prepare(
     """
     job = running_job(rest, find_job(rest, plan.job, job_id))
     found = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
-    wanted, room, settings = wanted_parallelism(plan, found), room_for(rest, job.id), settings_of(rest)
-    check_fits(job, wanted, room)
+    done = {v.id: v for v in job.vertices if v.is_done}
+    wanted = {id_: tasks for id_, tasks in wanted_parallelism(plan, found).items() if id_ not in done}
+    room, settings = room_for(rest, job.id), settings_of(rest)
     scheduler, changes = scheduler_of(settings), changes_of(plan, found, wanted, job)
+    check_fits(job, wanted if scheduler is Scheduler.ADAPTIVE else {**job.parallelism, **wanted}, room)
     rescale = any(c.before != c.after for c in changes)
     restart = None
     if rescale and scheduler is not Scheduler.ADAPTIVE:
@@ -102,7 +104,9 @@ def prepare(
     if rescale or not placed_as_planned(plan, found, job):
         move, obstacle = _move(rest, plan, found, wanted, job, room, rescale, scheduler)
     kept = tuple(
-        f"{v.name!r} is in no operator of the plan and keeps its tasks" for v in job.vertices if v.id not in wanted
+        f"{v.name!r} {'is done' if v.id in done else 'is in no operator of the plan'} and keeps its tasks"
+        for v in job.vertices
+        if v.id not in wanted
     )
     placing = (
         () if obstacle is None else (f"placement: {obstacle}; `sluice plans export --format placement` prints it",)

@@ -1,10 +1,12 @@
 """Rescales a running job, live or by a savepoint and a restart."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from flink_client.answers import RUNNING
 from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
 from testbeds.placing import Placed
 
@@ -88,6 +90,6 @@ def _running_since(submission: Submission, deployed: Deployed) -> float:
     """When the last task of the job started to run, `time.monotonic`."""
     rest, latest = submission.cluster.rest, 0.0
     for vertex in deployed.vertices.values():
-        tasks = rest.subtasks(deployed.id, vertex.id)
-        latest = max(latest, time.monotonic() - min(task.running_s for task in tasks))
+        running_s = [task.running_s for task in rest.subtasks(deployed.id, vertex.id) if task.state == RUNNING]
+        latest = max(latest, time.monotonic() - min(running_s, default=math.inf))
     return latest

@@ -86,3 +86,12 @@ def test_vertices_of_a_group_share_slots() -> None:
     )
     assert slots_needed(job, {}) == 3 + 4
     assert slots_needed(job, {"a": 5, "c": 1}) == 5 + 1
+
+
+def test_a_vertex_that_is_done_needs_no_more_than_one_slot_to_start_again() -> None:
+    events = RunningVertex("a", "a", 2, 128, "shared", ("tm1",) * 2)
+    rules = RunningVertex("b", "b", 4, 128, "shared", ("tm1",) * 4, finished=frozenset({0, 1, 2, 3}))
+    part = RunningVertex("b", "b", 4, 128, "shared", ("tm1",) * 4, finished=frozenset({0, 1, 2}))
+    assert (rules.is_done, part.is_done) == (True, False)
+    assert slots_needed(RunningJob("j", "j", (events, rules)), {}) == 2
+    assert slots_needed(RunningJob("j", "j", (events, part)), {}) == 4

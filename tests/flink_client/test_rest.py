@@ -169,6 +169,31 @@ def test_a_parallelism_that_never_comes_is_not_waited_for_forever(server: Server
         rest.wait_until_running("j", seconds=0.5, parallelism={"v": 3})
 
 
+def _with_side_input(events: dict[str, int], rules: dict[str, int]) -> Answer:
+    counts = {"events": events, "rules": rules}
+    vertices = [{"id": name, "name": name, "parallelism": 2, "tasks": tasks} for name, tasks in counts.items()]
+    return 200, {"state": "RUNNING", "vertices": vertices, "plan": {}}
+
+
+@pytest.mark.parametrize(
+    ("events", "rules", "runs"),
+    [
+        ({"RUNNING": 2}, {"RUNNING": 0, "FINISHED": 2}, True),
+        ({"RUNNING": 2}, {"RUNNING": 1, "FINISHED": 1}, True),
+        ({"RUNNING": 1, "DEPLOYING": 1}, {"RUNNING": 0, "FINISHED": 2}, False),
+        ({"RUNNING": 2}, {"RUNNING": 0, "FINISHED": 1, "CANCELING": 1}, False),
+        ({"RUNNING": 0, "FINISHED": 2}, {"RUNNING": 0, "FINISHED": 2}, False),
+    ],
+)
+def test_tasks_that_have_read_a_bounded_input_are_done_and_not_broken(
+    server: Server, rest: FlinkRest, events: dict[str, int], rules: dict[str, int], runs: bool
+) -> None:
+    server.answers = [_with_side_input(events, rules)]
+    status = rest.job("j")
+    assert status.all_running == runs
+    assert [v.is_done for v in status.vertices] == [events.get("FINISHED") == 2, rules.get("FINISHED") == 2]
+
+
 def test_waiting_returns_what_was_found() -> None:
     looks: Callable[[], int | None] = iter([None, None, 3]).__next__
     assert wait_for(looks, 5, "a three", pause_s=0) == 3

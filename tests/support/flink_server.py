@@ -86,6 +86,9 @@ class FakeFlink(AnsweringServer):
         self._asked = 0
         self.names = {"a" * 32: "Source: source", "b" * 32: "flatmap -> count"}
         self.tasks = {"a" * 32: 1, "b" * 32: 1}
+        self._required = dict(self.tasks)
+        self.finished: dict[str, int] = {}
+        """Number of tasks, the first ones, that have finished, by vertex."""
         self.settings = {"jobmanager.scheduler": "adaptive"}
         self.jobs = [{"jid": JOB_ID, "name": "wordcount", "state": "RUNNING"}]
         self.state = "RUNNING"
@@ -97,8 +100,13 @@ class FakeFlink(AnsweringServer):
         self.refusal: tuple[int, object] | None = None
         self.faults: list[tuple[int, object]] = []
         self.pause_s = 0.0
-        self._required = dict(self.tasks)
         super().__init__(self._respond)
+
+    def add_done_source(self, tasks: int) -> None:
+        """A bounded side input that was read to its end."""
+        self.names["c" * 32] = "Source: rules"
+        for counts in (self.tasks, self._required, self.finished):
+            counts["c" * 32] = tasks
 
     def _respond(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
         time.sleep(self.pause_s)
@@ -130,7 +138,7 @@ class FakeFlink(AnsweringServer):
             subtasks = [
                 {
                     "subtask": i,
-                    "status": "RUNNING",
+                    "status": "FINISHED" if i < self.finished.get(vertex, 0) else "RUNNING",
                     "attempt": 0,
                     "taskmanager-id": "tm1",
                     "status-duration": {"RUNNING": 1000 * self.running_s},
@@ -162,7 +170,9 @@ class FakeFlink(AnsweringServer):
             "busyTimeMsPerSecond": 1000 * self.busyness,
             "backPressuredTimeMsPerSecond": 1000 * self.backpressure,
         }
-        return [{"id": name, "value": str(known[name.partition(".")[2]])} for name in wanted]
+        gone = {str(task) for task in range(self.finished.get(vertex, 0))}
+        tasks = ((name, *name.split(".", 1)) for name in wanted)
+        return [{"id": name, "value": str(known[metric])} for name, task, metric in tasks if task not in gone]
 
     def _require(self, body: dict[str, dict[str, dict[str, int]]]) -> tuple[int, object]:
         self.put_bodies.append(body)
@@ -182,14 +192,17 @@ class FakeFlink(AnsweringServer):
                 "parallelism": tasks,
                 "maxParallelism": 128,
                 "slotSharingGroupId": id_,
-                "tasks": {"RUNNING": tasks},
+                "tasks": {
+                    "RUNNING": tasks - self.finished.get(id_, 0),
+                    "FINISHED": self.finished.get(id_, 0),
+                },
             }
             for id_, tasks in self.tasks.items()
         ]
         return {"name": "wordcount", "state": self.state, "vertices": vertices, "plan": {}}
 
     def _task_manager(self) -> object:
-        held = sum(self.tasks.values())
+        held = sum(self.tasks.values()) - sum(self.finished.values())
         return {
             "id": "tm1",
             "slotsNumber": self.slots,

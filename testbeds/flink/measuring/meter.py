@@ -65,7 +65,12 @@ class CounterMeter:
     """Reads the counters of all tasks of a running job, at least once a second during a measurement."""
 
     def __init__(
-        self, readings: Readings, vertices: Iterable[Vertex], stateful: Collection[str], since: float = 0.0
+        self,
+        readings: Readings,
+        vertices: Iterable[Vertex],
+        stateful: Collection[str],
+        since: float = 0.0,
+        done: Collection[str] = (),
     ) -> None:
         """
         Args:
@@ -73,9 +78,13 @@ class CounterMeter:
             stateful: ids of the vertices that keep state in RocksDB.
             since: earliest start of the tasks (`time.monotonic`): values of earlier tasks with the same numbers, which
                 Flink still reports, are ignored.
+            done: ids of the vertices whose tasks have all finished: they count nothing more.
         """
         self._since, self._begun = since, False
-        self._readings, self._vertices, self._stateful = readings, tuple(vertices), frozenset(stateful)
+        self._readings, self._stateful = readings, frozenset(stateful)
+        vertices = tuple(vertices)
+        self._vertices = tuple(v for v in vertices if v.id not in done)
+        self._done = tuple(v for v in vertices if v.id in done)
         self._counters: dict[tuple[str, int], dict[str, Counter]] = {
             (v.id, task): {} for v in self._vertices for task in range(v.parallelism)
         }
@@ -153,4 +162,5 @@ class CounterMeter:
             )
             for counter in counters.values():
                 counter.forget_before(boundaries[-1])
-        return found
+        nothing = Increments(dict.fromkeys(COUNTERS + STATE_COUNTERS, np.zeros(len(boundaries) - 1)))
+        return found | {(v.id, task): nothing for v in self._done for task in range(v.parallelism)}

@@ -38,7 +38,8 @@ class Watch:
         keyed = [o for o in submission.job.operators if o.keys is not None]
         if submission.program is None:
             keyed = [o for o in keyed if o.cost.state_read_bytes + o.cost.state_write_bytes > 0]
-        self.meter = CounterMeter(readings, vertices.values(), [vertices[o.name].id for o in keyed], since)
+        done = {v.id for v in self._rest.job(deployed.id).vertices if v.is_done}
+        self.meter = CounterMeter(readings, vertices.values(), [vertices[o.name].id for o in keyed], since, done)
         self.sources = SourceMeter(submission.control, deployed)
         self.cpu = None
         if submission.program is not None:

@@ -80,6 +80,26 @@ def test_a_rehearsal_changes_nothing(sluice: Call, flink: Any, workspace: Worksp
     assert flink.put_bodies == [] and recorded(workspace, "wordcount", 1) == []
 
 
+def test_a_bounded_side_input_that_was_read_is_done_and_keeps_its_tasks(
+    sluice: Call, flink: Any, workspace: Workspace
+) -> None:
+    flink.add_done_source(tasks=4)
+    flink.slots = 1 + 3 + 1
+    code, out, err = sluice("--json", "--observe", "1")
+    assert code == 0, err
+    applied = Applied.model_validate_json(out)
+    assert (applied.outcome, applied.method) == ("applied", "rescale")
+    # What Flink had for it, one to four tasks, is put back as it was.
+    (body,) = flink.put_bodies
+    assert (body[SOURCE], body[CHAIN]) == (bounds(1), bounds(3))
+    assert body["c" * 32] == {"parallelism": {"lowerBound": 1, "upperBound": 4}}
+    assert "'Source: rules' is done and keeps its tasks" in applied.advice
+    assert applied.effect is not None and applied.effect.rate == pytest.approx(1500.0)
+    flink.slots, flink.tasks[CHAIN] = 4, 1
+    code, _, err = sluice()
+    assert code == 3 and "needs 5 slots, but the cluster has 4" in err
+
+
 def test_a_plan_that_flink_does_not_follow_is_rolled_back(sluice: Call, flink: Any, workspace: Workspace) -> None:
     flink.obeys = False
     code, out, err = sluice()

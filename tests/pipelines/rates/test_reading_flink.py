@@ -92,6 +92,19 @@ def test_records_that_wait_are_counted_as_what_the_source_will_emit_of_them(flin
     assert load.pending == pytest.approx(20.0)
 
 
+def test_sources_and_tasks_that_have_finished_are_no_part_of_the_rate(flink: FakeFlink) -> None:
+    """A bounded side input, and one of two tasks of the source: the other one emits 750 records/s."""
+    flink.add_done_source(tasks=2)
+    flink.plan["nodes"].append({"id": "c" * 32, "description": "rules", "parallelism": 2})  # type: ignore[attr-defined]
+    reading = read_rate(origin(flink), "wordcount")
+    assert (reading.rate, [s.name for s in reading.sources]) == (pytest.approx(1500.0), ["Source: source"])
+    flink.finished[SOURCE] = 1
+    assert read_rate(origin(flink), "wordcount").rate == pytest.approx(750.0)
+    flink.finished[SOURCE] = 2
+    with pytest.raises(RateUnknown, match="all sources of job 'wordcount' have finished"):
+        read_rate(origin(flink), "wordcount")
+
+
 def test_meters_of_tasks_that_have_not_run_for_a_minute_are_no_rate(flink: FakeFlink) -> None:
     """Flink divides by a minute from the start, so that a restarted job seems to have a low rate."""
     flink.running_s = 59.0

@@ -59,6 +59,17 @@ def test_what_came_late_counts_when_it_was_taken() -> None:
     assert did["numRecordsIn"].tolist() == pytest.approx([0.0, 5000.0])
 
 
+def test_tasks_that_have_finished_are_not_waited_for_and_did_nothing() -> None:
+    rules = Vertex(id="r", name="rules", parallelism=2, running=0, finished=2)
+    meter = CounterMeter(_Late(0.0), [VERTEX, rules], [], done={"r"})
+    for _ in range(20):
+        meter.read()  # asks for VERTEX alone
+    assert meter.has_read_all and meter.covers(STARTED_S + 10, STARTED_S + 20)
+    did = meter.increments([STARTED_S + 10, STARTED_S + 15, STARTED_S + 20])
+    assert set(did) == {("v", 0), ("r", 0), ("r", 1)}
+    assert did["r", 1]["numRecordsIn"].tolist() == [0.0, 0.0]
+
+
 def test_news_counts_from_when_it_was_taken_not_from_when_it_came() -> None:
     meter = _read_by(_Late(0.9, 0.1), 4)
     assert meter.has_news_since(STARTED_S + 4.0) and not meter.has_news_since(STARTED_S + 4.2)
