@@ -24,6 +24,7 @@ def test_the_kits_own_tests_pass(release: Release, jdk: Path, tmp_path: Path) ->
         assert "SLUICE_TESTS_SKIP_NOTHING" not in os.environ, missing
         pytest.skip(str(missing))
     command = [maven, "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), f"-Dsluice.build={tmp_path}"]
+    command += [f"-Dflink.home={flink_home(release=release)}"]
     command += [] if release.line == "1.20" else [f"-Pflink-{release.line}"]
     environment = os.environ | {"JAVA_HOME": str(jdk)}
     done = subprocess.run([*command, "test"], capture_output=True, text=True, timeout=900, env=environment)
