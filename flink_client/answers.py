@@ -12,7 +12,7 @@ from models.errors import SluiceError
 
 RUNNING: Final = "RUNNING"
 FINISHED: Final = "FINISHED"
-ENDED: Final = frozenset({"FAILED", "CANCELED", "FINISHED", "SUSPENDED"})
+ENDED: Final = frozenset({"FAILED", "CANCELED", FINISHED, "SUSPENDED"})
 MOST_TASKS: Final = 2**15
 """Most tasks of a vertex in Flink."""
 _LONGEST_MESSAGE: Final = 600

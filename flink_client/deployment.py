@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from models.errors import Infeasible, InvalidInput
 from models.plan import PlanContent
+from models.slots import is_nested
 
 _ROLE = re.compile(r"^(Source|Sink): ")
 _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
@@ -213,18 +214,58 @@ def obstacle_to_placement(
         if worker not in slots:
             return f"the plan's worker {worker!r} is no TaskManager; there are {', '.join(slots)} (taskmanager.resource-id)"
         count = sum(tasks[n] for n in _first_of_chains(vertices) if n in tasks)
+        if plan.slots:
+            count = sum(bundle.slots for bundle in plan.slots[worker])
         if count > slots[worker]:
-            return f"the plan puts {count} tasks on {worker!r}, which has {slots[worker]} slots for the job"
+            what = "slots" if plan.slots else "tasks"
+            return f"the plan puts {count} {what} on {worker!r}, which has {slots[worker]} slots for the job"
     heads = {vertices[name]: name for name in _first_of_chains(vertices)}
     for name, id_ in vertices.items():
         head = heads[id_]
         if workers_of(plan, name) != workers_of(plan, head):
             return f"{head!r} and {name!r} are chained, but the plan places them differently"
-    groups = Counter(v.slot_group for v in job.vertices)
-    shared = next((v.name for v in job.vertices if groups[v.slot_group] > 1), None)
-    return (
-        None if shared is None else f"tasks of {shared!r} share slots with others; give each vertex a group of its own"
-    )
+    return _obstacle_to_sharing(plan, vertices, job)
+
+
+def _obstacle_to_sharing(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> str | None:
+    """Why the job does not share slots as the plan has them; None if it does."""
+    running: dict[str, set[str]] = {}
+    for v in job.vertices:
+        running.setdefault(v.slot_group, set()).add(v.id)
+    if not plan.vertices:
+        shared = next((v.name for v in job.vertices if len(running[v.slot_group]) > 1), None)
+        return shared and (
+            f"tasks of {shared!r} share slots with others, but the plan gives each task a slot of its own; state the job's "
+            "vertices and their slot sharing groups in its file and plan again, or give each vertex a group of its own"
+        )
+    for planned in plan.vertices:
+        apart = {name for name in planned.operators if vertices[name] != vertices[planned.operators[0]]}
+        if apart:
+            return (
+                f"the plan chains {' -> '.join(planned.operators)}, but the job runs {min(apart)!r} in another vertex; state "
+                "the job's vertices in its file as it runs them"
+            )
+    wanted: dict[str, set[str]] = {}
+    for planned in plan.vertices:
+        group = planned.slot_sharing_group or f"{planned.operators[0]} alone"
+        wanted.setdefault(group, set()).add(vertices[planned.operators[0]])
+    of_plan = set(vertices.values())
+    names = {v.id: v.name for v in job.vertices}
+    for ids in wanted.values():
+        first = job.vertex(min(ids))
+        found = running[first.slot_group] & of_plan
+        if found != ids:
+            listed = ["; ".join(sorted(names[id_] for id_ in one)) for one in (ids, found)]
+            return (
+                f"the plan lets these vertices share slots: {listed[0]}; but in the job they are: {listed[1]}; state the "
+                "groups in the job's file as it runs them"
+            )
+    if not is_nested(plan.slots, {v.operators[0]: v.slot_sharing_group for v in plan.vertices}):
+        return (
+            "in the plan, slots of one group hold tasks of different vertices, but the placement hook only puts Flink's own "
+            "slots on TaskManagers, in which slot i holds subtask i of each vertex"
+        )
+    return None
 
 
 def workers_of(plan: PlanContent, operator: str) -> dict[str, int]:

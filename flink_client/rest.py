@@ -88,16 +88,22 @@ class JarProgram:
 class FlinkRest(Closing):
     """The REST interface of one cluster; close it, or use it as a context."""
 
-    def __init__(self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0, token_variable: str | None = None
+    ) -> None:
         """
         Args:
             url: of the JobManager, `http://host:8081`.
             timeout_s: of one answer.
             patience_s: how long a failing request is repeated.
+            token_variable: environment variable that holds a bearer token, if a proxy asks for one.
+
+        Raises:
+            TokenMissing: that variable is not set.
         """
         self.url = url.rstrip("/")
         self._patience_s = patience_s
-        self._client = http_client(self.url, timeout_s=timeout_s)
+        self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable)
 
     def close(self) -> None:
         self._client.close()

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from models.capacity.diagnosis.bound_by import BoundBy
 from models.resources import PlanResources
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+from models.slots import SlotBundle, slots_in, tasks_in
+from models.vertices import JobVertex, slots_by_group
 
 Placement = dict[str, dict[str, PositiveInt]]
 """Worker -> operator -> number of its tasks there; workers without tasks are left out."""
@@ -54,6 +56,18 @@ class OperatorPlan(Format):
     records_in_per_s: NonNegative = Field(description="Expected input of all its tasks at the target rate.")
     predicted_busyness: Ratio = Field(description="Expected mean busyness of its tasks at the target rate.")
     reason: str = Field(min_length=1, description="Why this many tasks, in words.")
+
+
+class VertexPlan(JobVertex):
+    """The deployment of one vertex."""
+
+    parallelism: PositiveInt = Field(description="Number of its tasks, that of each of its operators.")
+    managed_memory_mb: NonNegative = Field(
+        description="Managed memory of one task, that of its operators together, MiB."
+    )
+    predicted_busyness: Ratio = Field(
+        description="Expected mean busyness of its tasks at the target rate, that of its operators together."
+    )
 
 
 class Lineage(Format):
@@ -127,8 +141,14 @@ class PlanContent(Format):
         exclude_if=lambda needed: needed is None,
         description="Task slots that the target rate needs, as a range; absent in plans of earlier versions.",
     )
-    task_slots: PositiveInt = Field(description="Tasks of all operators but the sources.")
-    total_slots: PositiveInt = Field(description="Tasks of all operators, sources included.")
+    task_slots: PositiveInt = Field(
+        description="Tasks of all operators but the sources; with `vertices` what the capacity model counts, the tasks that "
+        "these operators need alone, with a slot each."
+    )
+    total_slots: PositiveInt = Field(
+        description="Slots that the plan takes: one for each task, sources included; with `vertices` those of the widest "
+        "vertex of each slot sharing group."
+    )
     memory_mb: Positive = Field(description="Memory of one TaskManager, MiB.")
     slots_per_worker: PositiveInt | None = Field(None, description="Slots of every worker; null where workers differ.")
     # Omitted if absent, so that digests of older plans stay the same.
@@ -143,6 +163,17 @@ class PlanContent(Format):
         description="Cores, memory and price of the TaskManagers, of each and in all; absent in plans of earlier versions.",
     )
     operators: tuple[OperatorPlan, ...] = Field(min_length=1, description="The deployment of each operator.")
+    vertices: tuple[VertexPlan, ...] = Field(
+        (),
+        exclude_if=lambda vertices: not vertices,
+        description="The deployment of each vertex, where the job's file states vertices; else each operator is one, and "
+        "each task has a slot of its own.",
+    )
+    slots: dict[str, tuple[SlotBundle, ...]] = Field(
+        {},
+        exclude_if=lambda slots: not slots,
+        description="With `vertices`: worker -> its slots, with the vertices that have a task in each.",
+    )
     placement: Placement = Field(
         description="Worker -> operator -> number of its tasks there; workers without tasks are left out."
     )
@@ -175,13 +206,15 @@ class PlanContent(Format):
     @model_validator(mode="after")
     def _check_slots(self) -> "PlanContent":
         wanted = self.parallelism
+        unknown = sorted(set(self.source_rates) - set(wanted))
+        if unknown:
+            raise ValueError(f"source_rates must name operators of the plan, but {unknown[0]!r} is none of them")
+        if self.vertices:
+            return self
         if self.total_slots != sum(wanted.values()):
             raise ValueError(
                 f"total_slots must be the number of tasks, {sum(wanted.values())}, but got {self.total_slots}"
             )
-        unknown = sorted(set(self.source_rates) - set(wanted))
-        if unknown:
-            raise ValueError(f"source_rates must name operators of the plan, but {unknown[0]!r} is none of them")
         sources = sum(wanted[name] for name in self.source_rates)
         if self.task_slots != self.total_slots - sources:
             raise ValueError(
@@ -193,6 +226,37 @@ class PlanContent(Format):
             raise ValueError(
                 f"a worker has {self.slots_per_worker} slots, but the placement puts {fullest} tasks on one"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_vertices(self) -> "PlanContent":
+        if bool(self.vertices) != bool(self.slots):
+            raise ValueError("'vertices' and 'slots' must be given together, since slots are shared by vertices")
+        if not self.vertices:
+            return self
+        of_vertices = [(name, v.parallelism) for v in self.vertices for name in v.operators]
+        if sorted(of_vertices) != sorted(self.parallelism.items()):
+            raise ValueError(
+                f"the vertices must have each operator once, with its parallelism, {self.parallelism}, but got {of_vertices}"
+            )
+        needed = sum(slots_by_group(self.vertices, self.parallelism).values())
+        if not self.total_slots == needed == slots_in(self.slots):
+            raise ValueError(
+                f"total_slots must be the slots of the widest vertex of each group, {needed}, and the number of slots of all "
+                f"workers, {slots_in(self.slots)}, but got {self.total_slots}"
+            )
+        heads = {v.operators[0]: v for v in self.vertices}
+        for worker in {*self.slots, *self.placement}:
+            bundles, placed = self.slots.get(worker, ()), self.placement.get(worker, {})
+            in_slots = {name: n for v, n in tasks_in(bundles).items() if v in heads for name in heads[v].operators}
+            if in_slots != placed or any(v not in heads for b in bundles for v in b.vertices):
+                raise ValueError(f"the slots of {worker!r} must hold its tasks, {placed}, but hold {in_slots}")
+            if any(len({heads[v].slot_sharing_group for v in b.vertices}) > 1 for b in bundles):
+                raise ValueError(f"a slot holds tasks of one slot sharing group, but one of {worker!r} holds more")
+            if self.slots_per_worker is not None and sum(b.slots for b in bundles) > self.slots_per_worker:
+                raise ValueError(
+                    f"a worker has {self.slots_per_worker} slots, but the plan takes {sum(b.slots for b in bundles)} of one"
+                )
         return self
 
     @model_validator(mode="after")
@@ -247,7 +311,9 @@ def same_deployment(one: PlanContent, other: PlanContent) -> bool:
 
 def _deployed(plan: PlanContent) -> tuple[object, ...]:
     operators = {o.name: (o.parallelism, o.managed_memory_mb) for o in plan.operators}
-    return plan.job, operators, plan.memory_mb, plan.slots_per_worker, plan.cores_per_worker, plan.placement
+    slots = {w: sorted((b.vertices, b.slots) for b in bundles) for w, bundles in plan.slots.items()}
+    of_workers = plan.memory_mb, plan.slots_per_worker, plan.cores_per_worker
+    return plan.job, operators, *of_workers, plan.placement, slots
 
 
 def placement_changes(before: PlanContent, after: PlanContent) -> tuple[PlacementChange, ...]:

@@ -10,6 +10,8 @@ SCHEMA_VERSION: Final = 1
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Name = Annotated[str, Field(pattern=NAME, max_length=120)]
 """An identifier that is also safe as a file name and as a URL segment."""
+Label = Annotated[str, Field(min_length=1)]
+"""A name for people, as it is elsewhere: of an operator in a job's file, or of a vertex in Flink."""
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -3,14 +3,16 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
 from models.cluster import Cluster, WorkerOffer
 from models.job import Job
 from models.plan import Plan
-from pipelines.inputs.catalogue import load_cluster_or_offer, load_job
+from models.planning.resources import check_memory
+from models.schema import SCHEMA_VERSION, Format
+from pipelines.inputs.catalogue import is_path, load_cluster_or_offer, load_job
 from pipelines.inputs.files import read_text
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import Progress, Quiet
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 Output = TypeVar("Output", bound=BaseModel)
 
 
+REQUEST_FILE: Final = "request.json"
+_STARTED_IN_FILE: Final = "started-in.json"
+
+
+class StartedIn(Format):
+    """Where a run was started; relative paths in its request begin there."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    folder: str
+
+
 @dataclass(frozen=True)
 class PipelineRun:
     """A request with the inputs of its stages."""
@@ -31,6 +44,8 @@ class PipelineRun:
     request: PlanRequest
     workspace: Workspace
     progress: Progress = field(default_factory=Quiet)
+    started_in: Path | None = None
+    """The folder in which it was started, if it was opened by its stored request."""
 
     @cached_property
     def job(self) -> Job:
@@ -42,19 +57,31 @@ class PipelineRun:
 
             address = flink_address(self.request.flink, self.cluster)
             return planned_job(self.program, self.workspace, self.progress, address, self.request.flink_version)
-        return load_job(self.request.job)
+        return load_job(self.job_path)
+
+    @property
+    def job_path(self) -> str:
+        """The name of the job in the catalogue, or the path of its file."""
+        return self._found(self.request.job)
+
+    def _found(self, name: str) -> str:
+        """A relative path that leads nowhere from here is one from where the run was started."""
+        if self.started_in is None or not is_path(name) or Path(name).exists():
+            return name
+        there = self.started_in / name
+        return str(there) if there.exists() else name
 
     @cached_property
     def program(self) -> "JobProgram | None":
         """The job's program on Flink; None for operators with stated costs."""
         from pipelines.inputs.programs import job_program
 
-        return job_program(self.request.job)
+        return job_program(self.job_path)
 
     @cached_property
     def cluster(self) -> Cluster | WorkerOffer:
         """The workers to plan for, or the kinds that the plan picks from."""
-        return load_cluster_or_offer(self.request.cluster)
+        return load_cluster_or_offer(self._found(self.request.cluster))
 
     @cached_property
     def run_id(self) -> str:
@@ -83,11 +110,15 @@ class PipelineRun:
     def start(self) -> str:
         """Store the request in the workspace, so that every stage can be run from the returned URI alone.
 
-        Raises PinnedJob if the job is pinned, before anything is measured.
+        Raises PinnedJob if the job is pinned, and InvalidInput if the cluster's TaskManagers have less memory than was asked
+        for, before anything is measured.
         """
+        if self.request.memory_mb is not None:
+            check_memory(self.request.memory_mb, self.cluster)
         check_unpinned(self.workspace, self.job.name)
-        self.workspace.write(self.key("request.json"), self.request)
-        return self.workspace.uri(self.key("request.json"))
+        self.workspace.write(self.key(REQUEST_FILE), self.request)
+        self.workspace.write(self.key(_STARTED_IN_FILE), StartedIn(folder=str(Path.cwd())))
+        return self.workspace.uri(self.key(REQUEST_FILE))
 
     @classmethod
     def of_plan(cls, workspace: Workspace, plan: Plan, progress: Progress | None = None) -> Self:
@@ -97,9 +128,14 @@ class PipelineRun:
     @staticmethod
     def request_key(plan: Plan) -> str:
         """Workspace key of the request of the run that made a plan."""
-        return f"runs/{plan.job}/{plan.lineage.run}/request.json"
+        return f"runs/{plan.job}/{plan.lineage.run}/{REQUEST_FILE}"
 
     @classmethod
     def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:
         """The run whose request is stored under `request_key`."""
-        return cls(workspace.read(request_key, PlanRequest), workspace, progress or Quiet())
+        request, key = (
+            workspace.read(request_key, PlanRequest),
+            request_key.removesuffix(REQUEST_FILE) + _STARTED_IN_FILE,
+        )
+        folder = Path(workspace.read(key, StartedIn).folder) if workspace.exists(key) else None
+        return cls(request, workspace, progress or Quiet(), folder)

@@ -1,6 +1,6 @@
 """Assembling: the results of sizing, scaling and placing become the content of a plan, with reasons in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -9,13 +9,23 @@ from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.sizing import DEFAULT_HEADROOM
 from models.job import Job
 from models.placement import StablePlacement, Tuning
-from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded
-from models.planning.budget import Sizing
+from models.placement.shared.results import SharedPlacement
+from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded, VertexPlan
+from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
 from models.planning.workers import PlannedWorkers
 from models.schema import Format
+from models.slots import SlotBundle
+from models.vertices import JobVertex, slots_by_group
 
 PLACEMENT_POLICY = "caps"
+MIXES = {
+    "nested": "as in Flink by default, subtask i of each vertex of a group in slot i",
+    "round-robin": "in turn, as with taskmanager.load-balance.mode: TASKS",
+    "by-load": "so that heavy tasks are apart",
+    "free": "as the search placed them",
+}
+"""How tasks share slots, in words."""
 DIMENSION_NAMES = {"cpu": "CPU", "io": "state access", "net": "network"}
 
 
@@ -24,6 +34,11 @@ class TunedPlacement(Format):
 
     tuning: Tuning
     from_table: bool = Field(description="Whether the thresholds were tuned ahead of time.")
+    shared: SharedPlacement | None = Field(
+        None,
+        exclude_if=lambda shared: shared is None,
+        description="Which tasks share a slot, where slots are shared.",
+    )
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,7 @@ def assemble(
     """
     sizing, scaling, placement, workers = decisions.sizing, decisions.scaling, decisions.placement, decisions.workers
     tuning, cluster = placement.tuning, workers.cluster
+    short = shortfall(sizing.model, scaling.budget, rate)
     slots, cores = {w.slots for w in cluster.workers}, {w.cores for w in cluster.workers}
     content = PlanContent(
         job=job.name,
@@ -56,11 +72,13 @@ def assemble(
         risk=sizing.margin.risk,
         slots_needed=SlotsNeeded(low=sizing.slots.low, high=sizing.slots.high, probability=sizing.slots.probability),
         task_slots=scaling.budget.task_slots,
-        total_slots=scaling.dataflow.tasks,
+        total_slots=scaling.slots,
         memory_mb=workers.memory_mb,
         slots_per_worker=slots.pop() if len(slots) == 1 else None,
         cores_per_worker=cores.pop() if len(cores) == 1 else None,
         operators=tuple(_operator(scaling, name, workers.managed_memory_mb) for name in job.order),
+        vertices=tuple(_vertex(scaling, v, workers.managed_memory_mb) for v in scaling.vertices),
+        slots={} if placement.shared is None else placement.shared.slots,
         placement=tuning.placement,
         cost=tuning.cost,
         thresholds=tuning.thresholds,
@@ -71,10 +89,12 @@ def assemble(
         reasons=(
             sizing.model.reason,
             sizing.reason,
+            *(() if short is None else (short,)),
             *(() if sizing.would_help is None else (sizing.would_help.text,)),
             *scaling.reasons,
             *workers.reasons,
             scaling.origin + ("; the placement from the threshold table" if placement.from_table else ""),
+            *_sharing_reasons(scaling, placement.shared),
             *_placement_reasons(tuning),
         ),
         lineage=lineage,
@@ -82,14 +102,25 @@ def assemble(
     return _with_resources(content, workers)
 
 
-def with_moves(content: PlanContent, stable: StablePlacement, current: Plan, workers: PlannedWorkers) -> PlanContent:
-    """The plan with its tasks on the workers where `current` runs them, as far as the new placement allows."""
+def with_moves(
+    content: PlanContent,
+    stable: StablePlacement,
+    current: Plan,
+    workers: PlannedWorkers,
+    slots: Mapping[str, Sequence[SlotBundle]] | None = None,
+) -> PlanContent:
+    """The plan with its tasks on the workers where `current` runs them, as far as the new placement allows.
+
+    Args:
+        slots: of each worker, where slots are shared; moves are then those of slots.
+    """
     changes: Mapping[str, object] = {
         "placement": stable.placement,
+        "slots": {} if slots is None else dict(slots),
         "cost": stable.cost,
         "thresholds": stable.allowed,
         "placement_status": content.placement_status if stable.cost == content.cost else "feasible",
-        "reasons": (*content.reasons, *_move_reasons(stable, current)),
+        "reasons": (*content.reasons, *_move_reasons(stable, current, "tasks" if slots is None else "slots")),
         "resources": None,
     }
     return _with_resources(PlanContent.model_validate({**content.model_dump(), **changes}), workers)
@@ -112,6 +143,38 @@ def _operator(scaling: Scaling, name: str, most_managed_mb: float) -> OperatorPl
     )
 
 
+def _vertex(scaling: Scaling, vertex: JobVertex, most_managed_mb: float) -> VertexPlan:
+    chained = [_operator(scaling, name, most_managed_mb) for name in vertex.operators]
+    return VertexPlan(
+        operators=vertex.operators,
+        slot_sharing_group=vertex.slot_sharing_group,
+        parallelism=chained[0].parallelism,
+        managed_memory_mb=round(sum(o.managed_memory_mb for o in chained), 1),
+        predicted_busyness=min(1.0, sum(o.predicted_busyness for o in chained)),
+    )
+
+
+def _sharing_reasons(scaling: Scaling, shared: SharedPlacement | None) -> tuple[str, ...]:
+    """Why as many slots, with what memory, and how far it is proved which tasks share them."""
+    if shared is None:
+        return ()
+    tasks = sum(scaling.parallelism[v.operators[0]] for v in scaling.vertices)
+    by_group = slots_by_group(scaling.vertices, scaling.parallelism)
+    groups = ", ".join(f"{group} {slots}" for group, slots in by_group.items())
+    reasons = [f"{tasks} tasks of {len(scaling.vertices)} vertices take {scaling.slots} slots ({groups})"]
+    if scaling.stateful_per_slot > 1:
+        reasons.append(
+            f"{scaling.stateful_per_slot} operators with state may share a slot, so a slot has {scaling.stateful_per_slot} "
+            "times the memory of one that was measured with a single task"
+        )
+    proof = (
+        "no other way to share slots costs less"
+        if shared.best_of_every_mix
+        else "another way to share slots may cost less"
+    )
+    return (*reasons, f"tasks share slots {MIXES.get(shared.mix, MIXES['by-load'])}; {proof}")
+
+
 def _placement_reasons(tuning: Tuning) -> tuple[str, ...]:
     single, joint = tuning.single, tuning.thresholds
     return (
@@ -125,17 +188,17 @@ def _placement_reasons(tuning: Tuning) -> tuple[str, ...]:
     )
 
 
-def _move_reasons(stable: StablePlacement, current: Plan) -> tuple[str, str]:
+def _move_reasons(stable: StablePlacement, current: Plan, what: str) -> tuple[str, str]:
     proof = "no plan within these costs moves fewer" if stable.status == "optimal" else "fewer may be possible"
     moves = (
-        f"{stable.moves} tasks start where version {current.version} does not run them ({proof}; {stable.least_moves} "
+        f"{stable.moves} {what} start where version {current.version} does not run them ({proof}; {stable.least_moves} "
         f"at least): costs may reach the least thresholds and {stable.tolerance:.0%} more, and the plan of the least "
         f"costs would move {stable.best_moves}"
     )
     if stable.stay_cost is None:
         return (
             moves,
-            "the running tasks could not all stay: they no longer fit the slots or the memory of their workers",
+            f"the running {what} could not all stay: they no longer fit the slots or the memory of their workers",
         )
     return moves, (
         f"leaving everything where it runs would move {stable.stay_moves} and cost {_in_words(stable.stay_cost)}; "

@@ -26,6 +26,7 @@ from models.keys.groups import key_groups
 from models.keys.shares import KeyedInput
 from models.plan import Interval, Placement
 from models.planning.parallelism import Scaling
+from models.vertices import JobVertex
 
 LONG_HOT_S = 1.0
 """Buffers even out keys that are hot for a shorter time, seconds."""
@@ -76,6 +77,8 @@ def plan_facts(
         _operator(job, job.operator(name), scaling, reached / rate, before.get(name), keys.get(name))
         for name in job.order
     ]
+    called = _called(operators, scaling.vertices)
+    operators = chained_facts(operators, scaling.vertices)
     bounding = [o for o in operators if not o.is_source or (o.most_tasks is not None and o.parallelism >= o.most_tasks)]
     cores, network = _workers_use(cluster, scaling, placement, reached / rate)
     sent = {o.name: o.net * o.parallelism for o in scaling.dataflow.operators}
@@ -85,8 +88,45 @@ def plan_facts(
         operators=tuple(bounding),
         cores_use=cores,
         network_use=network,
-        network_vertex=None if network is None else max(sent, key=sent.__getitem__),
+        network_vertex=None if network is None else called[max(sent, key=sent.__getitem__)],
     )
+
+
+def chained_facts(operators: Sequence[OperatorFacts], vertices: Sequence[JobVertex]) -> list[OperatorFacts]:
+    """The facts with one for each chain, named as its busiest operator: one thread does the work of all of them."""
+    called = _called(operators, vertices)
+    return [
+        _chain([o for o in operators if called[o.name] == most.name], most, called)
+        for most in operators
+        if called[most.name] == most.name
+    ]
+
+
+def _called(operators: Sequence[OperatorFacts], vertices: Sequence[JobVertex]) -> dict[str, str]:
+    """The busiest operator in the chain of each."""
+    busy = {o.name: o.busyness or 0.0 for o in operators}
+    chained = {name: max(v.operators, key=busy.__getitem__) for v in vertices for name in v.operators}
+    return {name: chained.get(name, name) for name in busy}
+
+
+def _chain(chain: Sequence[OperatorFacts], busiest: OperatorFacts, called: Mapping[str, str]) -> OperatorFacts:
+    limits = [o.most_tasks for o in chain if o.most_tasks is not None]
+    return busiest.model_copy(
+        update={
+            "upstream": tuple(dict.fromkeys(called[name] for name in chain[0].upstream)),
+            "is_source": all(o.is_source for o in chain),
+            "most_tasks": min(limits, default=None),
+            **{
+                field: _sum([getattr(o, field) for o in chain])
+                for field in ("busyness", "fullest_busyness", "peak_busyness")
+            },
+        }
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def _operator(

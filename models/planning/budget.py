@@ -12,7 +12,7 @@ from models.capacity.target import choose_budget
 from models.cluster import Cluster, WorkerOffer
 from models.plan import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
-from models.planning.resources import fitting_memory
+from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
 
 
@@ -53,10 +53,13 @@ def size(
         memory_mb: the memory of a TaskManager to use; the best of those measured if absent.
 
     Raises:
+        InvalidInput: the cluster's TaskManagers have less memory than was asked for.
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
+    if memory_mb is not None:
+        check_memory(memory_mb, cluster)
     levels = capacity.memory_levels_mb if memory_mb is None else [memory_mb]
-    fitting = fitting_memory(levels, capacity.slots_per_worker, cluster)
+    fitting = fitting_memory(levels, capacity.slots_per_worker, cluster, stateful_per_slot(capacity.job))
     fewest = len(capacity.job.scaled_operators)
     choice = choose_budget(model.capacity, capacity.dataset, fitting, rate, margin, fewest)
     doubt = why_wide(model.capacity, choice.budget.memory_mb, choice.budget.task_slots)
@@ -69,6 +72,19 @@ def size(
         task_slots_by_memory_mb=choice.task_slots_by_memory_mb,
         slots_per_worker=capacity.slots_per_worker,
         reason=choice.reason + (f"; {doubt}" if doubt else ""),
+    )
+
+
+def shortfall(model: PlanningModel, budget: Budget, rate: float) -> str | None:
+    """A remark where the interval of the predicted MST begins below the target rate; None where it does not."""
+    predicted = predicted_mst(model, budget)
+    if predicted.low >= rate:
+        return None
+    short = 1 - float(model.capacity.sustains(budget.memory_mb, budget.task_slots, rate)[0])
+    return (
+        f"the {predicted.probability:.0%} interval of the predicted MST begins at {predicted.low:,.0f} records/s, below the "
+        f"target of {rate:,.0f}: with a probability of {short:.1%}, by the capacity model, the plan does not sustain the "
+        f"target; plan with a smaller risk, or measure more, to be surer"
     )
 
 

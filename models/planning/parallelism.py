@@ -9,14 +9,16 @@ from pydantic import Field
 from models.capacity.bids2 import bids2
 from models.capacity.observation import Budget
 from models.dataflow import Dataflow
+from models.placement.shared.sharing import SharedDataflow
 from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
-from models.planning.chains import equalised
+from models.planning.chains import equalised, with_stated_chains
 from models.planning.expansion import expand
 from models.planning.inputs import MeasuredOperators
-from models.planning.resources import managed_memory
+from models.planning.resources import managed_memory, stateful_per_slot
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+from models.vertices import JobVertex, slots_by_group
 
 BIDS2: Final = "bids2"
 """Divides the model's budget among the operators; a scaling policy decides the number of tasks itself."""
@@ -37,6 +39,28 @@ class Scaling(Format):
     operator_reasons: dict[str, str]
     reasons: tuple[str, ...]
     origin: str = Field(description="Where rates and unit costs come from, in words.")
+    vertices: tuple[JobVertex, ...] = Field(
+        (),
+        exclude_if=lambda vertices: not vertices,
+        description="All vertices of the job, where its file states any; else each task has a slot of its own.",
+    )
+    stateful_per_slot: PositiveInt = Field(
+        1,
+        exclude_if=lambda number: number == 1,
+        description="Operators with state that share a slot's memory, at most.",
+    )
+
+    @property
+    def slots(self) -> int:
+        """Slots that the tasks take: one each or, where vertices share them, those of the widest of each group."""
+        if not self.vertices:
+            return self.dataflow.tasks
+        return sum(slots_by_group(self.vertices, self.parallelism).values())
+
+    @property
+    def shared(self) -> SharedDataflow | None:
+        """The vertices as the placement sees them; None where each task has a slot of its own."""
+        return SharedDataflow.of(self.dataflow, self.vertices) if self.vertices else None
 
 
 def scale(
@@ -50,7 +74,8 @@ def scale(
 
     With `bids2` the budget is divided (StreamBed section 6, model usage). With a scaling policy the parallelism is its
     decision at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; if it
-    asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism.
+    asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism. Where the job's file states
+    chains, the budget is what the operators need alone, as they were measured; what chains add to it is not counted.
 
     Args:
         rate: target, records/s at the sources together; loads and busyness are those at this rate.
@@ -62,13 +87,18 @@ def scale(
     """
     decided = _decide(operators, sizing, policy, settings)
     job, memory_mb = operators.job, sizing.budget.memory_mb
-    parallelism, chained = equalised(job, {**operators.source_tasks(sizing.planned_rate), **decided.tasks})
+    alone = {**operators.source_tasks(sizing.planned_rate), **decided.tasks}
+    if job.vertices:
+        parallelism, chained = with_stated_chains(operators, alone, sizing.planned_rate)
+    else:
+        parallelism, chained = equalised(job, alone)
     parallelism = {name: parallelism[name] for name in job.order}
-    tasks = {o.name: parallelism[o.name] for o in job.scaled_operators}
+    tasks = decided.tasks if job.vertices else {o.name: parallelism[o.name] for o in job.scaled_operators}
     budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
     predicted = predicted_mst(sizing.model, budget)
     records_in = operators.records_in(rate)
-    per_task_mb = memory_mb / sizing.slots_per_worker
+    stateful = stateful_per_slot(job)
+    per_slot_mb = stateful * memory_mb / sizing.slots_per_worker
     return Scaling(
         budget=budget,
         parallelism=parallelism,
@@ -77,10 +107,12 @@ def scale(
         records_in_per_s=records_in,
         true_rate_per_task=dict(operators.true_rate_per_task),
         predicted_mst=predicted,
-        dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_task_mb),
+        dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_slot_mb),
         operator_reasons=_operator_reasons(operators, parallelism, records_in, decided.policy),
         reasons=(*decided.reasons, *chained, _evenness(operators, tasks, predicted)),
         origin=operators.origin,
+        vertices=job.deployed_vertices if job.vertices else (),
+        stateful_per_slot=stateful,
     )
 
 

@@ -1,16 +1,49 @@
 """A budget on a cluster: memory of TaskManagers and tasks, and whether the slots suffice."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from models.cluster import Cluster, WorkerOffer
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.memory import managed_memory_per_slot_mb
 
 
-def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster | WorkerOffer) -> list[float]:
+def stateful_per_slot(job: Job) -> int:
+    """How many operators with state share a slot at most, and so divide its managed memory; at least 1.
+
+    A slot needs as many times the memory of one that was measured with a single task in it.
+    """
+    stateful: Counter[str] = Counter()
+    for vertex in job.deployed_vertices:
+        group = vertex.slot_sharing_group or vertex.operators[0]
+        stateful[group] += sum(job.operator(name).state is not None for name in vertex.operators)
+    return max(1, *stateful.values()) if job.vertices else 1
+
+
+def check_memory(memory_mb: float, cluster: Cluster | WorkerOffer) -> None:
+    """Check the memory of a TaskManager that a user asks for; kinds on offer get their share of it by their slots.
+
+    Raises:
+        InvalidInput: a worker of the cluster has less.
+    """
+    workers = cluster.workers if isinstance(cluster, Cluster) else ()
+    most, name = min(((w.memory_mb, w.name) for w in workers if w.memory_mb is not None), default=(math.inf, ""))
+    if memory_mb > most:
+        raise InvalidInput(
+            f"TaskManagers of {memory_mb:,.0f} MiB were asked for, but worker {name!r} of cluster {cluster.name!r} has "
+            f"{most:,.0f} MiB; ask for no more, or correct 'memory_mb' in the cluster's file"
+        )
+
+
+def fitting_memory(
+    levels_mb: Sequence[float], slots_per_worker: int, cluster: Cluster | WorkerOffer, times: int = 1
+) -> list[float]:
     """The memory sizes whose share per slot the cluster's workers, or those of one kind that it offers, can provide.
+
+    Args:
+        times: how many times this share a slot needs, see `stateful_per_slot`.
 
     Raises:
         Infeasible: none fits.
@@ -20,11 +53,12 @@ def fitting_memory(levels_mb: Sequence[float], slots_per_worker: int, cluster: C
     else:
         per_slot = [w.memory_mb / w.slots for w in cluster.workers if w.memory_mb is not None]
         most = min(per_slot, default=math.inf)
-    fitting = [level for level in levels_mb if level / slots_per_worker <= most]
+    fitting = [level for level in levels_mb if times * level / slots_per_worker <= most]
     if not fitting:
         raise Infeasible(
-            f"a slot needs at least {min(levels_mb) / slots_per_worker:,.0f} MiB, the least that was measured, but the "
-            f"workers of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
+            f"a slot needs at least {times * min(levels_mb) / slots_per_worker:,.0f} MiB ({min(levels_mb):,.0f} for "
+            f"{slots_per_worker} slots{f', for each of {times} operators with state' if times > 1 else ''}), but the workers "
+            f"of cluster {cluster.name!r} have {most:,.0f} MiB per slot; use a cluster with more memory per slot"
         )
     return fitting
 
@@ -35,11 +69,11 @@ def managed_memory(job: Job, memory_mb: float, slots_per_worker: int) -> dict[st
     return {o.name: round(share, 1) if o.state is not None else 0.0 for o in job.operators}
 
 
-def check_slots(tasks: int, rate: float, cluster: Cluster) -> None:
-    """Raises Infeasible where the cluster has fewer slots than there are tasks, sources included."""
-    if tasks > cluster.slots:
+def check_slots(slots: int, rate: float, cluster: Cluster) -> None:
+    """Raises Infeasible where the cluster has fewer slots than the plan takes, sources included."""
+    if slots > cluster.slots:
         raise Infeasible(
-            f"{rate:,.0f} records/s need {tasks} slots, sources included, but cluster {cluster.name!r} has "
+            f"{rate:,.0f} records/s need {slots} slots, sources included, but cluster {cluster.name!r} has "
             f"{cluster.slots}; use a larger cluster, or a lower rate"
         )
 

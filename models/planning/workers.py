@@ -35,7 +35,7 @@ class PlannedWorkers:
     busy_cores: float = 0.0
     """What the tasks keep busy at the planned rate."""
     managed_memory_mb: float = math.inf
-    """Most managed memory that a slot of the kind has, MiB."""
+    """Most managed memory that a task in a slot of the kind has, MiB."""
 
     @classmethod
     def of(cls, offered: Cluster | WorkerOffer, sizing: Sizing, scaling: Scaling, rate: float) -> Self:
@@ -47,28 +47,44 @@ class PlannedWorkers:
         Raises:
             Infeasible: no kind holds the tasks.
         """
-        memory_mb, measured_slots = sizing.budget.memory_mb, sizing.slots_per_worker
+        # A slot that is shared needs the memory of several as they were measured, with one task in each.
+        memory_mb = sizing.budget.memory_mb * scaling.stateful_per_slot
+        measured_slots = sizing.slots_per_worker
         if isinstance(offered, Cluster):
             return cls(offered, memory_mb, memory_reason(measured_slots, offered))
         loads = sum(o.parallelism * o.cpu for o in scaling.dataflow.operators)
         busy_cores = loads * sizing.planned_rate / rate
-        picked = pick_kind(offered, Need(scaling.dataflow.tasks, memory_mb, measured_slots, busy_cores))
-        managed_mb = managed_memory_per_slot_mb(picked.memory_mb, picked.kind.slots)
-        reasons = (picked.reason, *_less_managed_memory(picked.kind.name, managed_mb, memory_mb, measured_slots))
+        picked = pick_kind(offered, _need(scaling, memory_mb, measured_slots, busy_cores))
+        per_slot_mb = managed_memory_per_slot_mb(picked.memory_mb, picked.kind.slots)
+        reasons = (picked.reason, *_less_managed_memory(picked.kind.name, per_slot_mb, memory_mb, measured_slots))
+        managed_mb = per_slot_mb / scaling.stateful_per_slot
         return cls(picked.cluster(offered), picked.memory_mb, reasons, picked, busy_cores, managed_mb)
 
     def resources(self, content: PlanContent) -> PlanResources:
         """The TaskManagers that the plan's placement uses."""
         used = [w for w in self.cluster.workers if any(content.placement.get(w.name, {}).values())]
-        needed, sources = content.slots_needed, content.total_slots - content.task_slots
-        low = None if needed is None else self._fewest(needed.low + sources)
-        high = None if needed is None or needed.high is None else self._fewest(needed.high + sources)
+        needed = content.slots_needed
+        low = None if needed is None else self._fewest(_slots_for(content, needed.low))
+        high = None if needed is None or needed.high is None else self._fewest(_slots_for(content, needed.high))
         return _resources(self.cluster, used, content.memory_mb, low, high, self.picked)
 
     def _fewest(self, tasks: int) -> int | None:
         if self.picked is not None:
             return fewest_workers(self.picked.kind, tasks, self.busy_cores)
         return _fewest_equal(self.cluster, tasks)
+
+
+def _need(scaling: Scaling, memory_mb: float, measured_slots: int, busy_cores: float) -> Need:
+    if scaling.vertices:
+        return Need(scaling.slots, memory_mb, measured_slots, busy_cores, what="shared slots")
+    return Need(scaling.slots, memory_mb, measured_slots, busy_cores)
+
+
+def _slots_for(content: PlanContent, task_slots: int) -> int:
+    """All slots of the plan with another number of task slots; shared ones in proportion."""
+    if content.vertices:
+        return math.ceil(content.total_slots * task_slots / content.task_slots)
+    return task_slots + content.total_slots - content.task_slots
 
 
 def _less_managed_memory(kind: str, managed_mb: float, memory_mb: float, slots: int) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from flink_client.deployment import workers_of
 from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
+from models.slots import is_nested, subtasks_in
 from models.wording import natural_order
 from pipelines.inputs.files import read_document
 
@@ -48,7 +49,7 @@ def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> 
     Raises:
         InvalidInput: the vertices do not fit the plan.
     """
-    named = {name: name for name in plan.parallelism} if vertices is None else vertices
+    named = _named(plan) if vertices is None else vertices
     if form is ExportFormat.OVERRIDES:
         return f"{OVERRIDES_OPTION}: {overrides(parallelism_of(plan, named))}\n"
     if form is ExportFormat.REQUIREMENTS:
@@ -58,6 +59,12 @@ def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> 
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES:
         return _yaml(_resources_document(plan))
     return "".join(f"{vertex} {subtask} {worker}\n" for vertex, subtask, worker in subtasks(plan, named))
+
+
+def _named(plan: Plan) -> dict[str, str]:
+    """Names in place of ids: of a vertex, its first operator."""
+    heads = {name: v.operators[0] for v in plan.vertices for name in v.operators}
+    return {name: heads.get(name, name) for name in plan.parallelism}
 
 
 def _yaml(document: dict[str, Any]) -> str:
@@ -74,6 +81,11 @@ def remarks(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) ->
         )
     if form is not ExportFormat.PLACEMENT:
         said.append("the placement is not in this format; export it with --format placement")
+    if form is ExportFormat.PLACEMENT and not _flinks_default(plan):
+        said.append(
+            "the plan's slots are not those of Flink's default, where slot i holds subtask i of each vertex of its group: the "
+            "lines put each task on its TaskManager, but which tasks share a slot there has to be set by other means"
+        )
     if form is ExportFormat.FLINKDEPLOYMENT:
         said.append("TaskManagers are not included; if they change, apply --format flinkdeployment-resources first")
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES and plan.cores_per_worker is None:
@@ -155,12 +167,19 @@ def _annotations(plan: Plan) -> dict[str, str]:
     return {"sluice/plan": f"{plan.job}@{plan.version}"}
 
 
+def _flinks_default(plan: Plan) -> bool:
+    return is_nested(plan.slots, {v.operators[0]: v.slot_sharing_group for v in plan.vertices})
+
+
 def subtasks(plan: Plan, vertices: Vertices) -> list[tuple[str, int, str]]:
     """(vertex id, subtask index, TaskManager id) of every subtask, by operator.
 
     Tasks of an operator are interchangeable, so its subtasks are numbered over the workers in the natural order of
-    their names (tm-2 before tm-10).
+    their names (tm-2 before tm-10). Where slots are shared, tasks in the slots with the most tasks have the lowest numbers.
     """
+    if plan.slots:
+        by_name = {worker: plan.slots[worker] for worker in sorted(plan.slots, key=natural_order)}
+        return [(vertices[head], subtask, worker) for head, subtask, worker in subtasks_in(by_name)]
     chained = {name for _, name in _chained(plan, vertices)}
     return [
         (vertices[name], subtask, worker)
@@ -181,4 +200,9 @@ def _workers(plan: Plan) -> list[str]:
 
 def _slots(plan: Plan) -> int:
     """Slots of each TaskManager: those of the plan's workers or, if they differ, those of the fullest."""
-    return plan.slots_per_worker or max(sum(tasks.values()) for tasks in plan.placement.values())
+    taken = (
+        [sum(b.slots for b in bundles) for bundles in plan.slots.values()]
+        if plan.slots
+        else [sum(tasks.values()) for tasks in plan.placement.values()]
+    )
+    return plan.slots_per_worker or max(taken)

@@ -32,6 +32,10 @@ COMMANDS: Final = {
     "tune": CommandEntry("standalone.placement", "Find the least thresholds that a placement can meet."),
     "thresholds": CommandEntry("plans.thresholds", "Tune placement thresholds ahead of rate changes."),
     "evaluate": CommandEntry("evaluate", "Compare scaling policies on hours of simulated workload."),
+    "observe": CommandEntry(
+        "observe",
+        "Show how a running job does, unchanged: rates, skew, lag, what bounds it, and how far it would go.",
+    ),
     "drift": CommandEntry("plans.drift", "Compare production samples with the measurements of the plan."),
     "calibrate": CommandEntry("calibrate", "Fit the simulator to a real cluster."),
 }

@@ -118,14 +118,14 @@ def _files(kind: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(paths, key=lambda path: natural_order(path.stem))}
 
 
-def _is_path(name_or_path: str | Path) -> bool:
+def is_path(name_or_path: str | Path) -> bool:
     """Anything with a path separator or one of the suffixes is a path; the rest are names."""
     text = str(name_or_path)
     return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith((*SUFFIXES, SQL_SUFFIX))
 
 
 def _find(kind: str, name_or_path: str | Path) -> Path:
-    if _is_path(name_or_path):
+    if is_path(name_or_path):
         return Path(name_or_path)
     files = _files(kind)
     name = str(name_or_path)
@@ -139,5 +139,5 @@ def _find(kind: str, name_or_path: str | Path) -> Path:
 
 
 def _check_name(path: Path, name: str, asked: str | Path) -> None:
-    if not _is_path(asked) and name != path.stem:
+    if not is_path(asked) and name != path.stem:
         raise InvalidInput(f"{path}: field 'name' must be the file's own name {path.stem!r}, but got {name!r}")

@@ -34,12 +34,24 @@ def flink_address(named: str | None, cluster: Cluster | WorkerOffer) -> FlinkAdd
     """
     if named is None:
         return cluster.flink if isinstance(cluster, ClusterFile) else None
+    return named_address(named)
+
+
+def named_address(named: str) -> FlinkAddress:
+    """The address of a running Flink.
+
+    Args:
+        named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
+
+    Raises:
+        InvalidInput: the named cluster has no address.
+    """
     if named.startswith(("http://", "https://")):
         return validate_as({"rest_url": named}, FlinkAddress, origin="the address of Flink")
     address = load_cluster(named).flink
     if address is None:
         raise InvalidInput(
-            f"a cluster to measure on must have an address, but {named!r} has none; add 'flink: {{rest_url: "
+            f"a named cluster must have an address, but {named!r} has none; add 'flink: {{rest_url: "
             f'"http://host:8081"}}\' to its file'
         )
     return address

@@ -10,6 +10,7 @@ from models.planning.inputs import (
     measured_operators,
     stated_operators,
 )
+from models.planning.resources import stateful_per_slot
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key, versions
 from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
@@ -60,7 +61,12 @@ def sustained_in_production(run: PipelineRun) -> tuple[Sustained, ...]:
         for version, rate in most.items():
             plan = store.get(name, version)
             if plan.lineage.digests.get("job") == job:
-                took = Sustained(memory_mb=plan.memory_mb, task_slots=plan.task_slots, rate=rate, plan_version=version)
+                took = Sustained(
+                    memory_mb=plan.memory_mb / stateful_per_slot(run.job),
+                    task_slots=plan.task_slots,
+                    rate=rate,
+                    plan_version=version,
+                )
                 found.append(took)
     except Damaged as error:
         run.progress.say(f"what production took is left out: {error}")

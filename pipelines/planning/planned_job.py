@@ -22,4 +22,4 @@ def job_of(workspace: Workspace, plan: Plan) -> Job:
 def file_beside(workspace: Workspace, plan: Plan, name: str) -> Path:
     """A file in the folder of the job's file."""
     run = PipelineRun.of_plan(workspace, plan)
-    return file_of_job(run.request.job).parent / name
+    return file_of_job(run.job_path).parent / name

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from models.placement import fewest_moves
+from models.placement.shared.stable import fewest_slot_moves
 from models.plan import Plan, PlanContent, same_deployment
 from models.planning.assembling import Decisions, with_moves
+from models.planning.parallelism import Scaling
 from models.planning.workers import PlannedWorkers
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement
@@ -67,16 +69,7 @@ def replan(
     placement = tuned_placement(scaling, rate, planned.cluster, (workspace, known.operators))
     decisions = Decisions(sizing, scaling, placement, planned)
     content = content_of(run, decisions, trigger="replan")
-    stable = fewest_moves(
-        scaling.dataflow,
-        planned.cluster,
-        running=current.placement,
-        best=content.placement,
-        thresholds=content.thresholds,
-        clock=time.monotonic,
-        time_limit_s=PLACING_S,
-    )
-    content = _with_grounds(with_moves(content, stable, current, planned), chosen, cause)
+    content = _with_grounds(_with_fewest_moves(content, scaling, current, planned), chosen, cause)
     progress.say(
         f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
     )
@@ -84,6 +77,32 @@ def replan(
         progress.say(f"replan: plan {job}@{current.version} is already the plan for {rate:,.0f} records/s")
         return Replanned(current, is_new=False)
     return Replanned(store_version(run, content, decisions), is_new=True)
+
+
+def _with_fewest_moves(content: PlanContent, scaling: Scaling, current: Plan, planned: PlannedWorkers) -> PlanContent:
+    """The plan with what already runs where it is, tasks or shared slots, as far as the costs allow."""
+    vertices, cluster = scaling.shared, planned.cluster
+    if vertices is not None:
+        stable, slots = fewest_slot_moves(
+            vertices,
+            cluster,
+            running=current.slots,
+            best=content.slots,
+            thresholds=content.thresholds,
+            clock=time.monotonic,
+            time_limit_s=PLACING_S,
+        )
+        return with_moves(content, stable, current, planned, slots)
+    stable = fewest_moves(
+        scaling.dataflow,
+        cluster,
+        running=current.placement,
+        best=content.placement,
+        thresholds=content.thresholds,
+        clock=time.monotonic,
+        time_limit_s=PLACING_S,
+    )
+    return with_moves(content, stable, current, planned)
 
 
 def _with_grounds(content: PlanContent, policy: ReplanPolicy, cause: str | None) -> PlanContent:

@@ -131,8 +131,10 @@ def _scalings(
         except Infeasible as error:
             unreachable.append(Unreachable(rate=wanted, reason=str(error)))
             continue
-        if scaling.dataflow.tasks > cluster.slots:
-            reason = f"it needs {scaling.dataflow.tasks} slots, but the cluster has {cluster.slots}"
+        if scaling.slots > cluster.slots or scaling.vertices:
+            reason = f"it needs {scaling.slots} slots, but the cluster has {cluster.slots}"
+            if scaling.vertices:
+                reason = "thresholds of shared slots are tuned when a plan is made"
             unreachable.append(Unreachable(rate=wanted, reason=reason))
             continue
         alike = scalings.setdefault(table_key(known.operators, cluster), {})

@@ -10,6 +10,8 @@ from plotly.subplots import make_subplots
 from models.errors import Infeasible
 from models.placement import Front, pareto_front, place
 from models.placement.problem import DIMENSIONS
+from models.placement.shared.place import place_shared
+from models.placement.shared.sharing import SharedDataflow
 from models.plan import CostVector
 from pipelines.report.style import NEUTRAL, PALETTE, TARGET, layout
 from pipelines.report.subject import ReportSubject
@@ -23,7 +25,7 @@ PAIRS: Final = (("cpu", "io"), ("cpu", "net"), ("io", "net"))
 
 @dataclass(frozen=True)
 class BaselineCost:
-    policy: Literal["default", "evenly"]
+    policy: Literal["default", "evenly", "tasks"]
     seed: int
     cost: CostVector
 
@@ -40,7 +42,9 @@ class FrontInfo:
 
 
 def front_info(subject: ReportSubject, search_s: float = SEARCH_S) -> FrontInfo:
-    """The front within the time limit, and both baselines over ten seeds (if they fit the memory)."""
+    """The front within the time limit, and the baselines over ten seeds (if they fit the memory)."""
+    if (vertices := subject.scaling.shared) is not None:
+        return _without_front(subject, vertices)
     dataflow, cluster = subject.scaling.dataflow, subject.cluster
     front = pareto_front(dataflow, cluster, clock=time.monotonic, time_limit_s=search_s)
     baselines = []
@@ -60,6 +64,21 @@ def front_info(subject: ReportSubject, search_s: float = SEARCH_S) -> FrontInfo:
     )
 
 
+def _without_front(subject: ReportSubject, vertices: SharedDataflow) -> FrontInfo:
+    """The chosen plan beside Flink's policies, where slots are shared: there the front is not searched."""
+    baselines = []
+    policies: tuple[Literal["default", "evenly", "tasks"], ...] = ("default", "evenly", "tasks")
+    for policy in policies:
+        for seed in range(SEEDS):
+            try:
+                placed = place_shared(vertices, subject.cluster, policy, seed)
+            except Infeasible:
+                continue
+            baselines.append(BaselineCost(policy, seed, placed.cost))
+    note = "not searched where slots are shared"
+    return FrontInfo(chosen=subject.plan.cost, front=(), exact=False, note=note, baselines=tuple(baselines))
+
+
 def _note(front: Front, search_s: float) -> str:
     if front.status == "optimal":
         return "exact" if front.step == 0 else f"complete except for differences in cost below {front.step:g}"
@@ -72,7 +91,12 @@ def front_figure(info: FrontInfo) -> go.Figure:
     figure = make_subplots(rows=1, cols=len(PAIRS), horizontal_spacing=0.07, subplot_titles=titles)
     groups: list[tuple[str, list[CostVector], dict[str, object]]] = [
         (policy, [b.cost for b in info.baselines if b.policy == policy], {"color": colour, "size": 8, "symbol": symbol})
-        for policy, colour, symbol in (("default", NEUTRAL, "x"), ("evenly", PALETTE[2], "circle-open"))
+        for policy, colour, symbol in (
+            ("default", NEUTRAL, "x"),
+            ("evenly", PALETTE[2], "circle-open"),
+            ("tasks", PALETTE[3], "square-open"),
+        )
+        if any(b.policy == policy for b in info.baselines) or policy != "tasks"
     ]
     groups.append(("Pareto front", list(info.front), {"color": PALETTE[0], "size": 9}))
     groups.append(("this plan", [info.chosen], {"color": TARGET, "size": 15, "symbol": "star"}))

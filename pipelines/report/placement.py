@@ -11,6 +11,7 @@ from models.placement.cost import as_array, load_limits, worker_loads
 from models.placement.kernels.problem import Floats
 from models.placement.problem import DIMENSIONS, Problem
 from models.placement.replan.moves import running_counts
+from models.placement.shared.bundles import task_problem
 from models.plan import Placement, Plan
 from pipelines.report.style import LOAD_COLOURS, NEUTRAL, PALETTE, layout
 from pipelines.report.subject import ReportSubject
@@ -49,7 +50,12 @@ class PlacementInfo:
 def placement_info(subject: ReportSubject) -> PlacementInfo:
     """Workers in the order of the cluster; loads as the cost model counts them, at the plan's target rate."""
     plan, previous = subject.plan, subject.previous
-    problem = Problem.of(subject.scaling.dataflow, subject.cluster)
+    vertices = subject.scaling.shared
+    problem = (
+        Problem.of(subject.scaling.dataflow, subject.cluster)
+        if vertices is None
+        else task_problem(vertices, subject.cluster)
+    )
     limits = load_limits(problem, as_array(plan.thresholds))
     scale = np.where(np.isfinite(limits) & (limits > 0), limits, problem.most)
     ran = None if previous is None else previous.placement
@@ -90,7 +96,9 @@ def _workers(
         tasks, kept = placement.get(worker.name, {}), {} if ran is None else ran.get(worker.name, {})
         names = [n for n in (*subject.job.order, *(t for t in tasks if t not in subject.job.order)) if n in tasks]
         used = [(n, ran is not None and k >= kept.get(n, 0)) for n in names for k in range(tasks[n])]
-        free = max(0, worker.slots - len(used))
+        shared = subject.plan.slots if placement is subject.plan.placement else {}
+        taken = sum(b.slots for b in shared[worker.name]) if worker.name in shared else len(used)
+        free = max(0, worker.slots - taken)
         workers.append(
             WorkerInfo(
                 name=worker.name,

@@ -51,7 +51,7 @@ def _keys(run: PipelineRun, samples: dict[str, str]) -> None:
     keyed = keyed_operators(run.job)
     if not keyed:
         return
-    recorded = recorded_streams(run.request.job, run.job)
+    recorded = recorded_streams(run.job_path, run.job)
     inputs = {**samples, **digests_of(recorded), "version": KEYS_VERSION}
     uris = samples_uris(run.workspace, run.job.name, list(samples))
     run.workspace.once(run.key(KEYS_FILE), inputs, KeyedInputs, lambda: keyed_inputs(run.job, recorded, uris))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from models.plan import Lineage, Plan, PlanContent
 from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
-from models.planning.budget import Sizing
+from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
 from models.planning.workers import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -93,4 +93,6 @@ def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) 
     with mlflow_errors(tracking):
         tracking.client.log_text(model.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
     run.progress.say(f"publish: plan {plan.job}@{plan.version}")
+    if (short := shortfall(model, decisions.scaling.budget, plan.target_rate)) is not None:
+        run.progress.say(f"publish: {short}")
     return plan

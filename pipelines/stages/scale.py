@@ -21,5 +21,6 @@ def scale(run: PipelineRun) -> str:
 
     inputs = {"sizing": digest(sizing), "request": digest(run.request), **operator_digests(run)}
     scaling = run.workspace.once(key, inputs, Scaling, make)
-    run.progress.say(f"scale: {scaling.dataflow.tasks} tasks, sources included")
+    shared = f" of {len(scaling.vertices)} vertices in {scaling.slots} shared slots" if scaling.vertices else ""
+    run.progress.say(f"scale: {scaling.dataflow.tasks} tasks{shared}, sources included")
     return run.workspace.uri(key)

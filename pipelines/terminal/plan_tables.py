@@ -9,6 +9,7 @@ from rich.text import Text
 
 from models.plan import Difference, PlacementChange, Plan, placement_changes
 from models.price import in_words
+from models.slots import SlotBundle
 from models.wording import natural_order
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
@@ -38,7 +39,8 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 def plan_view(plan: Plan) -> Group:
     """The content of a plan."""
     offered = () if plan.resources is None else alternatives_view(plan.resources)
-    parts = (_operators(plan), *offered, _placement(plan), _cost(plan))
+    placed = _slots(plan) if plan.slots else _placement(plan)
+    parts = (_operators(plan), *_vertices(plan), *offered, placed, _cost(plan))
     return Group(*_headline(plan), *_bound(plan), *parts, *_reasons(plan), _lineage(plan))
 
 
@@ -78,6 +80,13 @@ def _needed(plan: Plan) -> str:
     return f" (needed: {plan.slots_needed.low} to {high} with {plan.slots_needed.probability:.0%} probability)"
 
 
+def _all_slots(plan: Plan) -> str:
+    """The slots beside those of the capacity model."""
+    if plan.vertices:
+        return f", {plan.total_slots} slots as the vertices share them"
+    return f" and {plan.total_slots - plan.task_slots} for sources"
+
+
 def _headline(plan: Plan) -> Iterator[Text]:
     mst = plan.predicted_mst
     yield Text(f"{plan.job}@{plan.version}", style="bold").append(
@@ -87,8 +96,10 @@ def _headline(plan: Plan) -> Iterator[Text]:
         f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
         f"with {mst.probability:.0%} probability"
     )
+    if mst.low < plan.target_rate:
+        yield Text(f"the low end of that is below the target of {plan.target_rate:,.0f} records/s", style="yellow")
     yield Text(
-        f"{plan.task_slots} task slots{_needed(plan)} and {plan.total_slots - plan.task_slots} for sources; "
+        f"{plan.task_slots} task slots{_needed(plan)}{_all_slots(plan)}; "
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
         + (f" and {plan.slots_per_worker} slots" * bool(plan.slots_per_worker))
     )
@@ -104,6 +115,18 @@ def _bound(plan: Plan) -> Iterator[Text]:
     yield Text(bound.title, style="bold").append(f": {bound.sentence}", style="none")
     if bound.remedy is not None:
         yield Text(f"to lift it: {bound.remedy}; {bound.effect_in_words}")
+
+
+def _vertices(plan: Plan) -> Iterator[Table]:
+    """What Flink deploys, where the plan states it."""
+    if not plan.vertices:
+        return
+    rows = table("vertex", "group", "tasks", "memory MiB", "busy", wrap=("vertex",))
+    for v in plan.vertices:
+        memory = f"{v.managed_memory_mb:,.0f}" if v.managed_memory_mb else "-"
+        busy = f"{v.predicted_busyness:.0%}"
+        rows.add_row(Text(" -> ".join(v.operators)), v.slot_sharing_group or "-", str(v.parallelism), memory, busy)
+    yield rows
 
 
 def _operators(plan: Plan) -> Table:
@@ -127,6 +150,18 @@ def _placement(plan: Plan) -> Table:
     for mix, workers in alike.items():
         content = ", ".join(f"{name} {count}" for name, count in mix)
         rows.add_row(Text(_some(workers)), str(len(workers)), str(sum(n for _, n in mix)), Text(content))
+    return rows
+
+
+def _slots(plan: Plan) -> Table:
+    """Workers with the same shared slots share a row."""
+    alike: dict[tuple[SlotBundle, ...], list[str]] = {}
+    for worker in sorted(plan.slots, key=natural_order):
+        alike.setdefault(tuple(sorted(plan.slots[worker], key=lambda b: b.vertices)), []).append(worker)
+    rows = table("workers", "count", "slots each", "of", wrap=("workers", "of"))
+    for bundles, workers in alike.items():
+        content = ", ".join(f"{b.slots} of {' + '.join(b.vertices)}" for b in bundles)
+        rows.add_row(Text(_some(workers)), str(len(workers)), str(sum(b.slots for b in bundles)), Text(content))
     return rows
 
 

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.schema import Format, Name, Positive
+from models.schema import Format, Label, Positive
 
 Cause = Literal[
     "CPU",
@@ -25,7 +25,7 @@ class RemedyEffect(Format):
     change: str = Field(min_length=1, description="The fact that changes, in words.")
     rate_now: Positive = Field(description="Records/s at the sources at which the job is bound now.")
     rate_then: Positive = Field(description="The same then, at most: what is not among the facts may bind before.")
-    then_bound_by: Name | None = Field(None, description="The vertex that binds then; null where it is unknown.")
+    then_bound_by: Label | None = Field(None, description="The vertex that binds then; null where it is unknown.")
 
     @property
     def gain(self) -> float:
@@ -36,11 +36,11 @@ class RemedyEffect(Format):
 class BoundBy(Format):
     """What bounds a job."""
 
-    vertex: Name | None = Field(description="The operator that saturates first; null where it is unknown.")
+    vertex: Label | None = Field(description="The operator that saturates first; null where it is unknown.")
     cause: Cause = Field(
         description="CPU, hot key, key groups, state reads, network, max parallelism, source partitions, waiting or unknown."
     )
-    also: tuple[Name, ...] = Field(
+    also: tuple[Label, ...] = Field(
         (), description="Other operators that bind at about the same rate by the same cause."
     )
     sentence: str = Field(min_length=1, description="The same in words, with the figures that it rests on.")

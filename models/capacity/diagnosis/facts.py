@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import Field
 
 from models.plan import Interval
-from models.schema import Format, Name, NonNegative, Positive, PositiveInt, Ratio
+from models.schema import Format, Label, NonNegative, Positive, PositiveInt, Ratio
 
 HELD_BACK: Final = 0.2
 """Backpressure from which the tasks of an operator are busy in turns because of what is downstream."""
@@ -24,9 +24,9 @@ HELD_BACK: Final = 0.2
 class OperatorFacts(Format):
     """What is known of one operator."""
 
-    name: Name = Field(description="Operator of the job.")
+    name: Label = Field(description="Operator of the job.")
     parallelism: PositiveInt = Field(description="Tasks.")
-    upstream: tuple[Name, ...] = Field((), description="Operators that send to it.")
+    upstream: tuple[Label, ...] = Field((), description="Operators that send to it.")
     is_source: bool = Field(False, description="Whether it is a source.")
     keyed: bool = Field(False, description="Whether records are hash-partitioned to it.")
     windowed: bool = Field(False, description="Whether it groups records in windows of time.")
@@ -75,7 +75,7 @@ class BoundFacts(Format):
     operators: tuple[OperatorFacts, ...] = Field(min_length=1, description="Sources included.")
     cores_use: NonNegative | None = Field(None, description="CPU that the fullest worker's tasks use, of its cores.")
     network_use: NonNegative | None = Field(None, description="Of the fullest worker's outbound bandwidth.")
-    network_vertex: Name | None = Field(None, description="The operator that sends most of that.")
+    network_vertex: Label | None = Field(None, description="The operator that sends most of that.")
 
     def operator(self, name: str) -> OperatorFacts:
         return next(o for o in self.operators if o.name == name)

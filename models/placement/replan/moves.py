@@ -89,7 +89,19 @@ def fewest_moves(
     if not tolerance >= 0:
         raise InvalidInput(f"the tolerance on the cost must be 0 or more, but got {tolerance}")
     time = TimeLimit(clock, time_limit_s)
-    problem = Problem.of(dataflow, cluster)
+    return fewest_moves_in(Problem.of(dataflow, cluster), running, best, thresholds, tolerance, seed, time)
+
+
+def fewest_moves_in(
+    problem: Problem,
+    running: Placement,
+    best: Placement,
+    thresholds: CostVector,
+    tolerance: float,
+    seed: int,
+    time: TimeLimit,
+) -> StablePlacement:
+    """`fewest_moves` for a problem that is already compiled."""
     allowed = np.minimum(as_array(thresholds) * (1 + tolerance), 1.0)
     now = running_counts(problem, running)
     matched = match_workers(problem, problem.counts(best), now)

@@ -2,11 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from models.cluster import Cluster
 from models.errors import Infeasible
+from models.placement.graph.slot_sharing import with_shared_slots
 from models.placement.kernels.problem import MEMORY, NET, Floats, Ints
 from models.placement.problem import (
     DIMENSIONS,
@@ -56,6 +58,23 @@ def bundled(shared: SharedDataflow, mix: Mix, cluster: Cluster) -> Problem:
         edges=_edges(shared, holds, counts),
         least=least,
         most=worst_shared_loads(shared, slots, capacity),
+    )
+
+
+def task_problem(shared: SharedDataflow, cluster: Cluster) -> Problem:
+    """The problem of placing tasks without regard to slots and memory, with costs on the scale of `bundled`: a relaxation of
+    the problems of all mixes.
+
+    Raises:
+        Infeasible: not even the widest vertices have slots.
+    """
+    larger = with_shared_slots(cluster, shared.dataflow, shared.group_of)
+    operators = tuple(o.model_copy(update={"memory_mb": 0.0}) for o in shared.dataflow.operators)
+    scale = bundled(shared, nested(shared), cluster)
+    return replace(
+        Problem.of(shared.dataflow.model_copy(update={"operators": operators}), larger),
+        least=scale.least,
+        most=scale.most,
     )
 
 

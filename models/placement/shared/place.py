@@ -12,7 +12,6 @@ every mix.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,16 +19,16 @@ import numpy as np
 from models.cluster import Cluster
 from models.placement.baselines.shared import by_tasks, filled, spread_out
 from models.placement.cost import as_array, as_vector, cost_vector, costs
-from models.placement.graph.slot_sharing import with_shared_slots
 from models.placement.kernels.problem import Floats
 from models.placement.minimum import Effort, Minimiser
 from models.placement.problem import DIMENSIONS, IDLE_SHARE, Problem, idle_loads
 from models.placement.results import Tuning
-from models.placement.shared.bundles import bundle_names, bundled, by_vertex
+from models.placement.shared.bundles import bundled, by_vertex, task_problem
 from models.placement.shared.improving import Rank, improve
 from models.placement.shared.mixes import Bundle, Mix, candidates, nested, round_robin
 from models.placement.shared.results import SharedPlacement, SharedPolicy
 from models.placement.shared.sharing import SharedDataflow
+from models.placement.shared.stable import slots_of
 from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import FLOOR, TIME_LIMIT_S, tuned_by
 from models.plan import Placement
@@ -67,7 +66,7 @@ def tune_shared(
     problems = {name: bundled(shared, mix, cluster) for name, mix in mixes.items()}
     idle |= idle_loads(cluster, problems["nested"].most, idle_share)
     found = [_of_mix(shared, name, mixes[name], tuned(problem)) for name, problem in problems.items()]
-    free = _relaxed(shared, cluster, problems["nested"])
+    free = task_problem(shared, cluster)
     relaxed = tuned(free)
     kept = _free(shared, cluster, free, relaxed.placement, relaxed)
     plans = found if kept is None else [*found, kept]
@@ -110,7 +109,7 @@ def place_shared(
         policy=policy,
         mix=name,
         placement=shared.by_operator(by_vertex(mix, problem.placement(counts))),
-        slots=_slots(mix, problem.placement(counts)),
+        slots=slots_of(mix, problem.placement(counts)),
         cost=cost_vector(problem, counts),
     )
 
@@ -121,27 +120,10 @@ def _of_mix(shared: SharedDataflow, name: str, mix: Mix, tuning: Tuning) -> Shar
         policy="caps",
         mix=name,
         placement=placement,
-        slots=_slots(mix, tuning.placement),
+        slots=slots_of(mix, tuning.placement),
         cost=tuning.cost,
         tuning=tuning.model_copy(update={"placement": placement, "subtasks": None}),
     )
-
-
-def _slots(mix: Mix, placement: Placement) -> dict[str, tuple[SlotBundle, ...]]:
-    bundles = dict(zip(bundle_names(mix), mix, strict=True))
-    return {
-        worker: tuple(SlotBundle(vertices=bundles[name].vertices, slots=number) for name, number in slots.items())
-        for worker, slots in placement.items()
-    }
-
-
-def _relaxed(shared: SharedDataflow, cluster: Cluster, scale: Problem) -> Problem:
-    """Tasks placed without regard to slots; costs on the scale of the mixes."""
-    larger = with_shared_slots(cluster, shared.dataflow, shared.group_of)
-    free = shared.dataflow.model_copy(
-        update={"operators": tuple(o.model_copy(update={"memory_mb": 0.0}) for o in shared.dataflow.operators)}
-    )
-    return replace(Problem.of(free, larger), least=scale.least, most=scale.most)
 
 
 def _moved(shared: SharedDataflow, cluster: Cluster, free: Problem, plan: SharedPlacement, rank: Rank) -> Mix | None:

@@ -58,7 +58,9 @@ def replan(
     from pipelines.planning.replan import replan as replan_job
 
     place = Workspace(workspace)
-    outcome = replan_job(place, job_name(fields["job"]), fields["rate"], TerminalProgress(), policy)
+    planned = fields["job"] in PlanStore(place).jobs()  # its name is known here, wherever its file is
+    job = fields["job"] if planned else job_name(fields["job"])
+    outcome = replan_job(place, job, fields["rate"], TerminalProgress(), policy)
     _show(outcome.plan, place, as_json)
 
 

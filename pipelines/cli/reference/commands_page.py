@@ -42,7 +42,20 @@ def _row(parameter: Any) -> str:
     if is_option and not parameter.is_flag:
         name += f" {parameter.metavar or _value_of(parameter.type_descriptor.annotation)}"
     default = "required" if parameter.required else _default(parameter.default)
-    return f"| `{cell(name if is_option else name.upper())}` | {default} | {cell(getattr(parameter, 'help', None) or '')} |"
+    meaning = (getattr(parameter, "help", None) or "") + _range(parameter)
+    return f"| `{cell(name if is_option else name.upper())}` | {default} | {cell(meaning)} |"
+
+
+def _range(parameter: Any) -> str:
+    """The least and the greatest number that an option takes, as `--help` states them."""
+    low, high = (_number(getattr(parameter, name, None)) for name in ("min", "max"))
+    if low and high:
+        return f" {low} to {high}."
+    return f" At least {low}." if low else f" At most {high}." if high else ""
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
 def _value_of(annotation: Any) -> str:

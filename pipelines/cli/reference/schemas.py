@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from flink_client.restart import RestartProgram
 from models.capacity.observation import Observation
+from models.capacity.observed.record import ObservedJob
 from models.cluster import Worker, WorkerOffer
 from models.keys.distribution import KeyDistribution
 from models.placement.graph.document import Graph
@@ -31,6 +32,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "key-distribution": KeyDistribution,
     "machine": Physics,
     "observation": Observation,
+    "observed-job": ObservedJob,
     "plan": Plan,
     "plan-request": PlanRequest,
     "policy-choice": PolicyChoice,

@@ -1,10 +1,13 @@
 """Operators that Flink chains get the same number of tasks."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.errors import Infeasible
 from models.job import Job
-from models.planning.chains import chained_groups, equalised
+from models.planning.chains import chained_groups, equalised, with_stated_chains
+from models.planning.inputs import MeasuredOperators
 
 
 def job(*edges: tuple[str, str, str], limit: int | None = None) -> Job:
@@ -66,3 +69,68 @@ def test_a_chained_group_that_cannot_be_equal_is_refused() -> None:
     made = job(("source", "parse", "forward"), ("parse", "sink", "hash"), limit=2)
     with pytest.raises(Infeasible, match=r"one needs 4 tasks and 'parse' may have at most 2"):
         equalised(made, {"source": 4, "parse": 2, "sink": 1})
+
+
+def operators(made: Job, true_rates: dict[str, float]) -> MeasuredOperators:
+    """All operators receive every record of the source."""
+    return MeasuredOperators(
+        job=made,
+        true_rate_per_task=true_rates,
+        selectivity=dict.fromkeys(true_rates, 1.0),
+        records_in_per_source_record=dict.fromkeys(true_rates, 1.0),
+        unit_costs={},
+        origin="made for tests",
+    )
+
+
+def stated(made: Job, *vertices: tuple[str, ...]) -> Job:
+    return Job.model_validate(
+        made.model_dump(by_alias=True) | {"vertices": [{"operators": operators} for operators in vertices]}
+    )
+
+
+CHAIN = job(("source", "parse", "forward"), ("parse", "count", "hash"), ("count", "sink", "forward"))
+RATES = {"source": 1000.0, "parse": 400.0, "count": 100.0, "sink": 1000.0}
+
+
+def test_a_stated_chain_has_the_tasks_for_the_work_of_all_its_operators() -> None:
+    # 8 tasks of count alone sustain 800/s, at which sink keeps 0.8 of a task busy: 8.8 in one thread each, so 9 tasks.
+    # parse keeps 2 of its 2 tasks busy, and the source 0.5 at the planned 500/s.
+    made = stated(CHAIN, ("source", "parse"), ("count", "sink"))
+    alone = {"source": 1, "parse": 2, "count": 8, "sink": 1}
+    tasks, reasons = with_stated_chains(operators(made, RATES), alone, 500.0)
+    assert tasks == {"source": 3, "parse": 3, "count": 9, "sink": 9}
+    assert reasons[1] == (
+        "count -> sink get 9 tasks each, since one thread runs a task of all of them (alone: count 8, sink 1)"
+    )
+
+
+def test_operators_that_no_chain_joins_keep_their_tasks() -> None:
+    alone = {"source": 1, "parse": 2, "count": 8, "sink": 1}
+    assert with_stated_chains(operators(stated(CHAIN, ("source",)), RATES), alone, 500.0) == (alone, ())
+
+
+def test_a_chain_beyond_the_limit_of_an_operator_is_refused() -> None:
+    limited = job(("source", "parse", "forward"), ("parse", "count", "hash"), ("count", "sink", "forward"), limit=2)
+    made = stated(limited, ("source", "parse"))
+    alone = {"source": 1, "parse": 2, "count": 8, "sink": 1}
+    # At 800/s the source keeps 0.8 of a task busy and parse 2: 3 tasks.
+    with pytest.raises(Infeasible, match=r"source -> parse need 3 tasks, but 'parse' may have at most 2"):
+        with_stated_chains(operators(made, RATES), alone, 800.0)
+    # At 500/s 0.5 + 1.25 fit two tasks, though they would not bear the 800/s of the others.
+    tasks, _ = with_stated_chains(operators(made, RATES), alone, 500.0)
+    assert (tasks["source"], tasks["parse"]) == (2, 2)
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=4, max_size=4),
+    st.sampled_from([(("source", "parse"), ("count", "sink")), (("source", "parse"),), (("count", "sink"),)]),
+)
+def test_chained_operators_are_equal_and_none_gets_less_than_alone(
+    alone: list[int], chains: tuple[tuple[str, ...], ...]
+) -> None:
+    made = stated(CHAIN, *chains)
+    before = dict(zip(RATES, alone, strict=True))
+    tasks, _ = with_stated_chains(operators(made, RATES), before, 400.0)
+    assert all(tasks[name] >= before[name] for name in before)
+    assert all(len({tasks[name] for name in chain}) == 1 for chain in chains)

@@ -179,3 +179,45 @@ def test_operators_chained_to_one_vertex_must_agree(
 def test_vertices_that_do_not_fit_the_plan_are_refused(plan: Plan, tmp_path: Path, content: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_vertices(vertices_file(tmp_path, content), plan)
+
+
+@pytest.fixture
+def shared(plan: Plan) -> Plan:
+    """Four slots: two with source and window, one of them on each worker, and two with a window alone."""
+    operators = [o.model_dump(mode="json") | {"parallelism": n} for o, n in zip(plan.operators, (2, 4, 4), strict=True)]
+    vertex = {"managed_memory_mb": 0, "predicted_busyness": 0.5, "slot_sharing_group": "default"}
+    slots = [{"vertices": ["source", "window"], "slots": 1}, {"vertices": ["window"], "slots": 1}]
+    return Plan.model_validate(
+        plan.model_dump(mode="json")
+        | {
+            "operators": operators,
+            "vertices": [
+                vertex | {"operators": ["source"], "parallelism": 2},
+                vertex | {"operators": ["window", "sink"], "parallelism": 4},
+            ],
+            "slots": {"tm-10": slots, "tm-2": slots},
+            "placement": {w: {"source": 1, "window": 2, "sink": 2} for w in ("tm-10", "tm-2")},
+            "total_slots": 4,
+            "slots_per_worker": None,
+        }
+    )
+
+
+def test_a_plan_with_shared_slots_is_exported_by_vertex(shared: Plan) -> None:
+    assert export(shared, ExportFormat.OVERRIDES) == "pipeline.jobvertex-parallelism-overrides: source:2,window:4\n"
+    resources = yaml.safe_load(export(shared, ExportFormat.FLINKDEPLOYMENT_RESOURCES))["spec"]
+    assert resources["taskManager"]["replicas"] == 2
+    assert resources["flinkConfiguration"]["taskmanager.numberOfTaskSlots"] == "2"
+
+
+def test_tasks_with_the_same_number_share_a_slot_on_the_same_worker(shared: Plan) -> None:
+    # slots 0 and 1 hold a source and a window, on tm-2 and tm-10; slots 2 and 3 a window
+    assert export(shared, ExportFormat.PLACEMENT).splitlines() == [
+        "source 0 tm-2",
+        "source 1 tm-10",
+        "window 0 tm-2",
+        "window 1 tm-10",
+        "window 2 tm-2",
+        "window 3 tm-10",
+    ]
+    assert not any("Flink's default" in said for said in remarks(shared, ExportFormat.PLACEMENT))

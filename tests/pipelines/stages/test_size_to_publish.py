@@ -6,7 +6,7 @@ import pytest
 
 from models.placement.problem import DIMENSIONS, idle_dimensions
 from models.planning.assembling import TunedPlacement
-from models.planning.budget import Sizing
+from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.registry.review.decision import decide
@@ -103,6 +103,20 @@ def test_the_plan_says_what_would_narrow_its_slots(between: PipelineRun) -> None
     helpful = between.output(SIZING_FILE, Sizing).would_help
     assert helpful is not None and 1 < helpful.ratio_after < helpful.ratio_now
     assert helpful.text in PlanStore(between.workspace).current("nexmark-q5").reasons
+
+
+def test_the_plan_says_with_which_probability_it_falls_short(between: PipelineRun) -> None:
+    """By default one in ten plans may, and so the low end of a 95 % interval is below the target."""
+    run_stage("publish", between)
+    plan = PlanStore(between.workspace).current("nexmark-q5")
+    assert plan.predicted_mst.low < plan.target_rate
+    (said,) = (reason for reason in plan.reasons if "interval of the predicted MST begins at" in reason)
+    sizing, scaling = between.output(SIZING_FILE, Sizing), between.output(SCALING_FILE, Scaling)
+    assert f"begins at {plan.predicted_mst.low:,.0f} records/s, below the target of 2,500,000" in said
+    short = 1 - sizing.model.capacity.sustains(scaling.budget.memory_mb, scaling.budget.task_slots, plan.target_rate)[0]
+    assert f"with a probability of {short:.1%}" in said and 0.025 < short <= 0.1
+    sure = shortfall(sizing.model, scaling.budget, plan.predicted_mst.low)
+    assert sure is None
 
 
 def test_a_law_that_was_asked_for_is_not_narrowed(planned_workspace: Workspace, recorded_request: PlanRequest) -> None:

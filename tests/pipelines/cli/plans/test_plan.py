@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipelines.cli import run
 from pipelines.inputs.plan_request import PlanRequest
@@ -72,6 +73,11 @@ def test_a_replan_says_what_it_did(planned_workspace: Workspace, capsys: pytest.
         ),
         (["plan", "nexmark-q5", "--rate", "1000", "--cluster", "nowhere"], 2, "nowhere"),
         (["plan", "nexmark-q5", "--rate", "1000", "--max-slots", "3"], 3, "9 operators"),
+        (
+            ["plan", "nexmark-q5", "--rate", "1000", "--cluster", "capsys-4x4", "--memory", "32769"],
+            2,
+            "TaskManagers of 32,769 MiB were asked for, but worker",
+        ),
         (["replan", "nexmark-q1", "--rate", "1000"], 2, "sluice plan"),
     ],
 )
@@ -91,6 +97,33 @@ def test_a_rate_beyond_the_cluster_is_infeasible(
     command = ["replan", "nexmark-q5", "--rate", "3000000", "--workspace", path_of(planned_workspace)]
     assert run(command) == 3
     assert "2048" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_job_that_was_planned_from_a_path_is_replanned_by_its_name_from_anywhere(
+    tracked_workspace: Workspace,
+    recorded_request: PlanRequest,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    document = yaml.safe_load((root / "jobs" / "nexmark-q5.yaml").read_text()) | {"name": "my-job", "sql": None}
+    (here / "mine.yaml").write_text(yaml.safe_dump(document))
+    monkeypatch.chdir(here)
+    request = recorded_request.model_copy(update={"job": "./mine.yaml"})
+    assert run(arguments(request, tracked_workspace)) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    monkeypatch.chdir(elsewhere)
+    command = ["replan", "my-job", "--rate", "2000000", "--workspace", path_of(tracked_workspace), "--json"]
+    assert run(command) == 0, capsys.readouterr().err
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["job"], plan["version"], plan["target_rate"]) == ("my-job", 2, 2e6)
+    (here / "mine.yaml").unlink()
+    assert run(command) == 2 and "mine.yaml" in capsys.readouterr().err
 
 
 @pytest.mark.slow

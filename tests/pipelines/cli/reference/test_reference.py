@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from models.scaling.policies import POLICIES
-from pipelines.cli.commands import COMMANDS
+from pipelines.cli.commands import COMMANDS, load_command
 from pipelines.cli.reference.fields import NOTE
 from pipelines.cli.reference.pages import FOLDER, PAGES, write
 from pipelines.cli.reference.schemas import FORMATS
+from pipelines.inputs.plan_request import PlanRequest
 
 SELF_EXPLANATORY = {
     *("schema_version", "name", "operators", "edges", "task_slots", "testbed", "model"),
@@ -21,6 +22,24 @@ HINT = "run `python -m pipelines.cli.reference` and commit what it writes"
 @pytest.mark.parametrize("page", PAGES)
 def test_the_committed_page_is_what_the_code_says(root: Path, page: str) -> None:
     assert (root / "docs" / FOLDER / page).read_text() == PAGES[page](), HINT
+
+
+def test_the_range_of_each_number_of_a_request_is_in_the_help_and_on_the_page(root: Path) -> None:
+    page, plan = PAGES["commands.md"](), load_command("plan")
+    section = page.partition("## sluice plan\n")[2].partition("\n## ")[0]
+    helped = " ".join(plan.get_help(plan.context_class(plan, info_name="plan", terminal_width=200)).split())
+    assert "Most measurements after the four corners. [default: 20; 3<=x<=20]" in helped
+    assert "| Most measurements after the four corners. 3 to 20. |" in section
+    for name, field in PlanRequest.model_json_schema()["properties"].items():
+        for schema in (field, *field.get("anyOf", ())):
+            if "maximum" in schema and schema.get("type") in ("integer", "number") and name != "schema_version":
+                (row,) = (line for line in section.splitlines() if f"`--{name.replace('_', '-')}" in line)
+                low = schema.get("minimum", schema.get("exclusiveMinimum"))
+                assert re.search(rf" {low:,.0f} to {re.escape(_grouped(schema['maximum']))}\. \|$", row), row
+
+
+def _grouped(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""The counters of a running job, read from Flink's REST interface with one request for each vertex.
+
+`/jobs/:id/vertices/:id` has the records, bytes and times of all tasks of a vertex; Flink takes them from the same refresh
+(`metrics.fetcher.update-interval`). What sources emit and what waits before them are metrics of their own.
+"""
+
+import math
+import re
+import time
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
+from flink_client.deployment import chained_operators
+from flink_client.metrics.sources import METER
+from flink_client.rest import FlinkRest
+from flink_client.running import NotRunning, settings
+from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
+
+_EMITTED: Final = re.compile(rf"\d+\.(Source__.*\.{METER.removesuffix('PerSecond')})")
+_PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+_PARTITION: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
+_CPU: Final = "Status.JVM.CPU.Time"
+_GC: Final = "Status.JVM.GarbageCollector.All.Time"
+_HEAP: Final = "Status.JVM.Memory.Heap"
+_REFRESH: Final = "metrics.fetcher.update-interval"
+_DEFAULT_REFRESH_S: Final = 10.0
+_DURATION: Final = re.compile(r"\s*(\d+)\s*(ms|s|sec|min|m)?\s*")
+_SECONDS: Final = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, None: 1e-3}
+
+
+def refresh_s(rest: FlinkRest) -> float:
+    """How often the cluster refreshes the metrics that it reports, seconds."""
+    stated = settings(rest).get(_REFRESH)
+    found = None if stated is None else _DURATION.fullmatch(stated)
+    return _DEFAULT_REFRESH_S if found is None else float(found[1]) * _SECONDS[found[2]]
+
+
+class CountsReader:
+    """Reads the counters of one job again and again."""
+
+    def __init__(self, rest: FlinkRest, job: str) -> None:
+        self._rest, self._job = rest, job
+        self._graph: tuple[int, list[str], frozenset[str]] = (-1, [], frozenset())
+        self._of_sources: dict[str, tuple[str, ...]] = {}
+        self._partitions: dict[str, dict[int, int]] = {}
+
+    def read(self, *, workers: bool) -> JobCounts:
+        """All counters at this time.
+
+        Args:
+            workers: whether to read TaskManagers, too, with a request for each.
+
+        Raises:
+            NotRunning: the job has ended.
+            SluiceError: Flink does not answer.
+        """
+        with flinks_answers(self._rest.url):
+            answer = self._rest.get(f"/jobs/{self._job}")
+            if answer["state"] in ENDED:
+                cause = self._rest.failure(self._job)
+                raise NotRunning(f"job {self._job} is {answer['state'].lower()}" + (f": {cause}" if cause else ""))
+            since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
+            order, sources = self._read_graph(since_ms, answer["plan"])
+            vertices = [self._vertex(one, sources) for one in answer["vertices"]]
+            names = {task.worker for vertex in vertices for task in vertex.tasks if task.worker} if workers else set()
+            return JobCounts(
+                time_s=time.monotonic(),
+                running_since_ms=since_ms,
+                state=answer["state"],
+                vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
+                workers={name: self._worker(name) for name in sorted(names)},
+            )
+
+    def _read_graph(self, since_ms: int, plan: Mapping[str, Any]) -> tuple[list[str], frozenset[str]]:
+        """Vertices in topological order, and the sources among them; after a restart the metrics' names are read again."""
+        if since_ms != self._graph[0]:
+            vertices, edges = graph(plan)
+            with_input = {edge.downstream for edge in edges}
+            self._graph = since_ms, [v.id for v in vertices], frozenset(v.id for v in vertices) - with_input
+            self._of_sources.clear()
+        return self._graph[1:]
+
+    def _vertex(self, one: Mapping[str, Any], sources: Collection[str]) -> VertexCounts:
+        is_source = one["id"] in sources
+        details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
+        of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
+        tasks = [self._task(one["id"], task, of_source.get(task["subtask"], {})) for task in details]
+        return VertexCounts(
+            id=one["id"],
+            name=one["name"],
+            operators=chained_operators(one["name"]),
+            max_parallelism=one["maxParallelism"],
+            slot_group=one.get("slotSharingGroupId", ""),
+            is_source=is_source,
+            tasks=tuple(sorted(tasks, key=lambda task: task.task)),
+        )
+
+    def _task(self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float]) -> TaskCounts:
+        counted, number = task["metrics"], int(task["subtask"])
+        reported = bool(counted.get("write-records-complete"))
+        emitted = [value for name, value in of_source.items() if _EMITTED.fullmatch(f"0.{name}")]
+        pending = [value for name, value in of_source.items() if _PENDING.fullmatch(f"0.{name}")]
+        return TaskCounts(
+            task=number,
+            attempt=task["attempt"],
+            runs=task["status"] == RUNNING,
+            finished=task["status"] == FINISHED,
+            worker=task.get("taskmanager-id", "").replace("(unassigned)", ""),
+            records_in=counted["read-records"] if reported else None,
+            records_out=counted["write-records"] if reported else None,
+            bytes_out=counted["write-bytes"] if reported else None,
+            busy_s=_seconds(counted.get("accumulated-busy-time")) if reported else None,
+            backpressured_s=_seconds(counted.get("accumulated-backpressured-time")) if reported else None,
+            idle_s=_seconds(counted.get("accumulated-idle-time")) if reported else None,
+            emitted=math.fsum(emitted) if emitted else None,
+            pending=math.fsum(pending) if pending else None,
+            partitions=self._partitions.get(vertex, {}).get(number),
+        )
+
+    def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
+        """What the sources of a vertex count, by task and name."""
+        if not self._of_sources.get(vertex):
+            reported = self._rest.metric_names(self._job, vertex)
+            found = (m[1] for pattern in (_EMITTED, _PENDING) for m in map(pattern.fullmatch, reported) if m)
+            self._of_sources[vertex] = tuple(sorted(set(found)))
+            of_task: dict[int, int] = {}
+            for match in filter(None, map(_PARTITION.fullmatch, reported)):
+                of_task[int(match[1])] = of_task.get(int(match[1]), 0) + 1
+            # A task without a partition reports none, so that all are known once one is.
+            self._partitions[vertex] = {task: of_task.get(task, 0) for task in range(tasks)} if of_task else {}
+        names = self._of_sources[vertex]
+        return dict(enumerate(self._rest.vertex_metrics(self._job, vertex, names, tasks))) if names else {}
+
+    def _worker(self, name: str) -> WorkerCounts:
+        wanted = (_CPU, _GC, f"{_HEAP}.Used", f"{_HEAP}.Max")
+        known = self._rest.task_manager_metrics(name, wanted)
+        used, most = known.get(f"{_HEAP}.Used"), known.get(f"{_HEAP}.Max")
+        return WorkerCounts(
+            cpu_s=None if _CPU not in known else known[_CPU] / 1e9,
+            gc_s=None if _GC not in known else known[_GC] / 1e3,
+            heap_used=None if used is None or not most or most < 0 else used / most,
+        )
+
+
+def _seconds(milliseconds: float | str | None) -> float | None:
+    """None where Flink reports no number, as for the busy time of older sources."""
+    value = math.nan if milliseconds is None else float(milliseconds)
+    return value / 1000 if math.isfinite(value) else None

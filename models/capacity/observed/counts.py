@@ -1,0 +1,80 @@
+"""What the tasks of a running job have counted since they started, read at one time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TaskCounts:
+    """Counters of one task. None: Flink does not report it (yet)."""
+
+    task: int
+    attempt: int
+    """Grows when the task is started again, and its counters with it."""
+    runs: bool
+    """False while it is being started, and once it has ended."""
+    finished: bool
+    """All of its input was bounded, and is read."""
+    worker: str
+    """TaskManager; empty while it has none."""
+    records_in: float | None = None
+    records_out: float | None = None
+    bytes_out: float | None = None
+    busy_s: float | None = None
+    """Older sources do not report it."""
+    backpressured_s: float | None = None
+    idle_s: float | None = None
+    emitted: float | None = None
+    """Records that the sources of its vertex emitted, those that they dropped left out; None where it has no source."""
+    pending: float | None = None
+    """Records that wait before its sources; None where they do not report it."""
+    partitions: int | None = None
+    """Partitions of a topic that it reads; None where the source does not report them."""
+
+    @property
+    def ran_s(self) -> float | None:
+        """How long it had run when the counters were taken: a task is always busy, backpressured or idle."""
+        times = (self.busy_s, self.backpressured_s, self.idle_s)
+        known = [one for one in times if one is not None]
+        return sum(known) if len(known) == len(times) else None
+
+
+@dataclass(frozen=True)
+class VertexCounts:
+    """A vertex with the counters of its tasks."""
+
+    id: str
+    name: str
+    """Flink's, such as `Source: clicks -> parse`."""
+    operators: tuple[str, ...]
+    """Those that Flink chained in it."""
+    max_parallelism: int
+    slot_group: str
+    is_source: bool
+    tasks: tuple[TaskCounts, ...]
+
+
+@dataclass(frozen=True)
+class WorkerCounts:
+    """A TaskManager."""
+
+    cpu_s: float | None
+    """Of its JVM since it started."""
+    gc_s: float | None
+    """Time in garbage collection since it started."""
+    heap_used: float | None
+    """Share of the heap."""
+
+
+@dataclass(frozen=True)
+class JobCounts:
+    """A running job at one time."""
+
+    time_s: float
+    """`time.monotonic` at the end of the reading."""
+    running_since_ms: int
+    """By Flink's clock; another one after a restart."""
+    state: str
+    vertices: tuple[VertexCounts, ...]
+    """In topological order."""
+    workers: Mapping[str, WorkerCounts]

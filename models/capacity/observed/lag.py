@@ -1,0 +1,117 @@
+"""What arrives, and what a job takes at its limit, from the lag of its sources.
+
+    c_k    records/s that the sources emitted in round k
+    L_k    records that waited before them at its end
+
+What arrives is c + dL/dt: an overloaded source emits less than that, one that catches up emits more. While records wait
+from the beginning of a round to its end, nothing but the job itself limits what it takes, so that c_k is its MST; a
+catch-up after an outage measures it without anyone asking.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.intervals import TaskInterval
+from models.plan import Interval
+
+BACKLOG_S: Final = 3.0
+"""From so many seconds of records on, what waits is a backlog: less is under way to the sources."""
+WARM_S: Final = 20.0
+"""After a start, caches are cold and code is not compiled, seconds."""
+FEWEST_ROUNDS: Final = 2
+OF_SEEN: Final = 0.15
+"""Half-width of the interval of an MST that was seen, at 95 %, as a share: runs of the same configuration differ so much."""
+Z_95: Final = 1.96
+
+
+@dataclass(frozen=True)
+class Round:
+    """All sources together between two readings."""
+
+    ended_s: float
+    seconds: float
+    emitted: float
+    """Records/s."""
+    lag: float | None
+    """Records that wait at its end; None where a source does not report them."""
+
+
+def rounds(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> list[Round]:
+    """The rounds in which every source task reported."""
+    sources = {v.id for r in readings for v in r.vertices if v.is_source}
+    tasks = len({(one.vertex, one.task) for one in intervals if one.vertex in sources})
+    found = []
+    for reading in readings:
+        own = [one for one in intervals if one.vertex in sources and one.ended_s == reading.time_s]
+        if own and len(own) == tasks:
+            found.append(
+                Round(
+                    ended_s=reading.time_s,
+                    seconds=max(one.seconds for one in own),
+                    emitted=sum(one.records_in / one.seconds for one in own),
+                    lag=_lag(reading),
+                )
+            )
+    return found
+
+
+def _lag(reading: JobCounts) -> float | None:
+    """Of the sources with a lag; None where one that still runs does not report it."""
+    tasks = [task for v in reading.vertices if v.is_source for task in v.tasks if task.runs]
+    known = [task.pending for task in tasks if task.pending is not None]
+    return sum(known) if tasks and len(known) == len(tasks) else None
+
+
+def consumption(of: Sequence[Round]) -> float:
+    """Records/s that the sources emitted, mean over the rounds."""
+    seconds = sum(one.seconds for one in of)
+    return sum(one.emitted * one.seconds for one in of) / seconds if seconds > 0 else 0.0
+
+
+def growth(of: Sequence[Round]) -> float | None:
+    """Records/s by which the lag grows (Theil and Sen, so that one late report does not count); None where it is unknown."""
+    known = [(one.ended_s, one.lag) for one in of if one.lag is not None]
+    if len(known) < 2:
+        return None
+    times, lags = np.array(known, dtype=np.float64).T
+    first, second = np.triu_indices(len(times), k=1)
+    return float(np.median((lags[second] - lags[first]) / (times[second] - times[first])))
+
+
+def arriving(of: Sequence[Round]) -> float | None:
+    """Records/s that arrive; None where the lag is unknown."""
+    grows = growth(of)
+    return None if grows is None else max(consumption(of) + grows, 0.0)
+
+
+def at_capacity(of: Sequence[Round], started_s: Sequence[float] = ()) -> list[Round]:
+    """The rounds from whose beginning to whose end records waited.
+
+    Args:
+        started_s: when the job started or restarted; rounds that begin less than WARM_S later are left out.
+    """
+    found = []
+    for before, after in pairwise(of):
+        if before.lag is None or after.lag is None:
+            continue
+        least = BACKLOG_S * after.emitted
+        warm = all(not (after.ended_s - after.seconds - WARM_S < s <= after.ended_s) for s in started_s)
+        if warm and after.emitted > 0 and min(before.lag, after.lag) > least:
+            found.append(after)
+    return found
+
+
+def mst_seen(of: Sequence[Round]) -> Interval | None:
+    """The MST by rounds at capacity, records/s; None with fewer than two of them."""
+    if len(of) < FEWEST_ROUNDS:
+        return None
+    rates = np.array([one.emitted for one in of])
+    value = float(np.median(rates))
+    scatter = 1.4826 * float(np.median(np.abs(rates - value))) / value
+    half = float(np.hypot(OF_SEEN, Z_95 * scatter / np.sqrt(len(rates))))
+    return Interval(value=value, low=value / (1 + half), high=value * (1 + half))

@@ -1,0 +1,277 @@
+"""From readings of a running job's counters to what was observed: rates, what bounds it, and how far it would go."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from models.capacity.diagnosis.bound_by import BoundBy
+from models.capacity.diagnosis.diagnose import diagnose
+from models.capacity.diagnosis.facts import HELD_BACK, BoundFacts, OperatorFacts
+from models.capacity.diagnosis.rates import saturating_rate
+from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.intervals import cpu_shares, intervals
+from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
+from models.capacity.observed.record import (
+    Checkpoints,
+    ObservedCapacity,
+    ObservedJob,
+    ObservedVertex,
+    ObservedWorker,
+)
+from models.capacity.observed.vertices import VertexSeen
+from models.dataflow import Partitioning
+from models.errors import InvalidInput
+from models.plan import Interval
+
+FEWEST_READINGS: Final = 2
+IDLE_RATE: Final = 1e-9
+UNSEEN: Final = 0.1
+"""Standard deviation of log MST that is computed from busyness, at full busyness."""
+UNSEEN_PER_FACTOR: Final = 0.25
+"""The same for each factor e between the rate that was seen and the MST: a record costs another time under another load."""
+Z_95: Final = 1.96
+
+
+@dataclass(frozen=True)
+class VertexLink:
+    """An edge between two vertices, by their ids."""
+
+    upstream: str
+    downstream: str
+    partitioning: Partitioning
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is known of a running job beside its counters."""
+
+    name: str
+    id: str
+    edges: Sequence[VertexLink]
+    checkpoints: Checkpoints | None = None
+    state_bytes: Mapping[str, float] = field(default_factory=dict)
+    """By vertex id, of the last checkpoint."""
+    watermark_lag_s: float | None = None
+    cores: Mapping[str, float] = field(default_factory=dict)
+    """Of each TaskManager that has cores to itself."""
+
+
+def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
+    """What the readings show.
+
+    Raises:
+        InvalidInput: there are fewer than two.
+    """
+    if len(readings) < FEWEST_READINGS:
+        raise InvalidInput(
+            f"a job is observed by at least {FEWEST_READINGS} readings, but there are {len(readings)}; observe for longer"
+        )
+    seen, of_sources = vertices_seen(readings, about), rounds(readings, intervals(readings))
+    starts = _starts(readings)
+    facts = _facts(seen, of_sources, readings, about)
+    lag = next((one.lag for one in reversed(of_sources) if one.lag is not None), None)
+    return ObservedJob(
+        job=about.name,
+        id=about.id,
+        observed_s=readings[-1].time_s - readings[0].time_s,
+        restarts=len(starts),
+        vertices=tuple(_vertex(one, about) for one in seen),
+        consumed_rate=consumption(of_sources) if of_sources else None,
+        arriving_rate=_arriving(seen, of_sources),
+        lag_records=lag,
+        lag_growth=growth(of_sources),
+        watermark_lag_s=about.watermark_lag_s,
+        bound_by=_nothing_ran() if facts is None else _bound(facts),
+        capacity=_capacity(facts, of_sources, starts),
+        checkpoints=about.checkpoints,
+        workers=_workers(readings),
+        remarks=tuple(_remarks(seen, of_sources, readings, about)),
+    )
+
+
+def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[VertexSeen, ...]:
+    """The vertices of the last reading with all that their tasks did."""
+    last, done = readings[-1].vertices, intervals(readings)
+    names = Counter(v.name for v in last)
+    labels = {v.id: v.name if names[v.name] == 1 else f"{v.name} [{v.id[:6]}]" for v in last}
+    return tuple(
+        VertexSeen(
+            last=v,
+            label=labels[v.id],
+            upstream=tuple(labels[e.upstream] for e in about.edges if e.downstream == v.id),
+            keyed=any(e.partitioning is Partitioning.HASH for e in about.edges if e.downstream == v.id),
+            intervals=tuple(one for one in done if one.vertex == v.id),
+        )
+        for v in last
+    )
+
+
+def _starts(readings: Sequence[JobCounts]) -> list[float]:
+    """When the job was seen to have been started again."""
+    return [
+        after.time_s
+        for before, after in pairwise(readings)
+        if after.running_since_ms != before.running_since_ms or _attempts(after) != _attempts(before)
+    ]
+
+
+def _attempts(reading: JobCounts) -> list[tuple[str, int, int]]:
+    return [(v.id, task.task, task.attempt) for v in reading.vertices for task in v.tasks]
+
+
+def _facts(
+    seen: Sequence[VertexSeen], of_sources: Sequence[Round], readings: Sequence[JobCounts], about: Surroundings
+) -> BoundFacts | None:
+    """None where nothing ran."""
+    running = [one for one in seen if one.tasks]
+    rate = consumption(of_sources)
+    if not running or rate <= IDLE_RATE:
+        return None
+    used = cpu_shares(readings)
+    uses = [used[name] / cores for name, cores in about.cores.items() if name in used]
+    return BoundFacts(
+        rate=rate, measured=True, operators=tuple(one.facts() for one in running), cores_use=max(uses, default=None)
+    )
+
+
+def _bound(facts: BoundFacts) -> BoundBy:
+    """What bounds the job now or, where nothing does, what would at the rate that fills its tightest task."""
+    now = diagnose(facts)
+    rate = saturating_rate(facts)
+    held_back = any((o.backpressure or 0.0) > HELD_BACK for o in facts.operators)
+    if now.cause != "unknown" or rate is None or held_back:
+        return now
+    factor = rate / facts.rate
+    return diagnose(
+        BoundFacts(
+            rate=rate,
+            measured=False,
+            operators=tuple(_scaled(o, factor) for o in facts.operators),
+            cores_use=None if facts.cores_use is None else facts.cores_use * factor,
+        )
+    )
+
+
+def _scaled(operator: OperatorFacts, factor: float) -> OperatorFacts:
+    """Its facts at another rate."""
+    times = ("busyness", "fullest_busyness", "peak_busyness")
+    known = {name: getattr(operator, name) for name in times}
+    return operator.model_copy(update={n: value * factor for n, value in known.items() if value is not None})
+
+
+def _nothing_ran() -> BoundBy:
+    return BoundBy(
+        vertex=None,
+        cause="unknown",
+        sentence="the sources emitted nothing while the job was observed",
+        remedy=None,
+        no_effect_because="no records were seen",
+    )
+
+
+def _arriving(seen: Sequence[VertexSeen], of_sources: Sequence[Round]) -> float | None:
+    """What arrives; without a lag what is consumed, unless the sources are held back or busy all the time."""
+    if not of_sources:
+        return None
+    found = arriving(of_sources)
+    return found if found is not None or _held_back(seen) else consumption(of_sources)
+
+
+def _held_back(seen: Sequence[VertexSeen]) -> bool:
+    """Whether a source may emit less than arrives."""
+    sources = [one for one in seen if one.last.is_source and not one.finished]
+    return any(
+        one.busyness is None or (one.backpressure or 0.0) > HELD_BACK or (one.fullest_busyness or 0.0) > 1 - HELD_BACK
+        for one in sources
+    )
+
+
+def _capacity(
+    facts: BoundFacts | None, of_sources: Sequence[Round], starts: Sequence[float]
+) -> ObservedCapacity | None:
+    full = at_capacity(of_sources, starts)
+    if (mst := mst_seen(full)) is not None:
+        seconds = sum(one.seconds for one in full)
+        return ObservedCapacity(
+            mst=mst,
+            seen=True,
+            reason=f"records waited for {seconds:,.0f} s, in which nothing but the job itself limited what it took",
+        )
+    value = None if facts is None else saturating_rate(facts)
+    if facts is None or value is None:
+        return None
+    spread = math.hypot(UNSEEN, UNSEEN_PER_FACTOR * math.log(max(value / facts.rate, 1.0)))
+    low, high = (value * math.exp(side * Z_95 * spread) for side in (-1, 1))
+    # A rate that was sustained is not above the MST.
+    low = min(max(low, facts.rate), value)
+    return ObservedCapacity(
+        mst=Interval(value=value, low=low, high=high),
+        seen=False,
+        reason=f"computed from how busy its tasks were at {facts.rate:,.0f} records/s, since no records were seen to wait",
+    )
+
+
+def _vertex(one: VertexSeen, about: Surroundings) -> ObservedVertex:
+    return ObservedVertex(
+        id=one.last.id,
+        name=one.label,
+        name_is_flinks=one.label == one.last.name,
+        operators=one.last.operators,
+        parallelism=one.parallelism,
+        max_parallelism=one.last.max_parallelism,
+        slot_group=one.last.slot_group,
+        state="finished" if one.finished else "running" if all(t.runs for t in one.last.tasks) else "starting",
+        observed_rate=one.records_in,
+        true_rate=one.true_rate,
+        busyness=one.busyness,
+        fullest_busyness=one.fullest_busyness,
+        backpressure=one.backpressure,
+        selectivity=one.selectivity,
+        fullest_share=one.fullest_share,
+        bytes_out=one.bytes_out,
+        state_bytes=about.state_bytes.get(one.last.id),
+        partitions=one.partitions if one.last.is_source else None,
+    )
+
+
+def _workers(readings: Sequence[JobCounts]) -> tuple[ObservedWorker, ...]:
+    used, known = cpu_shares(readings), [r for r in readings if r.workers]
+    if not known:
+        return ()
+    first, last = known[0], known[-1]
+    found = []
+    for name, worker in last.workers.items():
+        gc_s = [one.workers[name].gc_s for one in (first, last) if name in one.workers]
+        spent = None
+        if len(gc_s) == 2 and gc_s[0] is not None and gc_s[1] is not None and last.time_s > first.time_s:
+            spent = min(max(gc_s[1] - gc_s[0], 0.0) / (last.time_s - first.time_s), 1.0)
+        heap = None if worker.heap_used is None else min(worker.heap_used, 1.0)
+        found.append(ObservedWorker(name=name, cores=used.get(name), gc_share=spent, heap_used=heap))
+    return tuple(found)
+
+
+def _remarks(
+    seen: Sequence[VertexSeen], of_sources: Sequence[Round], readings: Sequence[JobCounts], about: Surroundings
+) -> list[str]:
+    found = []
+    if starts := _starts(readings):
+        found.append(f"the job was started again {len(starts)} time(s); what tasks did over a restart is left out")
+    for one in seen:
+        if one.finished:
+            found.append(f"{one.label} has read all of its input and ended")
+        elif one.tasks and one.busyness is None:
+            found.append(f"{one.label} does not report how busy it is, as older sources do not")
+        elif not one.tasks:
+            found.append(
+                f"Flink reported nothing of {one.label}; check that metrics are on and its tasks run, or observe for longer"
+            )
+    sources = [one for one in seen if one.last.is_source and not one.finished]
+    if sources and growth(of_sources) is None:
+        rest = "; they are held back, so that what arrives is unknown" if _held_back(seen) else ""
+        found.append(f"the sources do not report how many records wait before them (pendingRecords){rest}")
+    if about.checkpoints is None:
+        found.append("no checkpoint was completed, so the size of the state is unknown")
+    return found

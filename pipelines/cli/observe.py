@@ -1,0 +1,68 @@
+"""`sluice observe`: rates, skew, lag and limits of a running job that stays as it is."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pipelines.cli import app
+from pipelines.cli.duration import seconds_of
+from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+
+LEAST_S: Final = 20.0
+
+
+@app.command()
+def observe(
+    flink: Annotated[
+        str,
+        typer.Option(
+            metavar="URL|CLUSTER", help="Flink that runs the job: its REST address, or a cluster (file) with one."
+        ),
+    ],
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID|NAME",
+            help="Flink's id or name of the job; default: the only one that runs.",
+            show_default=False,
+        ),
+    ] = None,
+    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long to observe: 90s, 3m, 1h.")] = "3m",
+    write_job: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the job as a job file (YAML), to plan it with.", show_default=False),
+    ] = None,
+    token_variable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Environment variable with a bearer token for the REST interface.", show_default=False
+        ),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how a running job does, unchanged: rates, skew, lag, what bounds it, and how far it would go.
+
+    Reads counters from Flink's REST interface only. Stores samples that `sluice drift` reads in the workspace.
+    """
+    from flink_client.rest import FlinkRest
+    from models.errors import InvalidInput
+    from pipelines.measuring.flink import named_address
+    from pipelines.observe.observation import observe_job, running_job_id, write_job_file
+    from pipelines.progress import TerminalProgress
+    from pipelines.store.workspace import Workspace
+    from pipelines.terminal.observation_tables import observed_view
+
+    seconds = seconds_of(duration, LEAST_S)
+    if write_job is not None and write_job.exists():
+        raise InvalidInput(f"{write_job} exists already; remove it, or name another file with --write-job")
+    address = named_address(flink)
+    with FlinkRest(address.rest_url, token_variable=token_variable) as rest:
+        id_ = running_job_id(rest, job)
+        found = observe_job(rest, id_, seconds, Workspace(workspace), TerminalProgress())
+    if write_job is not None:
+        write_job_file(found.as_job(), write_job)
+        progress_console.print(f"job file: {write_job}", soft_wrap=True)
+    print_json(found.job) if as_json else console.print(observed_view(found.job))
+    progress_console.print(f"observed: {found.uri}\nsamples:  {found.samples_uri}", soft_wrap=True)

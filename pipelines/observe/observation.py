@@ -1,0 +1,110 @@
+"""Observing one running job: read it for a while, store its samples and what they show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from flink_client.answers import flinks_answers
+from flink_client.rest import FlinkRest
+from flink_client.running import find_job
+from models.capacity.observed.observing import Surroundings, observe
+from models.capacity.observed.record import ObservedJob
+from models.errors import InvalidInput, SluiceError
+from models.job import Job
+from pipelines.observe.job_file import job_of, operator_names, safe_name
+from pipelines.observe.samples import keep_samples, samples_of
+from pipelines.observe.watching import Watched, watch
+from pipelines.progress import Progress
+from pipelines.store.workspace import Workspace
+
+FOLDER: Final = "observed"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was observed, and where it is kept."""
+
+    job: ObservedJob
+    watched: Watched
+    about: Surroundings
+    uri: str
+    samples_uri: str
+
+    @property
+    def operators(self) -> dict[str, str]:
+        """Name of each vertex as an operator, by id."""
+        return operator_names(self.job.vertices)
+
+    def as_job(self) -> Job:
+        """The job as a file says it. Raises InvalidInput if fewer than two vertices run."""
+        return job_of(self.job, self.about.edges, self._cpu_s_per_record())
+
+    def _cpu_s_per_record(self) -> Mapping[str, float]:
+        """By vertex id; without those that no record came into."""
+        names = self.operators
+        samples = samples_of(self.watched.readings, safe_name(self.job.job), names, "observed")
+        totals = samples.group_by("operator").aggregate([("records_in", "sum"), ("cpu_s", "sum")]).to_pylist()
+        costs = {row["operator"]: row["cpu_s_sum"] / row["records_in_sum"] for row in totals if row["records_in_sum"]}
+        return {id_: costs[name] for id_, name in names.items() if name in costs}
+
+
+def running_job_id(rest: FlinkRest, named: str | None) -> str:
+    """Id of the job with this id or name; without one, of the only job that runs.
+
+    Raises:
+        InvalidInput: there is none, or several; the message lists those that run.
+    """
+    with flinks_answers(rest.url):
+        jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] in ("RUNNING", "RESTARTING")]
+        if named is not None:
+            by_id = any(one["jid"] == named for one in jobs)
+            return find_job(rest, named, named if by_id else None)
+        if len(jobs) == 1:
+            return str(jobs[0]["jid"])
+        there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
+        raise InvalidInput(f"one job must run on {rest.url}, or be named with --job, but there run: {there}")
+
+
+def observe_job(rest: FlinkRest, id_: str, seconds: float, workspace: Workspace, progress: Progress) -> Observed:
+    """Read a running job for a while. Nothing is changed on the cluster.
+
+    Raises:
+        InvalidInput: it was observed for too short a time.
+        SluiceError: the job has ended, Flink does not answer, or reports no metrics.
+    """
+    watched = watch(rest, id_, seconds, progress)
+    if watched.about is None:
+        raise SluiceError(f"nothing was read of job {id_}; check that it runs, and observe again")
+    found = observe(watched.readings, watched.about)
+    found = found.model_copy(update={"remarks": (*found.remarks, *watched.gaps)})
+    name, now = safe_name(found.job), datetime.now(UTC)
+    samples = samples_of(watched.readings, name, operator_names(found.vertices), f"observed-{now:%Y%m%dT%H%M%SZ}")
+    if samples.num_rows == 0:
+        raise SluiceError(
+            f"Flink reported no counters of the tasks of job {found.job!r} within {found.observed_s:,.0f} s; check that its "
+            "tasks run and that metrics are fetched (metrics.fetcher.update-interval above 0), or observe for longer with --for"
+        )
+    key = f"{FOLDER}/{name}/{now:%Y%m%dT%H%M%SZ}.json"
+    samples_uri = keep_samples(workspace, samples, name, now)
+    workspace.write(key, found)
+    return Observed(found, watched, watched.about, workspace.uri(key), samples_uri)
+
+
+def write_job_file(job: Job, path: Path) -> None:
+    """Write the job as a YAML file that the catalogue reads.
+
+    Raises:
+        InvalidInput: there is a file already, or it cannot be written.
+    """
+    import yaml
+
+    if path.exists():
+        raise InvalidInput(f"{path} exists already; remove it, or name another file with --write-job")
+    content = job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    text = yaml.safe_dump({"schema_version": 1, **content}, sort_keys=False, allow_unicode=True, width=120)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"the job file {path} cannot be written: {error}") from error

@@ -1,0 +1,75 @@
+"""What was observed as samples, the rows that drift checks and features read."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.intervals import TaskInterval, cpu_shares, intervals
+from pipelines.drift.production import SUFFIX, production_key
+from pipelines.store.workspace import Workspace
+from testbeds.protocol import SAMPLE_SCHEMA
+
+PHASE = "observe"
+
+
+def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, str], run: str) -> pa.Table:
+    """A row for each task and interval, with SAMPLE_SCHEMA.
+
+    CPU of a TaskManager is shared out by busy time, at most its busy time to each task. State accesses are not read.
+
+    Args:
+        operators: name of each vertex as an operator, by id; others are left out.
+    """
+    done, used = intervals(readings), cpu_shares(readings)
+    per_busy = _cpu_per_busy_s(done, used)
+    began = readings[0].time_s
+    rows = [
+        {
+            "run": run,
+            "job": job,
+            "operator": operators[one.vertex],
+            "task": one.task,
+            "worker": one.worker,
+            "phase": PHASE,
+            "time_s": one.ended_s - began,
+            "interval_s": one.seconds,
+            "records_in": one.records_in,
+            "records_out": one.records_out,
+            "bytes_out": one.bytes_out,
+            "busy_s": one.busy_s or 0.0,
+            "backpressured_s": one.backpressured_s,
+            "idle_s": one.idle_s if one.busy_s is not None else 0.0,
+            "cpu_s": (one.busy_s or 0.0) * per_busy.get(one.worker, 1.0),
+            "state_read_bytes": 0.0,
+            "state_written_bytes": 0.0,
+            "cache_hits": 0.0,
+            "cache_misses": 0.0,
+            "state_latency_s": None,
+            "lag_records": one.pending,
+        }
+        for one in done
+        if one.vertex in operators
+    ]
+    return pa.Table.from_pylist(rows, schema=SAMPLE_SCHEMA)
+
+
+def _cpu_per_busy_s(done: Sequence[TaskInterval], used: Mapping[str, float]) -> dict[str, float]:
+    """CPU seconds of a busy second on each TaskManager, at most 1: what else its JVM does belongs to no task."""
+    busy: dict[str, float] = {}
+    seconds: dict[tuple[str, str, int], float] = {}
+    for one in done:
+        busy[one.worker] = busy.get(one.worker, 0.0) + (one.busy_s or 0.0)
+        key = (one.worker, one.vertex, one.task)
+        seconds[key] = seconds.get(key, 0.0) + one.seconds
+    longest = {worker: max(s for (w, _, _), s in seconds.items() if w == worker) for worker in busy}
+    return {w: min(used[w] * longest[w] / busy[w], 1.0) for w in busy if w in used and busy[w] > 0}
+
+
+def keep_samples(workspace: Workspace, samples: pa.Table, job: str, at: datetime | None = None) -> str:
+    """Store them where `sluice drift` reads them; returns their URI."""
+    moment = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    key = f"{production_key(job)}/observed-{moment}{SUFFIX}"
+    workspace.write_table(key, samples)
+    return workspace.uri(key)

@@ -1,0 +1,66 @@
+"""What arrives, and what a job takes at its limit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counted import Doing, Vertex, readings
+from models.capacity.observed.intervals import intervals
+from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
+
+
+def source(rate: float, pending: float | None, grows: float) -> Vertex:
+    one = Doing(records_in=rate, records_out=rate, busy=0.5, pending=pending, pending_grows=grows)
+    return Vertex("source", [one, one], is_source=True)
+
+
+def test_what_arrives_is_consumption_and_growth_of_the_lag() -> None:
+    """Two tasks take 1,000 records/s each, and what waits before each grows by 300 records/s: 2,600 arrive."""
+    read = readings(source(1000.0, pending=0.0, grows=300.0))
+    of = rounds(read, intervals(read))
+    assert len(of) == 6
+    assert consumption(of) == pytest.approx(2000.0)
+    assert growth(of) == pytest.approx(600.0)
+    assert arriving(of) == pytest.approx(2600.0)
+
+
+def test_a_catch_up_takes_more_than_arrives() -> None:
+    read = readings(source(1000.0, pending=90_000.0, grows=-400.0))
+    of = rounds(read, intervals(read))
+    assert arriving(of) == pytest.approx(1200.0)
+    seen = mst_seen(at_capacity(of))
+    assert seen is not None
+    assert seen.value == pytest.approx(2000.0)
+    assert (seen.low, seen.high) == pytest.approx((2000 / 1.15, 2000 * 1.15))
+
+
+def test_without_a_lag_what_arrives_is_unknown() -> None:
+    read = readings(source(1000.0, pending=None, grows=0.0))
+    of = rounds(read, intervals(read))
+    assert arriving(of) is None
+    assert at_capacity(of) == []
+
+
+def test_records_that_are_under_way_are_no_backlog() -> None:
+    """4,000 records at 2,000 records/s are two seconds of them, less than a backlog is."""
+    read = readings(source(1000.0, pending=2000.0, grows=0.0))
+    assert at_capacity(rounds(read, intervals(read))) == []
+    assert mst_seen([]) is None
+
+
+def test_rounds_soon_after_a_start_do_not_count() -> None:
+    of = [Round(ended_s=t, seconds=10.0, emitted=100.0, lag=10_000.0) for t in range(10, 61, 10)]
+    assert [r.ended_s for r in at_capacity(of)] == [20, 30, 40, 50, 60]
+    assert [r.ended_s for r in at_capacity(of, started_s=[15.0])] == [50, 60]
+
+
+@given(st.floats(1.0, 1e6), st.floats(-0.4, 0.4), st.integers(3, 30), st.floats(1.0, 60.0))
+def test_arrivals_do_not_depend_on_how_fast_they_are_taken(
+    rate: float, behind: float, count: int, every: float
+) -> None:
+    """Whatever share is left waiting or caught up, as many arrive."""
+    of = [
+        Round(ended_s=i * every, seconds=every, emitted=rate * (1 - behind), lag=1e9 + i * every * rate * behind)
+        for i in range(count)
+    ]
+    assert arriving(of) == pytest.approx(rate, rel=1e-6)

@@ -1,0 +1,105 @@
+"""What is seen of a running job: figures of vertices, what bounds it, how far it would go."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from counted import Doing, Vertex, job_counts, readings, without_times
+from models.capacity.observed.observing import Surroundings, VertexLink, observe
+from models.dataflow import Partitioning
+from models.errors import InvalidInput
+
+SOURCE = Vertex("source", [Doing(records_in=600, records_out=600, busy=0.1)], is_source=True)
+
+
+def about(*names: str, keyed: bool = False) -> Surroundings:
+    how = Partitioning.HASH if keyed else Partitioning.REBALANCE
+    edges = [VertexLink(f"id-{up}", f"id-{down}", how) for up, down in pairwise(names)]
+    return Surroundings(name="a job", id="1", edges=edges)
+
+
+def test_figures_of_a_vertex() -> None:
+    """Of 600 records/s one task gets 450 and is busy for 90 %, the other 150 and 30 %: a busy second takes 500 of each."""
+    uneven = Vertex("count", [Doing(450, 45, busy=0.9), Doing(150, 15, busy=0.3)])
+    seen = observe(readings(SOURCE, uneven), about("source", "count", keyed=True))
+    _, count = seen.vertices
+    assert count.observed_rate == pytest.approx(600)
+    assert count.true_rate == pytest.approx(500)
+    assert (count.busyness, count.fullest_busyness) == pytest.approx((0.6, 0.9))
+    assert count.fullest_share == pytest.approx(0.75)
+    assert count.selectivity == pytest.approx(0.1)
+    assert count.bytes_out == pytest.approx(60 * 100)
+    assert seen.consumed_rate == seen.arriving_rate == pytest.approx(600)
+    (worker,) = seen.workers
+    assert (worker.cores, worker.gc_share, worker.heap_used) == pytest.approx((0.5, 0.01, 0.25))
+
+
+def test_a_hot_key_is_named_before_it_binds() -> None:
+    """At 600 records/s the fullest task is busy for 45 %, so that the job would take 600 / 0.45 = 1,333 records/s."""
+    uneven = Vertex("count", [Doing(450, 45, busy=0.45), Doing(150, 15, busy=0.15)])
+    seen = observe(readings(SOURCE, uneven), about("source", "count", keyed=True))
+    assert (seen.bound_by.vertex, seen.bound_by.cause) == ("count", "hot key")
+    assert seen.capacity is not None
+    assert not seen.capacity.seen
+    assert seen.capacity.mst.value == pytest.approx(600 / 0.45)
+    assert seen.capacity.mst.low >= 600
+
+
+def test_a_slow_vertex_holds_back_those_before_it() -> None:
+    held = Vertex("source", [Doing(600, 600, busy=0.2, backpressure=0.8)], is_source=True)
+    slow = Vertex("slow", [Doing(300, 300, busy=1.0), Doing(300, 300, busy=1.0)])
+    seen = observe(readings(held, slow), about("source", "slow"))
+    assert (seen.bound_by.vertex, seen.bound_by.cause) == ("slow", "CPU")
+    assert seen.arriving_rate is None
+    assert any("pendingRecords" in remark for remark in seen.remarks)
+
+
+def test_more_tasks_than_partitions() -> None:
+    """The topic has one partition, so that one of two source tasks reads nothing."""
+    tasks = [
+        Doing(600, 600, busy=1.0, pending=60_000.0, partitions=1),
+        Doing(0, 0, busy=0.0, pending=0.0, partitions=0),
+    ]
+    after = Vertex("sink", [Doing(300, 0, busy=0.2), Doing(300, 0, busy=0.2)])
+    seen = observe(readings(Vertex("source", tasks, is_source=True), after), about("source", "sink"))
+    assert (seen.bound_by.vertex, seen.bound_by.cause) == ("source", "source partitions")
+    assert seen.vertices[0].partitions == 1
+    assert seen.capacity is not None
+    assert seen.capacity.seen
+    assert seen.capacity.mst.value == pytest.approx(600)
+
+
+def test_a_restart_is_counted_and_said() -> None:
+    sink = Vertex("sink", [Doing(600, 0, busy=0.2)])
+    before = [job_counts([SOURCE, sink], t) for t in (10.0, 20.0)]
+    after = [job_counts([SOURCE, sink], t, ran_s=t - 25, attempt=1, since_ms=2) for t in (30.0, 40.0, 50.0)]
+    seen = observe(before + after, about("source", "sink"))
+    assert seen.restarts == 1
+    assert seen.consumed_rate == pytest.approx(600)
+    assert "started again" in seen.remarks[0]
+
+
+def test_vertices_of_one_name_are_told_apart_by_their_ids() -> None:
+    sink = Vertex("sink", [Doing(1200, 0, busy=0.2)])
+    found = [
+        replace(r, vertices=(r.vertices[0], replace(r.vertices[0], id="other-id"), *r.vertices[1:]))
+        for r in readings(SOURCE, sink)
+    ]
+    seen = observe(found, about("source", "sink"))
+    assert [v.name for v in seen.vertices] == ["source [id-sou]", "source [other-]", "sink"]
+
+
+def test_a_source_that_does_not_report_its_times() -> None:
+    seen = observe([without_times(r) for r in readings(SOURCE)], about())
+    (vertex,) = seen.vertices
+    assert vertex.observed_rate == pytest.approx(600)
+    assert vertex.busyness is None
+    assert seen.arriving_rate is None
+    assert seen.capacity is None
+    assert any("does not report how busy it is" in remark for remark in seen.remarks)
+
+
+def test_one_reading_is_too_few() -> None:
+    with pytest.raises(InvalidInput, match="at least 2 readings, but there are 1"):
+        observe(readings(SOURCE, times=[10]), about())

@@ -1,0 +1,37 @@
+"""Whether a cluster has the memory that a plan wants."""
+
+from typing import Any
+
+import pytest
+
+from models.cluster import Cluster, WorkerOffer
+from models.errors import Infeasible, InvalidInput
+from models.planning.resources import check_memory, fitting_memory
+
+SMALL = {"name": "small", "slots": 1, "cores": 1, "memory_mb": 1024}
+LARGE = {"name": "large", "slots": 4, "cores": 4, "memory_mb": 4096}
+
+
+def cluster(*workers: dict[str, Any]) -> Cluster:
+    return Cluster.model_validate({"name": "lab", "workers": workers})
+
+
+def test_no_more_memory_may_be_asked_for_than_each_worker_has() -> None:
+    """Its slots are few enough for the measured share of each to fit: 2048 MiB for 4 slots are 512 for the one."""
+    for memory_mb, workers in ((1024, [SMALL, LARGE]), (4096, [LARGE]), (1e9, [{"name": "unknown", "slots": 1}])):
+        check_memory(memory_mb, cluster(*workers))
+    assert fitting_memory([2048], 4, cluster(SMALL, LARGE)) == [2048]
+    with pytest.raises(
+        InvalidInput,
+        match=r"TaskManagers of 2,048 MiB were asked for, but worker 'small' of cluster 'lab' has 1,024 MiB",
+    ):
+        check_memory(2048, cluster(LARGE, SMALL))
+
+
+def test_kinds_on_offer_get_their_share_by_their_slots() -> None:
+    kinds = [SMALL | {"price_per_hour": 1}, LARGE | {"price_per_hour": 4}]
+    offer = WorkerOffer.model_validate({"name": "cloud", "kinds": kinds})
+    check_memory(65536, offer)
+    assert fitting_memory([16384], 16, offer) == [16384]
+    with pytest.raises(Infeasible, match=r"at least 1,025 MiB \(16,400 for 16 slots\)"):
+        fitting_memory([16400], 16, offer)
