@@ -15,7 +15,7 @@ from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.measurements import read_measurements
 from pipelines.inputs.plan_request import DEFAULT_FLINK
 from pipelines.measuring.estimate import SHORT, mst_settings
-from pipelines.measuring.flink import flink_address, open_flink
+from pipelines.measuring.flink import flink_address, opened_flink
 from pipelines.run import PipelineRun
 from pipelines.store.digests import digest
 from testbeds.protocol import Testbed
@@ -112,7 +112,7 @@ def _opened(run: PipelineRun) -> Iterator[Testbed]:
         case "flink":
             program = None if run.program is None else run.program.program
             address = flink_address(run.request.flink, run.cluster)
-            with open_flink(program, run.progress, address, run.request.flink_version) as testbed:
+            with opened_flink(program, run.progress, address, run.request.flink_version) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

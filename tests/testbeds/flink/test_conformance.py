@@ -50,7 +50,7 @@ class TestFlink(OnLocal, conformance.RefusalConformance, conformance.SampleConfo
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
-class TestRuns(OnLocal, conformance.RunConformance):
+class TestRuns(OnLocal, conformance.RunConformance, conformance.SourceConformance):
     """Where tasks run, and how runs end."""
 
 

@@ -84,7 +84,7 @@ class TestNamed(OnNamed, conformance.RefusalConformance, conformance.SampleConfo
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
-class TestNamedRuns(OnNamed, conformance.RunConformance):
+class TestNamedRuns(OnNamed, conformance.RunConformance, conformance.SourceConformance):
     """How runs end."""
 
 

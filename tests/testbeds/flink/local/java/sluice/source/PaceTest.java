@@ -12,6 +12,19 @@ import org.junit.jupiter.api.Test;
 final class PaceTest {
     private static final long SECOND = 1_000_000_000L;
 
+    @Test
+    void aShiftSkipsEventsAndCountsNone() {
+        Pace pace = new Pace(lanes(0, 1), 1);
+        pace.follow(Order.parse("rate a 100"), 0);
+        assertEquals(0, pace.next(SECOND, 0));
+        assertEquals(1, pace.next(SECOND, 0));
+        pace.follow(Order.parse("rate b 100 5000"), SECOND);
+        assertEquals(5002, pace.next(2 * SECOND, 0));
+        assertEquals("b 1.0 1 99 3", pace.report(2 * SECOND, 0));
+        pace.follow(Order.parse("log c 10 0 0 7000"), 2 * SECOND);
+        assertEquals(7003, pace.next(2 * SECOND, 1000));
+    }
+
     private static Lanes lanes(int subtask, int tasks) {
         List<Lane> mine = new ArrayList<>();
         for (int number = subtask; number < Lanes.COUNT; number += tasks) {
