@@ -70,6 +70,8 @@ class KafkaConnection:
             yield
         except KafkaException as error:
             raise self.in_words(error.args[0]) from error
+        except TimeoutError as error:
+            raise self.in_words(KafkaError(KafkaError._TIMED_OUT)) from error
 
     def in_words(self, error: KafkaError) -> SluiceError:
         if error.code() in _UNREACHABLE:

@@ -74,7 +74,7 @@ class Topics(Closing):
         topic = NewTopic(name, partitions, 1, config={**limits, **(settings or {})})
         self._created.append(name)  # before the request, whose answer SIGTERM may cut off
         try:
-            _wait(self._admin.create_topics([topic], operation_timeout=ANSWER_S)[name])
+            self._wait(self._admin.create_topics([topic], operation_timeout=ANSWER_S)[name])
         except KafkaException as error:
             raise self._refusal(name, error.args[0]) from error
         wait_for(lambda: self._can_be_written(name, partitions) or None, _SEEN_S, f"the topic {name!r}")
@@ -89,7 +89,7 @@ class Topics(Closing):
             return
         for name, answer in self._admin.delete_topics(list(names), operation_timeout=ANSWER_S).items():
             try:
-                _wait(answer)
+                self._wait(answer)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise self._connection.in_words(error.args[0]) from error
@@ -105,7 +105,7 @@ class Topics(Closing):
         """
         for answer in self._admin.delete_consumer_groups(list(names)).values() if names else ():
             try:
-                _wait(answer)
+                self._wait(answer)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                     raise self._connection.in_words(error.args[0]) from error
@@ -142,6 +142,9 @@ class Topics(Closing):
     def _exists(self, name: str) -> InvalidInput:
         return InvalidInput(f"there is a topic {name!r} at {self._connection.bootstrap} already; name another")
 
-
-def _wait(answer: "Future[Any]") -> None:
-    answer.result(2 * ANSWER_S)
+    def _wait(self, answer: "Future[Any]") -> None:
+        """Errors of the cluster are left to the caller."""
+        try:
+            answer.result(2 * ANSWER_S)
+        except TimeoutError as error:
+            raise self._connection.in_words(KafkaError(KafkaError._TIMED_OUT)) from error
