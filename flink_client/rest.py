@@ -135,11 +135,23 @@ class FlinkRest(Closing):
     # --- jars
 
     @_typed
-    def upload(self, jar: Path) -> str:
-        """Store a jar on the cluster. Returns its id there."""
+    def upload(self, jar: Path, name: str | None = None) -> str:
+        """Store a jar on the cluster.
+
+        Args:
+            name: its name there, which is the end of its id; that of the file if absent.
+
+        Returns:
+            Its id there.
+        """
         with jar.open("rb") as file:
-            answer = self._request("POST", "/jars/upload", files={"jarfile": (jar.name, file)}, repeat=False)
+            answer = self._request("POST", "/jars/upload", files={"jarfile": (name or jar.name, file)}, repeat=False)
         return str(answer["filename"]).rsplit("/", 1)[-1]
+
+    @_typed
+    def jars(self) -> tuple[str, ...]:
+        """Ids of the uploaded jars."""
+        return tuple(str(one["id"]) for one in self._get("/jars")["files"])
 
     def delete_jar(self, jar: str) -> None:
         """Remove an uploaded jar; jobs that run keep their own copy."""

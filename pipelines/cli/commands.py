@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "configure": CommandEntry("standalone.capacity", "Divide task slots among operators (BIDS2)."),
     "fit": CommandEntry("standalone.capacity", "Fit growth laws to measurements."),
     "size": CommandEntry("standalone.capacity", "Predict the task slots that a rate needs."),
+    "record": CommandEntry("standalone.record", "Record a sample of a Kafka topic."),
     "skew": CommandEntry("standalone.skew", "Show the key distribution of a recorded stream."),
     "scale": CommandEntry("standalone.scale", "Decide the parallelism of each operator by a policy."),
     "place": CommandEntry("standalone.placement", "Choose a worker for each task."),

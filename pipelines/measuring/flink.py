@@ -1,5 +1,8 @@
 """The Flink to measure on, and the jobs that Flink plans for programs."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from flink_client.address import FlinkAddress
@@ -13,8 +16,9 @@ from pipelines.inputs.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace
 from testbeds.flink.named_testbed import NamedFlinkTestbed
-from testbeds.flink.programs.user_programs import UserProgram
+from testbeds.flink.programs.user_programs import UserProgram, recorded_tables
 from testbeds.flink.testbed import FlinkTestbed
+from testbeds.local.termination import closing_on_sigterm
 
 CLUSTER: Final = "flink-local"
 MEMORY_MB: Final = (1024.0,)
@@ -56,6 +60,21 @@ def named_address(named: str) -> FlinkAddress:
     return address
 
 
+@contextmanager
+def opened_flink(
+    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+) -> Iterator[FlinkTestbed | NamedFlinkTestbed]:
+    """A Flink to measure on, closed at the end, and by SIGTERM: jobs and jars must not stay on a user's cluster.
+
+    Raises:
+        InvalidInput, SluiceError: as `open_flink`.
+    """
+    # A signal is handled in the main thread only, whatever thread is measuring.
+    is_main = threading.current_thread() is threading.main_thread()
+    with closing_on_sigterm() if is_main else nullcontext(), open_flink(program, progress, address) as flink:
+        yield flink
+
+
 def open_flink(
     program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
 ) -> FlinkTestbed | NamedFlinkTestbed:
@@ -89,8 +108,13 @@ def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, a
     """
 
     def read() -> Job:
-        with open_flink(program.program, progress, address) as flink:
+        with opened_flink(program.program, progress, address) as flink:
             return flink.dataflow(program.name)
 
-    key = f"flink-jobs/{program.name}-{program.digest[:12]}.json"
-    return workspace.once(key, {"program": program.digest, "name": program.name}, Job, read)
+    key, inputs = (
+        f"flink-jobs/{program.name}-{program.digest[:12]}.json",
+        {"program": program.digest, "name": program.name},
+    )
+    if len(recorded_tables(program.program)) > 1:
+        inputs["shares"] = "by records"  # earlier ones had equal shares
+    return workspace.once(key, inputs, Job, read)

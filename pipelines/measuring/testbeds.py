@@ -14,7 +14,7 @@ from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.measurements import read_measurements
 from pipelines.measuring.estimate import SHORT, mst_settings
-from pipelines.measuring.flink import flink_address, open_flink
+from pipelines.measuring.flink import flink_address, opened_flink
 from pipelines.run import PipelineRun
 from pipelines.store.digests import digest
 from testbeds.protocol import Testbed
@@ -107,7 +107,7 @@ def _opened(run: PipelineRun) -> Iterator[Testbed]:
             yield Simulator(load_cluster(TEST_CLUSTER))
         case "flink":
             program = None if run.program is None else run.program.program
-            with open_flink(program, run.progress, flink_address(run.request.flink, run.cluster)) as testbed:
+            with opened_flink(program, run.progress, flink_address(run.request.flink, run.cluster)) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

@@ -1,6 +1,7 @@
 """A user's Flink cluster, on which only jobs are started and stopped."""
 
 import re
+import secrets
 import socket
 import time
 from collections.abc import Mapping
@@ -81,6 +82,9 @@ class NamedCluster:
         self._address, self._report = address, report
         self._rest = FlinkRest(address.rest_url)
         self._jars: dict[Path, str] = {}
+        self._mark = f"-{secrets.token_hex(8)}.jar"
+        """End of the ids of all jars uploaded from here."""
+        self._uploads = False
         self._server: FileServer | None = None
         try:
             with flinks_answers(self._rest.url):
@@ -146,7 +150,8 @@ class NamedCluster:
 
     def uploaded(self, jar: Path) -> str:
         if jar not in self._jars:
-            self._jars[jar] = self._rest.upload(jar)
+            self._uploads = True  # whatever the upload comes to
+            self._jars[jar] = self._rest.upload(jar, f"{jar.stem}{self._mark}")
         return self._jars[jar]
 
     def data_path(self, file: Path) -> str:
@@ -193,14 +198,15 @@ class NamedCluster:
             time.sleep(_LOOK_EVERY_S)
 
     def close(self) -> None:
-        """Remove the uploaded jars; may be called twice."""
+        """Remove the uploaded jars, also one whose upload was interrupted; may be called twice."""
         try:
-            for jar in self._jars.values():
-                self._rest.delete_jar(jar)
+            for jar in self._rest.jars() if self._uploads else ():
+                if jar.endswith(self._mark):
+                    self._rest.delete_jar(jar)
         except SluiceError as error:
             self._report(f"a jar is left on {self._rest.url}: {error}", 1.0)
         finally:
-            self._jars = {}
+            self._jars, self._uploads = {}, False
             if self._server is not None:
                 self._server.close()
                 self._server = None

@@ -57,7 +57,7 @@ class OffsetReading:
 
 
 @dataclass(frozen=True)
-class Throughput:
+class TopicFlow:
     """Between two readings, records/s; `arriving == consumed + lag_growth`, unless records were dropped unread."""
 
     arriving: float
@@ -130,7 +130,7 @@ class OffsetReader:
             )
 
 
-def between(before: OffsetReading, after: OffsetReading) -> Throughput:
+def between(before: OffsetReading, after: OffsetReading) -> TopicFlow:
     """What arrived and was consumed from one reading to a later one of the same topics and group.
 
     Raises:
@@ -142,9 +142,9 @@ def between(before: OffsetReading, after: OffsetReading) -> Throughput:
         raise InvalidInput("readings must be of the same partitions, one after the other, but they are not")
     arriving = sum(b.end - a.end for a, b in pairs) / seconds
     if before.lag is None or after.lag is None:
-        return Throughput(arriving, None, None)
+        return TopicFlow(arriving, None, None)
     consumed = sum(_next(b) - _next(a) for a, b in pairs) / seconds
-    return Throughput(arriving, consumed, (after.lag - before.lag) / seconds)
+    return TopicFlow(arriving, consumed, (after.lag - before.lag) / seconds)
 
 
 def _next(one: PartitionOffsets) -> int:

@@ -15,7 +15,11 @@ import yaml
 from answering import AnsweringServer
 
 ONE_SHOT = {"airflow-init"}
-PROFILES = {"flink": {"flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2"}, "monitoring": {"prometheus"}}
+PROFILES = {
+    "flink": {"flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2"},
+    "kafka": {"kafka"},
+    "monitoring": {"prometheus"},
+}
 SECRETS = {
     "POSTGRES_PASSWORD",
     "AIRFLOW_ADMIN_PASSWORD",
@@ -51,7 +55,7 @@ def test_every_part_is_there(services: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(not _compose_command(), reason="compose is not installed; apt-get install docker-compose")
-@pytest.mark.parametrize("profiles", [(), ("flink", "monitoring")])
+@pytest.mark.parametrize("profiles", [(), ("flink", "kafka", "monitoring")])
 def test_compose_reads_it(root: Path, tmp_path: Path, profiles: tuple[str, ...], services: dict[str, Any]) -> None:
     shutil.copy(root / "docker-compose.yml", tmp_path)
     shutil.copytree(root / "docker", tmp_path / "docker")
@@ -105,7 +109,7 @@ def test_a_health_check_reports_the_component_and_costs_little(root: Path, healt
 
 def test_health_checks_start_nothing_but_small_programs(services: dict[str, Any]) -> None:
     programs = {service["healthcheck"]["test"][1] for service in services.values() if "healthcheck" in service}
-    assert programs == {"/opt/sluice/docker/answers", "pg_isready", "wget"}
+    assert programs == {"/opt/sluice/docker/answers", "pg_isready", "wget", "nc"}
 
 
 def test_every_lasting_service_has_a_health_check(services: dict[str, Any]) -> None:
@@ -131,6 +135,11 @@ def test_images_are_pinned(root: Path, services: dict[str, Any]) -> None:
     assert len(images) == len(services) + 2
     for image in images:
         assert re.search(r":v?\d+\.\d+", image), image
+
+
+def test_the_broker_is_of_the_version_that_the_testbed_starts(root: Path, services: dict[str, Any]) -> None:
+    version = services["kafka"]["image"].partition(":")[2]
+    assert f"<version>{version}</version>" in (root / "testbeds" / "kafka" / "maven" / "kafka.pom.xml").read_text()
 
 
 def test_the_image_runs_as_a_user_of_its_own_from_the_lock(root: Path) -> None:

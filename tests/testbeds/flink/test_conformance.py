@@ -85,7 +85,7 @@ class TestFlink(OnFlink, conformance.RefusalConformance, conformance.SampleConfo
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
-class TestRuns(OnFlink, conformance.RunConformance):
+class TestRuns(OnFlink, conformance.RunConformance, conformance.SourceConformance):
     """Where tasks run, and how runs end."""
 
 

@@ -74,7 +74,7 @@ final class LaneReader<T> implements SourceReader<T, Lane> {
         if (index == Pace.NOTHING_DUE) {
             return InputStatus.NOTHING_AVAILABLE;
         }
-        output.collect(events.at(index, (long) nowMs), (long) nowMs);
+        events.emit(index, (long) nowMs, output);
         return InputStatus.MORE_AVAILABLE;
     }
 

@@ -51,7 +51,7 @@ final class Pace {
         emitted++;
         emittedInAll++;
         available--;
-        return index;
+        return index + order.shift;
     }
 
     private long due(long nowNanos) {

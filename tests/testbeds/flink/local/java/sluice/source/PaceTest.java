@@ -13,7 +13,19 @@ public final class PaceTest {
         whatArrivesInALogStaysUntilItIsRead();
         tasksTogetherEmitEachEventOnce();
         lanesDealtAnewGoOnWhereTheyWere();
+        aShiftSkipsEventsAndCountsNone();
         ordersAreChecked();
+    }
+
+    private static void aShiftSkipsEventsAndCountsNone() {
+        Pace pace = new Pace(lanes(0, 1), 1);
+        pace.follow(Order.parse("rate a 100"), 0);
+        assert pace.next(SECOND, 0) == 0 && pace.next(SECOND, 0) == 1;
+        pace.follow(Order.parse("rate b 100 5000"), SECOND);
+        assert pace.next(2 * SECOND, 0) == 5002;
+        assert pace.report(2 * SECOND, 0).equals("b 1.0 1 99 3") : pace.report(2 * SECOND, 0);
+        pace.follow(Order.parse("log c 10 0 0 7000"), 2 * SECOND);
+        assert pace.next(2 * SECOND, 1000) == 7003;
     }
 
     private static Lanes lanes(int subtask, int tasks) {
