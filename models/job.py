@@ -134,7 +134,11 @@ class Operator(Format):
 class Job(Format):
     """One file of the catalogue."""
 
-    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {"operators": {"__all__": {"flink_name"}}}
+    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {
+        "operators": {"__all__": {"flink_name"}},
+        "vertices": True,
+    }
+    """What changes no measurement."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     name: Name = Field(description="Also the name of the file, without its ending.")
