@@ -38,7 +38,10 @@ class PlanRequest(Format):
     cluster: str = Field(
         "production", min_length=1, description="Cluster of the catalogue, or path of a cluster file, to plan for."
     )
-    testbed: Literal["simulator", "flink", "recorded"] = Field("simulator", description="Where the job is measured.")
+    testbed: Literal["simulator", "flink", "recorded", "running"] = Field(
+        "simulator",
+        description="Where the job is measured; 'running' stands in the requests of plans that were made from a running job.",
+    )
     # Omitted if absent, so that runs of other requests keep their names.
     flink: str | None = Field(
         None,
