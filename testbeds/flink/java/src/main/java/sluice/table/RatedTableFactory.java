@@ -61,7 +61,7 @@ public final class RatedTableFactory implements DynamicTableSourceFactory {
         if (format == null) {
             requireNexmarkColumns(row);
         }
-        return new RatedTableSource(context.getObjectIdentifier().getObjectName(), options, row, format, timeColumn(options, row));
+        return new RatedTableSource(context.getObjectIdentifier(), options, row, format, timeColumn(options, row));
     }
 
     private static void requireNexmarkColumns(DataType row) {

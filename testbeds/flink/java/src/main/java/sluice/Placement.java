@@ -5,10 +5,14 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 /**
@@ -64,8 +68,50 @@ public final class Placement {
         return clusterSlots;
     }
 
+    /** Whether tasks may go anywhere. */
+    public boolean isEmpty() {
+        return workers.isEmpty();
+    }
+
+    /**
+     * A slot for each group of tasks that share one. Groups that the placement names come first, so that no other takes the
+     * slot they need; the others take slots in the order they are offered.
+     *
+     * @param taskManager name of the TaskManager that a slot is on
+     */
+    public <G, S> Map<G, S> assigned(Collection<G> groups, Function<G, ? extends Collection<ExecutionVertexID>> tasks,
+            Collection<? extends S> slots, Function<S, String> taskManager) {
+        List<S> free = new ArrayList<>(slots);
+        Map<G, S> assigned = new LinkedHashMap<>();
+        List<G> anywhere = new ArrayList<>();
+        for (G group : groups) {
+            Optional<String> worker = workerOf(tasks.apply(group));
+            if (worker.isPresent()) {
+                assigned.put(group, takeSlot(free, worker.get(), taskManager, tasks.apply(group)));
+            } else {
+                anywhere.add(group);
+            }
+        }
+        for (G group : anywhere) {
+            assigned.put(group, free.remove(0));
+        }
+        return assigned;
+    }
+
+    private static <S> S takeSlot(
+            List<S> free, String worker, Function<S, String> taskManager, Collection<ExecutionVertexID> sharing) {
+        for (S slot : free) {
+            if (taskManager.apply(slot).equals(worker)) {
+                free.remove(slot);
+                return slot;
+            }
+        }
+        throw new IllegalStateException("the placement puts " + sharing + " on TaskManager " + worker
+                + ", which has no slot left for it");
+    }
+
     /** The TaskManager for tasks that share a slot; empty if it does not matter. */
-    public Optional<String> workerOf(List<ExecutionVertexID> sharing) {
+    public Optional<String> workerOf(Collection<ExecutionVertexID> sharing) {
         String found = null;
         for (ExecutionVertexID task : sharing) {
             String worker = workers.get(task.toString());

@@ -6,6 +6,7 @@ import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.table.catalog.ObjectIdentifier;
 import org.apache.flink.table.connector.ChangelogMode;
 import org.apache.flink.table.connector.ProviderContext;
 import org.apache.flink.table.connector.format.DecodingFormat;
@@ -21,7 +22,7 @@ import sluice.source.RatedSource;
 
 /** A table read from a {@link RatedSource}; it makes its watermarks itself, so that they need no operator of their own. */
 final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDown {
-    private final String name;
+    private final ObjectIdentifier table;
     private final ReadableConfig options;
     private final DataType row;
     private final DecodingFormat<DeserializationSchema<RowData>> format;
@@ -29,9 +30,9 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
     private WatermarkStrategy<RowData> watermarks = WatermarkStrategy.noWatermarks();
 
     /** The name of the table is the name under which the source's rate is set. */
-    RatedTableSource(String name, ReadableConfig options, DataType row,
+    RatedTableSource(ObjectIdentifier table, ReadableConfig options, DataType row,
             DecodingFormat<DeserializationSchema<RowData>> format, Integer timeColumn) {
-        this.name = name;
+        this.table = table;
         this.options = options;
         this.row = row;
         this.format = format;
@@ -51,12 +52,15 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
     @Override
     public ScanRuntimeProvider getScanRuntimeProvider(ScanContext context) {
         TypeInformation<RowData> type = context.createTypeInformation(row);
+        String name = table.getObjectName();
         RatedSource<RowData> source =
                 new RatedSource<>(events(context), type, options.get(RatedTableFactory.CONTROL), name);
         return new DataStreamScanProvider() {
             @Override
             public DataStream<RowData> produceDataStream(ProviderContext provider, StreamExecutionEnvironment env) {
-                return env.fromSource(source, watermarks, name, type).uid("source-" + name);
+                // Flink 1.20 replaces the description by one of its own, with the same beginning; 2.3 does not.
+                return env.fromSource(source, watermarks, name, type).uid("source-" + name)
+                        .setDescription("TableSourceScan(table=[[" + String.join(", ", table.toList()) + "]])");
             }
 
             @Override
@@ -78,7 +82,7 @@ final class RatedTableSource implements ScanTableSource, SupportsWatermarkPushDo
 
     @Override
     public DynamicTableSource copy() {
-        RatedTableSource copy = new RatedTableSource(name, options, row, format, timeColumn);
+        RatedTableSource copy = new RatedTableSource(table, options, row, format, timeColumn);
         copy.watermarks = watermarks;
         return copy;
     }

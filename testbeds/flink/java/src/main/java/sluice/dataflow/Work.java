@@ -1,11 +1,11 @@
 package sluice.dataflow;
 
 import java.util.Arrays;
+import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.PrimitiveArrayTypeInfo;
 import org.apache.flink.api.java.tuple.Tuple2;
-import org.apache.flink.configuration.Configuration;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.streaming.api.functions.ProcessFunction;
 import org.apache.flink.util.Collector;
@@ -44,7 +44,7 @@ final class Work {
         }
 
         @Override
-        public void open(Configuration ignored) {
+        public void open(OpenContext ignored) {
             work = new Work(operator, payment);
         }
 
@@ -68,7 +68,7 @@ final class Work {
         }
 
         @Override
-        public void open(Configuration ignored) {
+        public void open(OpenContext ignored) {
             work = new Work(operator, payment);
             state = getRuntimeContext().getState(new ValueStateDescriptor<>(
                     "value", PrimitiveArrayTypeInfo.BYTE_PRIMITIVE_ARRAY_TYPE_INFO));
