@@ -12,7 +12,7 @@ COMPLETED: Final = "COMPLETED"
 
 
 @dataclass(frozen=True)
-class Rescale:
+class RecordedRescale:
     """A rescale, as Flink recorded it; the first start of a job is one, too."""
 
     id: str
@@ -26,7 +26,7 @@ class Rescale:
     """From its cause to its end, by Flink's clock; None while it is in progress."""
 
 
-def rescales(rest: FlinkRest, job: str) -> tuple[Rescale, ...] | None:
+def rescales(rest: FlinkRest, job: str) -> tuple[RecordedRescale, ...] | None:
     """The recorded rescales of a job; None if the cluster keeps no history."""
     answer = rest.get_if_there(f"/jobs/{job}/rescales/history")
     if answer is None:
@@ -35,9 +35,9 @@ def rescales(rest: FlinkRest, job: str) -> tuple[Rescale, ...] | None:
         return tuple(map(_rescale, answer))
 
 
-def _rescale(one: dict[str, Any]) -> Rescale:
+def _rescale(one: dict[str, Any]) -> RecordedRescale:
     begin, end = one["startTimestampInMillis"], one.get("endTimestampInMillis")
-    return Rescale(
+    return RecordedRescale(
         id=str(one["rescaleUuid"]),
         cause=str(one["triggerCause"]),
         state=one.get("terminalState"),

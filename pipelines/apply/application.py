@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from flink_client.answers import flinks_answers
 from flink_client.deployment import placed_as_planned
-from flink_client.rescales import COMPLETED, Rescale, rescales
+from flink_client.rescales import COMPLETED, RecordedRescale, rescales
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, has_ended, running_job
 from models.errors import SluiceError
@@ -84,7 +84,7 @@ def apply(
     )
 
 
-def _seconds(recorded: Sequence[Rescale]) -> float | None:
+def _seconds(recorded: Sequence[RecordedRescale]) -> float | None:
     """Of all rescales that completed; None without any. A placement can take two."""
     times = [one.seconds for one in recorded if one.state == COMPLETED and one.seconds is not None]
     return round(sum(times), 3) if times else None
@@ -134,7 +134,7 @@ class _Application:
         reason = f"Flink runs the plan, {took_s:.1f} s later"
         return _End("applied", reason, self._job_id, took_s, effect, _seconds(recorded))
 
-    def _rescales(self) -> tuple[Rescale, ...]:
+    def _rescales(self) -> tuple[RecordedRescale, ...]:
         """The job's rescales in Flink's history; none if it keeps none, or does not answer: the plan is verified anyway."""
         if self._preparation.method != "rescale":
             return ()

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from answering import AnsweringServer
-from flink_client.rescales import Rescale, rescales
+from flink_client.rescales import RecordedRescale, rescales
 from flink_client.rest import FlinkRest
 from models.errors import SluiceError
 
@@ -53,8 +53,8 @@ def rest(answer: list[tuple[int, object]]) -> Iterator[FlinkRest]:
 
 def test_rescales_have_a_cause_an_end_and_a_duration(rest: FlinkRest) -> None:
     assert rescales(rest, JOB) == (
-        Rescale("b", "UPDATE_REQUIREMENT", None, None, None),
-        Rescale("a", "INITIAL_SCHEDULE", "COMPLETED", "SUCCEEDED", 1.5),
+        RecordedRescale("b", "UPDATE_REQUIREMENT", None, None, None),
+        RecordedRescale("a", "INITIAL_SCHEDULE", "COMPLETED", "SUCCEEDED", 1.5),
     )
 
 
