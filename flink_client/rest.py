@@ -1,7 +1,7 @@
 """A typed client of Flink's REST interface.
 
-Paths and fields are those documented for Flink 1.20 (REST API). Idempotent requests are repeated when the connection fails
-or the answer is a server error; others are not.
+Paths and fields are those documented for Flink 1.20 and 2.3 (REST API). Idempotent requests are repeated when the
+connection fails or the answer is a server error; others are not.
 """
 
 import time
@@ -135,11 +135,23 @@ class FlinkRest(Closing):
     # --- jars
 
     @_typed
-    def upload(self, jar: Path) -> str:
-        """Store a jar on the cluster. Returns its id there."""
+    def upload(self, jar: Path, name: str | None = None) -> str:
+        """Store a jar on the cluster.
+
+        Args:
+            name: its name there, which is the end of its id; that of the file if absent.
+
+        Returns:
+            Its id there.
+        """
         with jar.open("rb") as file:
-            answer = self._request("POST", "/jars/upload", files={"jarfile": (jar.name, file)}, repeat=False)
+            answer = self._request("POST", "/jars/upload", files={"jarfile": (name or jar.name, file)}, repeat=False)
         return str(answer["filename"]).rsplit("/", 1)[-1]
+
+    @_typed
+    def jars(self) -> tuple[str, ...]:
+        """Ids of the uploaded jars."""
+        return tuple(str(one["id"]) for one in self._get("/jars")["files"])
 
     def delete_jar(self, jar: str) -> None:
         """Remove an uploaded jar; jobs that run keep their own copy."""
@@ -321,6 +333,15 @@ class FlinkRest(Closing):
     def get(self, path: str) -> Any:
         """The answer to any other GET request."""
         return self._get(path)
+
+    def get_if_there(self, path: str) -> Any | None:
+        """The same; None if Flink has nothing of this path: it is of another version, or does not keep it."""
+        try:
+            return self._get(path)
+        except _Refused as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a POST request, once."""

@@ -119,8 +119,11 @@ class Operator(Format):
         "or the vertex's id where several have the same name.",
     )
     cost: Cost = Field(description="What a record costs.")
-    selectivity: NonNegative = Field(1.0, description="Records out per record in.")
-    rate_share: Positive = Field(1.0, le=1.0, description="Sources only: share of the job's source rate that it emits.")
+    selectivity: NonNegative = Field(
+        1.0,
+        description="Records out per record in; at sources, per record that they read, which the source rate counts.",
+    )
+    rate_share: Positive = Field(1.0, le=1.0, description="Sources only: share of the job's source rate that it reads.")
     window: Window | None = Field(None, description="If it groups records in time.")
     keys: Keys | None = Field(None, description="How its input's keys are distributed, if that is hash-partitioned.")
     state: State | None = Field(None, description="If it keeps keyed state.")
@@ -131,7 +134,11 @@ class Operator(Format):
 class Job(Format):
     """One file of the catalogue."""
 
-    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {"operators": {"__all__": {"flink_name"}}}
+    OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {
+        "operators": {"__all__": {"flink_name"}},
+        "vertices": True,
+    }
+    """What changes no measurement."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     name: Name = Field(description="Also the name of the file, without its ending.")
@@ -168,6 +175,8 @@ class Job(Format):
             if (o.kind is Kind.SOURCE) == (o.name in has_input):
                 rule = "a source must have no incoming edge" if o.kind is Kind.SOURCE else "needs an incoming edge"
                 raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; fix its kind or the edges")
+            if o.kind is Kind.SOURCE and o.selectivity == 0:
+                raise ValueError(f"source {o.name!r} must emit records: its selectivity must be above 0, but is 0")
             if (o.kind is Kind.SINK) == (o.name in has_output):
                 rule = "a sink must have no outgoing edge" if o.kind is Kind.SINK else "needs an outgoing edge"
                 raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; fix its kind or the edges")
@@ -227,7 +236,7 @@ class Job(Format):
 
 
 def records_in_per_source_record(job: Job, selectivity: Mapping[str, float] | None = None) -> dict[str, float]:
-    """r^i of StreamBed Table 1: records into each operator per record that the sources emit together.
+    """r^i of StreamBed Table 1: records into each operator per record that the sources read together.
 
     Args:
         selectivity: measured records out per record in, by operator; the job's own where absent.

@@ -150,8 +150,7 @@ FEATURE_COLUMNS: Final = (
     _amount(
         "records_in_per_source_record",
         "records",
-        "r^i of StreamBed Table 1: observed input rate over the output rate of all sources; null where they emitted "
-        "nothing.",
+        "r^i of StreamBed Table 1: observed input rate over that of all sources together; null where nothing came in there.",
         nullable=True,
     ),
     _amount("busyness", "ratio", "Mean over tasks of the share of time busy.", 1.0),

@@ -5,7 +5,7 @@ Pure expressions on DataFrames: no Python runs on executors, so they need none o
 Notation (DS2 Table 2, StreamBed Table 1), of a task k over its window, the samples of one run in FEATURE_PHASES:
     W       elapsed time, seconds           W_u     useful (busy) time, seconds
     R_prc   records in                      R_psd   records out
-    o^i     true rate per task, records/s   r^i     records into operator i per record that the sources emit
+    o^i     true rate per task, records/s   r^i     records into operator i per record that the sources take in
 
 The same samples give the same features to the last bit, whatever the number of cores, as long as the samples of a task
 are read in one piece (a file below `spark.sql.files.maxPartitionBytes`, 128 MiB): sums over tasks run in task order.
@@ -109,11 +109,17 @@ def operator_features(totals: DataFrame) -> DataFrame:
 
 
 def with_source_ratio(operators: DataFrame) -> DataFrame:
-    """Add r^i: each operator's input rate over the output rate of all sources of its run together."""
-    emitted = F.when(F.col("is_source"), F.col("observed_output_rate"))
+    """Add r^i: each operator's input rate over what all sources of its run take in together.
+
+    Flink's own sources may count no input; then what they emit is what they take in.
+    """
+    taken = F.when(F.col("observed_input_rate") > 0, F.col("observed_input_rate")).otherwise(
+        F.col("observed_output_rate")
+    )
+    taken = F.when(F.col("is_source"), taken)
     whole_run = Window.partitionBy("job", "run").orderBy("operator")
     whole_run = whole_run.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    return operators.withColumn("source_rate", F.sum(emitted).over(whole_run)).withColumn(
+    return operators.withColumn("source_rate", F.sum(taken).over(whole_run)).withColumn(
         "records_in_per_source_record", _over("observed_input_rate", F.col("source_rate"))
     )
 

@@ -219,8 +219,8 @@ class SampleConformance(_Conformance):
 
     def test_samples_add_up_to_the_window(self, windows: list[MeasuredWindow], job: Job) -> None:
         for window in windows:
-            emitted = sum(_total(window.samples, o.name, "records_out") for o in job.sources)
-            assert emitted / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
+            taken = sum(_total(window.samples, o.name, "records_in") for o in job.sources)
+            assert taken / window.seconds == pytest.approx(window.achieved_rate, rel=1e-6)
 
     def test_no_record_comes_from_nowhere(self, windows: list[MeasuredWindow], job: Job) -> None:
         samples = pa.concat_tables([window.samples for window in windows])
@@ -230,6 +230,25 @@ class SampleConformance(_Conformance):
                 continue
             sent = sum(e.share * _total(samples, e.upstream, "records_out") for e in edges)
             assert _total(samples, operator.name, "records_in") <= sent * (1 + self.tolerance) + 1
+
+
+class SourceConformance(_Conformance):
+    """Sources that do not pass on all records. Needs samples."""
+
+    def test_a_rate_counts_what_a_source_takes_in_and_not_what_it_passes_on(
+        self, testbed: Testbed, job: Job, configuration: Configuration
+    ) -> None:
+        """The source drops two records of ten."""
+        first, *others = job.operators
+        dropping = job.model_copy(update={"operators": (first.model_copy(update={"selectivity": 0.8}), *others)})
+        with testbed.deploy(dropping, configuration, run="conformance-dropping", seed=1) as deployed:
+            deployed.inject(1000.0, self.settle_s, "warmup")
+            window = deployed.inject(1000.0, self.window_s, "observe")
+        assert window.achieved_rate == pytest.approx(1000.0, rel=1 - MUCH_OF_A_RATE)
+        source, after = dropping.sources[0].name, dropping.downstream_edges(first.name)[0].downstream
+        taken = _total(window.samples, source, "records_in")
+        assert _total(window.samples, source, "records_out") == pytest.approx(0.8 * taken, rel=0.01)
+        assert _total(window.samples, after, "records_in") == pytest.approx(0.8 * taken, rel=0.02)
 
 
 class RateConformance(_Conformance):
@@ -342,7 +361,9 @@ class RepeatConformance(_Conformance):
             assert rate_of_a_run() == alone
 
 
-class TestbedConformance(RefusalConformance, SampleConformance, RateConformance, RunConformance, RepeatConformance):
+class TestbedConformance(
+    RefusalConformance, SampleConformance, SourceConformance, RateConformance, RunConformance, RepeatConformance
+):
     """The whole suite. Rates are found by overload, so no assumption is made about a testbed's speed."""
 
 

@@ -61,10 +61,10 @@ class MeasuredWindow:
     target_rate: float
     """Records/s offered to the sources together."""
     achieved_rate: float
-    """Records/s that the sources emitted together, mean over the window."""
+    """Records/s that the sources took in together, mean over the window; they emit the records that they do not drop."""
     seconds: float
     pending_records: float
-    """Records due but not emitted at the end of the window, all sources."""
+    """Records due but not taken in at the end of the window, all sources."""
     samples: pa.Table
     """Samples of the window's reporting intervals, with SAMPLE_SCHEMA."""
 

@@ -81,7 +81,8 @@ class MeasuredOperators:
         """The input of a scaling policy: one task of each operator, and the sources at their shares of `rate`."""
         return Rates(
             edges=tuple((e.upstream, e.downstream) for e in self.job.edges),
-            source_rates={s.name: rate * s.rate_share for s in self.job.sources},
+            # DS2's rate of a source is that of its output.
+            source_rates={s.name: rate * s.rate_share * self.selectivity[s.name] for s in self.job.sources},
             operators={
                 o.name: OperatorMetrics(
                     parallelism=1,
@@ -93,7 +94,7 @@ class MeasuredOperators:
         )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
-        """Tasks that each source needs to emit its share of `rate` records/s."""
+        """Tasks that each source needs to read its share of `rate` records/s."""
         return {
             s.name: max(1, math.ceil(rate * s.rate_share / self.true_rate_per_task[s.name])) for s in self.job.sources
         }

@@ -61,7 +61,8 @@ def _selectivity(job: Job, taken: Mapping[str, float], emitted: Mapping[str, flo
     """Records out per record in."""
     found = {}
     for name, records in taken.items():
-        if job.operator(name).kind is Kind.OPERATOR and emitted[name] > 0:
+        passes_all = job.operator(name).kind is Kind.SOURCE and emitted[name] == records
+        if job.operator(name).kind is not Kind.SINK and emitted[name] > 0 and not passes_all:
             found[name] = emitted[name] / _times_counted(job, name, taken, emitted) / records
     return found
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
-from pipelines.measuring.flink import CLUSTER, MEMORY_MB, flink_address, open_flink
+from pipelines.measuring.flink import CLUSTER, MEMORY_MB, flink_address, opened_flink
 from pipelines.measuring.testbeds import TEST_CLUSTER
 from pipelines.progress import Progress
 from pipelines.run import PipelineRun
@@ -49,7 +49,7 @@ def opened(run: PipelineRun, memory_mb: float | None) -> Iterator[Testbed]:
     program = None if run.program is None else run.program.program
     address = flink_address(run.request.flink, cluster)
     if address is not None:
-        with open_flink(program, run.progress, address) as named:
+        with opened_flink(program, run.progress, address) as named:
             yield named
         return
     reported: set[str] = set()

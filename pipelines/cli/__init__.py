@@ -11,7 +11,9 @@ from pipelines.cli.commands import app
 
 __all__ = ["app", "main", "run"]
 
-EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_STOPPED = 1, 2, 3, 130
+EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE = 1, 2, 3
+EXITS_STOPPED = (130, 143)
+"""By Ctrl-C, and by SIGTERM."""
 
 
 def main() -> None:
@@ -24,7 +26,7 @@ def run(arguments: list[str]) -> int:
     try:
         app(args=arguments, prog_name="sluice")
     except SystemExit as exit_:  # typer has printed what is wrong with the arguments
-        if exit_.code == EXIT_STOPPED:
+        if exit_.code in EXITS_STOPPED:
             _say("stopped; measurements are stored, and the same command resumes from them")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Infeasible as error:

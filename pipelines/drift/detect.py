@@ -154,4 +154,5 @@ def _as_planned(plan: Plan, rows: Rows) -> bool:
 def _source_rate(job: Job, rows: Rows) -> float:
     sources = {source.name for source in job.sources}
     windows = {row["run"] for row in rows}
-    return float(sum(row["observed_output_rate"] for row in rows if row["operator"] in sources) / len(windows))
+    taken = (row["observed_input_rate"] or row["observed_output_rate"] for row in rows if row["operator"] in sources)
+    return float(sum(taken) / len(windows))

@@ -79,7 +79,8 @@ class ProgramFile(Format):
     description: str = Field("", description="What it computes, in a sentence or two.")
     sql: str | None = Field(None, min_length=1, description="SQL script; path relative to this file, or absolute.")
     tables: dict[str, RecordedTable] = Field(
-        default_factory=dict, description="Tables of the script to replace by recorded files, by name."
+        default_factory=dict,
+        description="Tables of the script to replace by recorded files, by name; all recorded over the same time.",
     )
     keep_sinks: bool = Field(
         False, description="Whether the script's INSERTs write to its sink tables; otherwise rows are discarded."

@@ -55,13 +55,13 @@ def operator_rates(job: Job, samples: pa.Table) -> tuple[OperatorRates, ...]:
     Raises:
         SluiceError: an operator was never busy, so its rate is unknown.
     """
-    totals = samples.group_by("operator").aggregate([("records_in", "sum"), ("records_out", "sum"), ("busy_s", "sum")])
+    totals = samples.group_by("operator").aggregate([("records_in", "sum"), ("busy_s", "sum")])
     by_operator = {row["operator"]: row for row in totals.to_pylist()}
-    emitted = sum(by_operator[source.name]["records_out_sum"] for source in job.sources)
+    offered = sum(by_operator[source.name]["records_in_sum"] for source in job.sources)
     rates = []
     for operator in job.scaled_operators:
         total = by_operator.get(operator.name)
-        if total is None or total["busy_s_sum"] <= 0 or total["records_in_sum"] <= 0 or emitted <= 0:
+        if total is None or total["busy_s_sum"] <= 0 or total["records_in_sum"] <= 0 or offered <= 0:
             raise SluiceError(
                 f"operator {operator.name!r} of job {job.name!r} received no records while it was observed, so its rate "
                 "is unknown; observe for longer, or inject at a higher rate"
@@ -70,21 +70,21 @@ def operator_rates(job: Job, samples: pa.Table) -> tuple[OperatorRates, ...]:
             OperatorRates(
                 name=operator.name,
                 true_rate_per_task=true_rate(total["records_in_sum"], total["busy_s_sum"]),
-                records_in_per_source_record=total["records_in_sum"] / emitted,
+                records_in_per_source_record=total["records_in_sum"] / offered,
             )
         )
     return tuple(rates)
 
 
 def source_rates_per_task(job: Job, samples: pa.Table) -> dict[str, float]:
-    """Records/s of useful time that one task of each source emits."""
+    """Records/s of useful time that one task of each source takes in."""
     rates = {}
     for source in job.sources:
         own = samples.filter(pc.field("operator") == source.name)
         busy = pc.sum(own["busy_s"]).as_py() or 0.0
         if busy <= 0:
             raise SluiceError(f"source {source.name!r} of job {job.name!r} emitted nothing while it was observed")
-        rates[source.name] = true_rate(pc.sum(own["records_out"]).as_py(), busy)
+        rates[source.name] = true_rate(pc.sum(own["records_in"]).as_py(), busy)
     return rates
 
 

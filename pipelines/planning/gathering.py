@@ -103,6 +103,8 @@ def gather_keys(run: PipelineRun) -> tuple[KeyedInput, ...]:
 def operator_digests(run: PipelineRun) -> dict[str, str]:
     """Digests of the inputs of `gather_operators`, by name."""
     digests = {"job": digest(run.job), "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord))}
+    if run.job.vertices:
+        digests["vertices"] = digest(run.job.vertices)
     if run.request.testbed != "recorded":
         digests["features"] = digest_bytes(run.workspace.read_bytes(run.key(FEATURES_FILE)))
         digests["profile"] = digest(run.output(PROFILE_FILE, ProfileRecord))

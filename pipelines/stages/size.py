@@ -27,6 +27,8 @@ def size(run: PipelineRun) -> str:
         "request": digest(request),
         "cluster": digest(run.cluster),
     }
+    if run.job.vertices:
+        inputs["vertices"] = digest(run.job.vertices)
     if model.sustained:
         inputs["production"] = digest(model.sustained)
     margin = Margin.asked(request.risk, request.headroom, model.capacity)

@@ -86,7 +86,7 @@ def seen_of(
     tables = [run.samples for run in runs]
     windows = partial(on.windows, warm_up=all(o.window is None for o in job.operators))
     costs, average = unit_costs(job, tables, windows, GUESS_WEIGHT), figures(job, pa.concat_tables(tables))
-    emitted = _emitted(job, tables)
+    taken = _taken(job, tables)
     settled = [run.samples.filter(pc.field("phase") == OBSERVED).to_pandas() for run in runs]
     return {
         o.name: _operator(
@@ -94,7 +94,7 @@ def seen_of(
             o,
             costs[o.name],
             average,
-            emitted,
+            taken,
             _Own(o.name, runs, settled, on, recorded.get(o.name)),
         )
         for o in job.operators
@@ -149,7 +149,7 @@ class _Own:
 
 
 def _operator(
-    job: Job, operator: Operator, cpu_s: float, average: OperatorFigures, emitted: Mapping[str, float], own: _Own
+    job: Job, operator: Operator, cpu_s: float, average: OperatorFigures, taken: Mapping[str, float], own: _Own
 ) -> OperatorSeen:
     name = operator.name
     default = 0.0 if operator.kind is Kind.SINK else 1.0
@@ -165,7 +165,7 @@ def _operator(
         fire_share=0.0 if operator.window is None else own.fire_share(),
         live_bytes_per_record=per_record,
         key_bytes=in_all,
-        rate_share=emitted.get(name, 1.0),
+        rate_share=taken.get(name, 1.0),
         keys=keys,
     )
 
@@ -187,9 +187,9 @@ def _state(operator: Operator, keys: Keys | None, own: _Own) -> tuple[float, flo
     return float(np.median([again / (rate * lives_s) for again, rate, _ in found if rate > 0])), 0.0
 
 
-def _emitted(job: Job, tables: Sequence[pa.Table]) -> dict[str, float]:
-    """Each source's share of the records that all of them emit."""
+def _taken(job: Job, tables: Sequence[pa.Table]) -> dict[str, float]:
+    """Each source's share of the records that all of them take in."""
     of_sources = [o.name for o in job.sources]
-    sums = pa.concat_tables(tables).group_by("operator").aggregate([("records_out", "sum")]).to_pylist()
-    totals = {row["operator"]: row["records_out_sum"] for row in sums if row["operator"] in of_sources}
+    sums = pa.concat_tables(tables).group_by("operator").aggregate([("records_in", "sum")]).to_pylist()
+    totals = {row["operator"]: row["records_in_sum"] for row in sums if row["operator"] in of_sources}
     return {name: amount / sum(totals.values()) for name, amount in totals.items()}

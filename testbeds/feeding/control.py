@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from models.closing import Closing
@@ -68,20 +69,36 @@ class SourceControl(Closing):
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
-    def offer(self, rates: Mapping[str, float]) -> str:
+    def offer(self, rates: Mapping[str, float], shifts: Mapping[str, int] = MappingProxyType({})) -> str:
         """From now on offer these records/s to each source (all its tasks together); others stay as they are.
 
-        Records due at the old rate are dropped. Returns the id of the order.
-        """
-        return self._send({source: f"{rate!r}" for source, rate in rates.items()}, "rate", rates)
+        Records due at the old rate are dropped.
 
-    def fill(self, rates: Mapping[str, float], arrived: Mapping[str, float]) -> str:
+        Args:
+            shifts: events that a source skips, counted from the first; see `feeding.in_step`.
+
+        Returns:
+            The id of the order.
+        """
+        return self._send({s: f"{rate!r}{_shift(s, shifts)}" for s, rate in rates.items()}, "rate", rates)
+
+    def fill(
+        self,
+        rates: Mapping[str, float],
+        arrived: Mapping[str, float],
+        shifts: Mapping[str, int] = MappingProxyType({}),
+    ) -> str:
         """From now on these records/s arrive in each source's log, which holds `arrived` records already.
 
-        Returns the id of the order.
+        Args:
+            shifts: as for `offer`.
+
+        Returns:
+            The id of the order.
         """
         now_ms = round(time.time() * 1000)
-        return self._send({s: f"{rate!r} {arrived[s]!r} {now_ms}" for s, rate in rates.items()}, "log", rates)
+        words = {s: f"{rate!r} {arrived[s]!r} {now_ms}{_shift(s, shifts)}" for s, rate in rates.items()}
+        return self._send(words, "log", rates)
 
     def _send(self, words: Mapping[str, str], kind: str, rates: Mapping[str, float]) -> str:
         if wrong := next((name for name, rate in rates.items() if not 0 <= rate < float("inf")), None):
@@ -135,6 +152,10 @@ class SourceControl(Closing):
             if self._tasks.get(task) is connection:
                 del self._tasks[task]
                 self._reports.pop(task, None)
+
+
+def _shift(source: str, shifts: Mapping[str, int]) -> str:
+    return f" {shifts[source]}" if source in shifts else ""
 
 
 class _Server(socketserver.ThreadingTCPServer):

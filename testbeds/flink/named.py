@@ -1,6 +1,7 @@
 """A user's Flink cluster, on which only jobs are started and stopped."""
 
 import re
+import secrets
 import socket
 import time
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from flink_client.running import (
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
 from testbeds.flink.feeding.serving import FileServer
-from testbeds.flink.local.distribution import FLINK, Report, flink_home
+from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
 from testbeds.flink.local.kit import kit_jar
 from testbeds.local.jdk import find_jdk
 
@@ -75,25 +76,28 @@ class NamedCluster:
     def __init__(self, address: FlinkAddress, report: Report = lambda what, share: None) -> None:
         """
         Raises:
-            InvalidInput: its version of Flink is not the one that the kit is made for.
+            InvalidInput: its version of Flink is none of those that the kit is made for.
             SluiceError: it does not answer, or there is no Java for the kit here.
         """
         self._address, self._report = address, report
         self._rest = FlinkRest(address.rest_url)
         self._jars: dict[Path, str] = {}
+        self._mark = f"-{secrets.token_hex(8)}.jar"
+        """End of the ids of all jars uploaded from here."""
+        self._uploads = False
         self._server: FileServer | None = None
         try:
             with flinks_answers(self._rest.url):
                 version = self._rest.flink_version()
-            wanted = FLINK.version.rpartition(".")[0]
-            if version.rpartition(".")[0] != wanted:
+            if (release := RELEASES.get(line_of(version))) is None:
                 raise InvalidInput(
-                    f"a Flink cluster that is measured on must run version {wanted}, but {self._rest.url} runs {version}; "
-                    f"name another one, or none to have Sluice start its own"
+                    f"a Flink cluster that is measured on must run version {' or '.join(RELEASES)}, but {self._rest.url} "
+                    f"runs {version}; name another one, or none to have Sluice start its own"
                 )
         except BaseException:
             self._rest.close()
             raise
+        self._release = release
 
     @property
     def rest(self) -> FlinkRest:
@@ -101,7 +105,7 @@ class NamedCluster:
 
     @cached_property
     def kit(self) -> Path:
-        return kit_jar(flink_home(self._report), find_jdk())
+        return kit_jar(flink_home(self._report, self._release), find_jdk(), self._release)
 
     @cached_property
     def host(self) -> str:
@@ -146,7 +150,8 @@ class NamedCluster:
 
     def uploaded(self, jar: Path) -> str:
         if jar not in self._jars:
-            self._jars[jar] = self._rest.upload(jar)
+            self._uploads = True  # whatever the upload comes to
+            self._jars[jar] = self._rest.upload(jar, f"{jar.stem}{self._mark}")
         return self._jars[jar]
 
     def data_path(self, file: Path) -> str:
@@ -193,14 +198,15 @@ class NamedCluster:
             time.sleep(_LOOK_EVERY_S)
 
     def close(self) -> None:
-        """Remove the uploaded jars; may be called twice."""
+        """Remove the uploaded jars, also one whose upload was interrupted; may be called twice."""
         try:
-            for jar in self._jars.values():
-                self._rest.delete_jar(jar)
+            for jar in self._rest.jars() if self._uploads else ():
+                if jar.endswith(self._mark):
+                    self._rest.delete_jar(jar)
         except SluiceError as error:
             self._report(f"a jar is left on {self._rest.url}: {error}", 1.0)
         finally:
-            self._jars = {}
+            self._jars, self._uploads = {}, False
             if self._server is not None:
                 self._server.close()
                 self._server = None

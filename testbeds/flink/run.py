@@ -13,10 +13,12 @@ from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
 from testbeds.flink.feeding.durable_log import DurableLog
+from testbeds.flink.feeding.in_step import InStep
 from testbeds.flink.measuring.activity import activity
 from testbeds.flink.measuring.samples import Task, TaskIntervals, samples
 from testbeds.flink.measuring.state import StateMeter
 from testbeds.flink.measuring.watch import Watch, disturbances
+from testbeds.flink.programs.user_programs import recorded_tables
 from testbeds.flink.rescaling import Arrangement, rescaled
 from testbeds.flink.submission import Deployed, Submission
 from testbeds.protocol import Configuration, MeasuredWindow, Rescale, Served, sample_intervals, served_intervals
@@ -60,6 +62,8 @@ class FlinkRun(Closing):
         self._configuration, self._arrange = configuration, arrange
         self._control = submission.control
         self._log = DurableLog({o.name: o.rate_share for o in self._job.sources})
+        recorded, sources = recorded_tables(submission.program), set(deployed.sources.values())
+        self._in_step = InStep({s: recorded[s] for s in sources} if sources <= recorded.keys() else {})
         self._elapsed_s = 0.0
         self._down_s = 0.0
         self._owed: dict[Task, float] = {}
@@ -201,7 +205,7 @@ class FlinkRun(Closing):
         if rate != self._rate:
             if not self._log.stands:
                 self._hold()
-            self._watch.sources.follow(self._control.offer(self._rates(rate)))
+            self._watch.sources.follow(self._control.offer(self._rates(rate), self._in_step.align(self._taken())))
             self._rate = rate
             self._owed = {}
         self._watch.wait_until_followed(reported)
@@ -209,7 +213,7 @@ class FlinkRun(Closing):
     def _hold(self) -> dict[str, float]:
         """Stop the sources and the log. Returns how many events each source's tasks have taken."""
         now = time.monotonic()
-        self._follow(self._control.offer(self._rates(0.0)))
+        self._follow(self._control.offer(self._rates(0.0), self._in_step.shifts))
         positions = self._watch.sources.last()
         self._log.stop(now, positions)
         self._rate = self._end = None
@@ -218,7 +222,15 @@ class FlinkRun(Closing):
     def _fill(self, rate: float, now: float) -> None:
         """Let records arrive in the log at a rate; the source tasks may follow a little later."""
         lanes = {self._deployed.sources[name]: events for name, events in self._log.in_lanes(now).items()}
-        self._watch.sources.follow(self._control.fill(self._rates(rate), lanes))
+        self._watch.sources.follow(self._control.fill(self._rates(rate), lanes, self._in_step.shifts))
+
+    def _taken(self) -> dict[str, float]:
+        """Events that the tasks of each source have taken, by the names under which the sources' rates are set."""
+        return {
+            name: self._log.taken_before[source]
+            + sum(report.emitted_in_all for report in self._control.reports(name).values())
+            for source, name in self._deployed.sources.items()
+        }
 
     # --- injecting
 

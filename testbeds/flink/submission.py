@@ -31,6 +31,8 @@ class Deployed:
     """TaskManager of each task, by operator and number."""
     sources: Mapping[str, str]
     """Name under which the rate of each source is set, by operator."""
+    passed_on: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Records that a source emits per record that it takes in, by operator; 1 where absent."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Submission:
                 workers = running_workers(rest, id_, vertices)
             else:
                 rest.wait_until_running(id_, _START_S)
-            deployed = Deployed(id_, vertices, workers, sources)
+            stated = {o.name: o.selectivity for o in self.job.sources} if self.program is None else {}
+            deployed = Deployed(id_, vertices, workers, sources, stated)
             check_placed(rest, deployed)
         except BaseException:
             rest.cancel(id_)

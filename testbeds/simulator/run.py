@@ -83,14 +83,14 @@ class SimulatedRun(Closing):
             self.state.tasks["permits"] = 0.0
             self.state.tasks["due"] = 0.0
             self._rate = rate
-        tables, emitted = [], 0.0
+        tables, taken = [], 0.0
         for first in range(0, intervals, INTERVALS_AT_ONCE):
             start, part = self.elapsed_s, min(INTERVALS_AT_ONCE, intervals - first)
             measured = self._advance(LIMITED, rate, part)
             tables.append(samples(self._deployed.columns, measured, start, phase))
-            emitted += float(np.sum(measured[:, self._deployed.columns.is_source, arrays.RECORDS_OUT]))
+            taken += float(np.sum(measured[:, self._deployed.columns.is_source, arrays.RECORDS_IN]))
         pending = float(np.sum(np.maximum(self.state.tasks["due"], 0.0)))
-        return MeasuredWindow(rate, emitted / seconds, seconds, pending, pa.concat_tables(tables))
+        return MeasuredWindow(rate, taken / seconds, seconds, pending, pa.concat_tables(tables))
 
     def serve(self, rate: float, seconds: float) -> Served:
         """Let `rate` records/s arrive for `seconds`; see `testbeds.protocol.ElasticRun.serve`.

@@ -113,6 +113,16 @@ def test_what_enters_is_related_to_what_all_sources_emit_together(spark: SparkSe
     assert made["auctions"]["records_in_per_source_record"] == pytest.approx(0.75)
 
 
+def test_what_enters_is_related_to_what_sources_take_in_and_not_to_what_they_pass_on(spark: SparkSession) -> None:
+    """Where a source counts no input, as Flink's may, it takes in what it emits."""
+    rows = [
+        sample("persons", 0, records_in=100.0, records_out=90.0, busy_s=1.0, lag_records=0.0),
+        sample("auctions", 0, records_in=0.0, records_out=300.0, busy_s=1.0, lag_records=7.0),
+        sample("join", 0, records_in=200.0, records_out=1.0, busy_s=1.0),
+    ]
+    assert extract(spark, rows)["join"]["records_in_per_source_record"] == pytest.approx(0.5)
+
+
 def test_what_cannot_be_known_is_null(spark: SparkSession) -> None:
     idle = extract(spark, [sample("map", 0)])["map"]
     unknown = {name for name, value in idle.items() if value is None}
@@ -199,11 +209,13 @@ def features_in_python(rows: list[Row]) -> dict[tuple[str, str], Row]:
     for row in rows:
         if row["phase"] in ("profile", "observe"):
             tasks[row["run"], row["operator"]][row["task"]].append(row)
-    emitted: dict[str, float] = defaultdict(float)
+    taken: dict[str, float] = defaultdict(float)
     for (run, operator), of_task in tasks.items():
         if operator == "bids":
-            emitted[run] += sum(window(samples).observed_output_rate for samples in of_task.values())
-    return {key: operator_in_python(of_task, emitted[key[0]]) for key, of_task in tasks.items()}
+            windows = [window(samples) for samples in of_task.values()]
+            read = sum(w.observed_processing_rate for w in windows)
+            taken[run] += read or sum(w.observed_output_rate for w in windows)
+    return {key: operator_in_python(of_task, taken[key[0]]) for key, of_task in tasks.items()}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,11 @@ class DurableLog:
         self._origin = dict.fromkeys(self._shares, 0.0)
         """Events that a source's tasks had taken when it began to read the log, less the records read from the log before."""
 
+    @property
+    def taken_before(self) -> Mapping[str, float]:
+        """Events that tasks of earlier deployments took from the lanes, by source."""
+        return self._taken
+
     def resume(self, rate: float, now: float, came_meanwhile: float, positions: Mapping[str, float]) -> None:
         """Start the clock: records arrive from `now` on.
 

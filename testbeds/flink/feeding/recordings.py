@@ -62,6 +62,25 @@ def as_text(recorded: Recording) -> Recording:
     return Recording(made / _LINES, "json", recorded.time_column)
 
 
+def records_in(recorded: Recording) -> int:
+    """Records in a recording: rows of Parquet, else lines that are not empty.
+
+    Raises:
+        InvalidInput: there are none, or the file cannot be read.
+    """
+    if recorded.format == "parquet":
+        try:
+            found = pq.ParquetFile(recorded.path).metadata.num_rows
+        except pa.ArrowException as error:
+            raise InvalidInput(f"{recorded.path} must be a Parquet file, but cannot be read as one: {error}") from error
+    else:
+        with recorded.path.open("rb") as lines:
+            found = sum(line != b"\n" for line in lines) - recorded.header_lines
+    if found <= 0:
+        raise InvalidInput(f"the recorded file {recorded.path} has no line of data")
+    return int(found)
+
+
 def digest_of(path: Path) -> str:
     """SHA-256 of a file's content."""
     digest = hashlib.sha256()

@@ -57,7 +57,9 @@ def _of_operator(
     return Activity(
         seconds=stretch.seconds,
         records_in=grown["numRecordsIn"] * to_the_second if emitted is None else emitted,
-        records_out=grown["numRecordsOut"] * to_the_second if emitted is None else emitted,
+        records_out=(
+            grown["numRecordsOut"] * to_the_second if emitted is None else emitted * deployed.passed_on.get(name, 1.0)
+        ),
         busy_s=busy,
         backpressured_s=backpressured,
         idle_s=np.maximum(stretch.seconds - busy - backpressured, 0.0),

@@ -27,7 +27,7 @@ class TaskIntervals:
 
     counters: Mapping[Task, Increments]
     emitted: Mapping[Task, np.ndarray]
-    """Records of the source tasks, by their own count: Flink counts a record once per outgoing edge."""
+    """Records that the source tasks took in, by their own count: Flink counts a record out once per outgoing edge."""
     lags: Mapping[Task, np.ndarray]
     """Records pending at a source task at the end of each interval."""
     cpu_s: Mapping[str, np.ndarray] | None
@@ -44,7 +44,8 @@ def samples(job: Job, deployed: Deployed, measured: TaskIntervals, run: str, beg
         for i in range(len(counters[BUSY_TIME])):
             row = _measures(counters, i)
             if emitted is not None:
-                row |= {"records_in": float(emitted[i]), "records_out": float(emitted[i])}
+                passed_on = float(emitted[i]) * deployed.passed_on.get(name, 1.0)
+                row |= {"records_in": float(emitted[i]), "records_out": passed_on}
             if row["records_in"] > 0 and row["busy_s"] < _LEAST_BUSY_S:
                 row |= {"busy_s": _LEAST_BUSY_S, "idle_s": max(0.0, row["idle_s"] - _LEAST_BUSY_S)}
             row |= {"run": run, "job": job.name, "operator": name, "task": number, "phase": phase}

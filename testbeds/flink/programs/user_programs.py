@@ -16,7 +16,8 @@ from flink_client.rest import JarProgram
 from models.errors import InvalidInput
 from models.job import Job
 from testbeds.flink.cluster import FlinkCluster
-from testbeds.flink.feeding.recordings import Recording, as_text
+from testbeds.flink.feeding.in_step import in_proportion
+from testbeds.flink.feeding.recordings import Recording, as_text, records_in
 from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_script
 from testbeds.local.cache import cache_folder, made_once
 
@@ -84,7 +85,22 @@ def planned_job(user: UserProgram, name: str, cluster: FlinkCluster) -> Job:
     for vertex in vertices:
         if vertex.id not in has_input:
             source_name(vertex)
-    return read_job(name, vertices, edges, (_RATED,))
+    job = read_job(name, vertices, edges, (_RATED,))
+    tables = {o.name: TABLE.search(o.description) for o in job.sources}
+    recorded = recorded_tables(user)
+    return in_proportion(
+        job, {source: recorded[table[1]] for source, table in tables.items() if table and table[1] in recorded}
+    )
+
+
+def recorded_tables(user: UserProgram | None) -> dict[str, int]:
+    """Records in the recording of each table that is replaced by one.
+
+    Raises:
+        InvalidInput: a file cannot be read, or holds none.
+    """
+    recordings = user.recordings if isinstance(user, SqlScript) else {}
+    return {table: records_in(recording) for table, recording in recordings.items()}
 
 
 def source_name(source: Vertex) -> str:

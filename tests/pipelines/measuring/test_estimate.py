@@ -17,6 +17,11 @@ def job() -> Job:
     return load_job("wordcount")
 
 
+def with_source_selectivity(job: Job, selectivity: float) -> Job:
+    operators = (o.model_copy(update={"selectivity": selectivity}) if o in job.sources else o for o in job.operators)
+    return job.model_copy(update={"operators": tuple(operators)})
+
+
 def samples(*rows: tuple[str, float, float, float]) -> pa.Table:
     """Operator, records in, records out, busy seconds."""
     names = ("operator", "records_in", "records_out", "busy_s")
@@ -33,6 +38,14 @@ def test_rates_are_records_over_busy_seconds(job: Job) -> None:
     flatmap, count = operator_rates(job, table)
     assert (flatmap.name, flatmap.true_rate_per_task, flatmap.records_in_per_source_record) == ("flatmap", 2.5, 1.0)
     assert (count.name, count.true_rate_per_task, count.records_in_per_source_record) == ("count", 20.0, 20.0)
+    assert source_rates_per_task(job, table) == {"source": 100.0}
+
+
+def test_the_rate_of_a_source_is_what_it_takes_in(job: Job) -> None:
+    """It drops one record of ten."""
+    table = samples(("source", 100, 90, 1), ("flatmap", 90, 1800, 30), ("count", 1800, 0, 100))
+    flatmap, count = operator_rates(job, table)
+    assert (flatmap.records_in_per_source_record, count.records_in_per_source_record) == (0.9, 18.0)
     assert source_rates_per_task(job, table) == {"source": 100.0}
 
 
@@ -56,3 +69,18 @@ def test_the_search_finds_the_rate_of_the_slowest_operator(job: Job) -> None:
     # The search takes 3 % more for sustained, which fills the buffers before FlatMap; without noise nothing else differs.
     assert search.mst == pytest.approx(1_666.7, rel=0.05)
     assert sum(w.seconds for w in windows) == 645.0  # StreamBed section 8.2: one CE run of a simple query
+
+
+@pytest.mark.parametrize("selectivity", [0.9, 0.5])
+def test_a_source_that_drops_records_sustains_what_it_takes_in(job: Job, selectivity: float) -> None:
+    """FlatMap's 1 666.7 records/s are this share of what the source takes in."""
+    dropping = with_source_selectivity(job, selectivity)
+    configuration = Configuration({"source": 1, "flatmap": 1, "count": 3}, memory_mb=65536)
+    testbed = Simulator(load_cluster("testbed"), physics=Physics().ideal())
+    with testbed.deploy(dropping, configuration, run="r", seed=1) as run:
+        search, _ = search_mst(run, mst_settings(job).model_copy(update={"warmup_rate": 5000.0}))
+        run.inject(1000.0, 300.0, "cooldown")  # what waits is worked off
+        below = run.inject(1000.0, 30.0, "observe")
+    assert search.mst == pytest.approx(1_666.7 / selectivity, rel=0.05)
+    flatmap, _ = operator_rates(dropping, below.samples)
+    assert flatmap.records_in_per_source_record == pytest.approx(selectivity, rel=0.01)

@@ -17,7 +17,7 @@ from pipelines.planning.replan import replan
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.stages.scale import SCALING_FILE
-from pipelines.store.plans import PlanStore
+from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.plan_tables import plan_view
 
@@ -78,6 +78,12 @@ def test_the_plan_is_shown_with_its_vertices_and_slots(plan: Plan) -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert f"{plan.total_slots} slots as the vertices share them" in shown
     assert "max -> maxima" in shown and "slots each" in shown
+
+
+def test_the_report_states_the_vertices(run: PipelineRun, plan: Plan) -> None:
+    report = run.workspace.read_bytes(report_key("nexmark-q5", plan.version)).decode()
+    assert "<h2>Vertices</h2>" in report and "max -&gt; maxima" in report
+    assert f"{plan.task_slots} ({plan.total_slots})" in report and "slots as shared" in report
 
 
 def test_a_replan_moves_slots_and_not_tasks(run: PipelineRun, plan: Plan) -> None:

@@ -52,6 +52,17 @@ def test_orders_reach_tasks_that_are_there_and_those_that_come_later(
     _eventually(lambda: control.tasks("bids") == 2)
 
 
+def test_a_shift_ends_the_order_of_the_source_that_has_one(
+    control: SourceControl, connect: Callable[[str], TextIO]
+) -> None:
+    bids, persons = connect("source bids 0 1"), connect("source persons 0 1")
+    _eventually(lambda: control.tasks("bids") == control.tasks("persons") == 1)
+    control.offer({"bids": 900.0, "persons": 20.0}, {"bids": 5})
+    assert (bids.readline(), persons.readline()) == ("rate 1 900.0 5\n", "rate 1 20.0\n")
+    control.fill({"bids": 10.0}, {"bids": 500.0}, {"bids": 7})
+    assert bids.readline().split()[:4] == ["log", "2", "10.0", "500.0"] and control.tasks("bids") == 1
+
+
 def test_a_lease_is_reported_before_anything_else() -> None:
     with SourceControl(lease_s=60.0) as control:
         control.offer({"bids": 10.0})

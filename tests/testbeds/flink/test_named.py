@@ -3,10 +3,12 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,12 +22,14 @@ from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
+from rated_programs import JAR, SCRIPT, clicks_script, made_jar
 from testbeds.flink.feeding.recordings import recording
+from testbeds.flink.local.distribution import FLINK
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.named import NamedCluster
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
-from testbeds.local.javac import compile_java
 from testbeds.local.machine import free_port
 from testbeds.protocol import Configuration, MeasuredWindow, Run
 from testbeds.repeating import measured
@@ -35,49 +39,26 @@ GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "measure-on-flink.md"
 RATE = 2000.0
 DATING = 0.15
 """Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
-SCRIPT = """
-CREATE TABLE clicks (page BIGINT, visitor BIGINT, clicked TIMESTAMP(3), WATERMARK FOR clicked AS clicked)
-WITH ('connector' = 'kafka', 'topic' = 'clicks', 'format' = 'json', 'json.timestamp-format.standard' = 'SQL');
-CREATE TEMPORARY VIEW people AS SELECT page, clicked FROM clicks WHERE visitor >= 10;
-CREATE TABLE counts (page BIGINT, clicks BIGINT) WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
-INSERT INTO counts
-SELECT page, COUNT(*) FROM people GROUP BY page, TUMBLE(clicked, INTERVAL '1' SECOND);
-"""
-JAR = """
-package example;
 
-import org.apache.flink.api.common.eventtime.WatermarkStrategy;
-import org.apache.flink.api.common.typeinfo.Types;
-import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
-import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
-import sluice.Rated;
-import sluice.source.Events;
 
-public final class Remainders {
-    static final class Numbers implements Events<Long> {
-        private static final long serialVersionUID = 1;
+_MEASURING = """
+import sys, time
+from pathlib import Path
+from flink_client.address import FlinkAddress
+from pipelines.measuring.flink import opened_flink
+from pipelines.progress import Quiet
+from testbeds.flink.feeding.recordings import recording
+from testbeds.flink.programs.user_programs import SqlScript
+from testbeds.protocol import Configuration
 
-        @Override
-        public Long at(long index, long timeMs) {
-            return index;
-        }
-    }
-
-    public static void main(String[] args) throws Exception {
-        long divisor = Long.parseLong(args[0]);
-        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
-        if (divisor == 0) {
-            env.fromSequence(0, 1000).sinkTo(new DiscardingSink<>());
-        } else {
-            Rated.source(env, "numbers", new Numbers(), Types.LONG, WatermarkStrategy.noWatermarks())
-                    .filter(number -> number % divisor == 0).name("divisible")
-                    .keyBy(number -> number % 7)
-                    .reduce((a, b) -> a + b).name("sum")
-                    .sinkTo(new DiscardingSink<>()).name("nowhere");
-        }
-        env.execute("whatever");
-    }
-}
+url, script, recorded = sys.argv[1:]
+program = SqlScript(Path(script).read_text(), {"clicks": recording(Path(recorded))}, keep_sinks=False)
+with opened_flink(program, Quiet(), FlinkAddress(rest_url=url)) as testbed:
+    job = testbed.dataflow("clicks")
+    configuration = Configuration({o.name: 1 for o in job.operators}, testbed.limits.memory_levels_mb[0])
+    with testbed.deploy(job, configuration, run="r", seed=1) as run:
+        print("measuring", flush=True)
+        run.inject(1000.0, 600.0, "observe")
 """
 
 
@@ -133,27 +114,12 @@ def prometheus(cluster: LocalCluster, reporter_port: int, tmp_path_factory: pyte
 
 @pytest.fixture(scope="module")
 def clicks(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
-    """Of ten visitors in a row nine are people."""
-    at = pa.array([1_767_225_600_000 + 10 * i for i in range(1000)], pa.timestamp("ms"))
-    columns = {"page": [i % 50 for i in range(1000)], "visitor": [i % 100 for i in range(1000)], "clicked": at}
-    path = tmp_path_factory.mktemp("recorded") / "clicks.parquet"
-    pq.write_table(pa.table(columns), path)
-    return SqlScript(SCRIPT, {"clicks": recording(path)}, keep_sinks=False)
+    return clicks_script(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")
 def jar(kit: Path, flink: Path, jdk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _made(JAR, "Remainders", tmp_path_factory.mktemp("jar"), kit, flink, jdk)
-
-
-def _made(program: str, name: str, folder: Path, kit: Path, flink: Path, jdk: Path) -> Path:
-    """The jar of a Java program of one public class."""
-    (folder / f"{name}.java").write_text(program)
-    compile_java([folder / f"{name}.java"], folder / "classes", f"{kit}:{flink}/lib/*", jdk)
-    with zipfile.ZipFile(folder / f"{name}.jar", "w") as made:
-        for path in (folder / "classes").rglob("*.class"):
-            made.write(path, str(path.relative_to(folder / "classes")))
-    return folder / f"{name}.jar"
+    return made_jar(JAR, "Remainders", tmp_path_factory.mktemp("jar"), kit, flink, jdk)
 
 
 def _named(cluster: LocalCluster, program: UserProgram, prometheus: str | None = None) -> NamedFlinkTestbed:
@@ -216,6 +182,50 @@ def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: Loca
     assert _nothing_is_left(cluster.rest)
 
 
+ORDERS, PAYMENTS = 20_000, 5_000
+"""Recorded over the same 200 s; each payment is of one order, which came 5 ms before."""
+JOINED = """
+CREATE TABLE orders (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
+CREATE TABLE payments (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
+CREATE TABLE paid (id BIGINT) WITH ('connector' = 'kafka');
+INSERT INTO paid SELECT orders.id FROM orders, payments
+WHERE orders.id = payments.id AND payments.came BETWEEN orders.came - INTERVAL '1' SECOND AND orders.came + INTERVAL '1' SECOND;
+"""
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
+    folder = tmp_path_factory.mktemp("joined")
+    every = ORDERS // PAYMENTS
+    for name, ids, late_ms in (("orders", range(ORDERS), 0), ("payments", range(0, ORDERS, every), 5)):
+        at = pa.array([1_767_225_600_000 + 10 * id_ + late_ms for id_ in ids], pa.timestamp("ms"))
+        pq.write_table(pa.table({"id": list(ids), "came": at}), folder / f"{name}.parquet")
+    tables = {name: recording(folder / f"{name}.parquet") for name in ("orders", "payments")}
+    return SqlScript(JOINED, tables, keep_sinks=False)
+
+
+def test_recorded_streams_that_are_joined_stay_in_step_also_after_an_overload(
+    cluster: LocalCluster, joined: SqlScript
+) -> None:
+    with _named(cluster, joined) as testbed:
+        job = testbed.dataflow("joined")
+        assert {o.name: o.rate_share for o in job.sources} == {"orders": 0.8, "payments": 0.2}
+        (join,) = (o.name for o in job.operators if "join" in o.name)
+        configuration = Configuration({o.name: 1 for o in job.operators}, testbed.limits.memory_levels_mb[0])
+
+        def windows(run: Run) -> list[MeasuredWindow]:
+            before = [run.inject(RATE, 5.0, phase) for phase in ("ramp", "observe")]
+            run.inject(1e6, 10.0, "warmup")  # each source drops what it cannot emit
+            run.inject(RATE / 2, 10.0, "cooldown")
+            return [before[-1], *(run.inject(RATE, seconds, p) for seconds, p in ((10.0, "ramp"), (10.0, "observe")))]
+
+        first, _, last = measured(testbed, job, configuration, windows, run="r", seed=1, say=print)
+    for window in (first, last):
+        paid = _total(window, "payments", "records_out")
+        assert paid == pytest.approx(0.2 * RATE * window.seconds, rel=0.05)
+        assert _total(window, join, "records_out") == pytest.approx(paid, rel=DATING)
+
+
 def test_prometheus_has_the_same_values(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
     with _named(cluster, clicks, prometheus) as testbed:
         window = _window(testbed, testbed.dataflow("clicks"), enough=_has_state)
@@ -249,7 +259,7 @@ def test_the_programs_of_the_guide_are_read(
     guide = GUIDE.read_text()
     (tmp_path / "clicks.jsonl").write_text('{"page": "/", "visitor": 1, "clicked": "2026-05-01T12:00:00.000"}\n')
     script = SqlScript(_example("sql", guide), {"clicks": recording(tmp_path / "clicks.jsonl")}, keep_sinks=False)
-    jar = _made(_example("java", guide), "WordLengths", tmp_path, kit, flink, jdk)
+    jar = made_jar(_example("java", guide), "WordLengths", tmp_path, kit, flink, jdk)
     for program, operators in [
         (script, ["clicks", "calc-1", "local-window-aggregate", "global-window-aggregate", "calc-2", "page_counts"]),
         (
@@ -309,12 +319,58 @@ def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clic
         PrometheusReadings(cluster.rest.url, "job", ["worker:1"])
 
 
-def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
+@pytest.mark.parametrize("version", ["1.17.2", "1.21.0", "2.2.1", "2.30.0", "next"])
+def test_an_address_that_is_no_flink_of_these_versions_is_refused(version: str) -> None:
     with (
-        AnsweringServer(lambda request, body: (200, {"flink-version": "1.17.2"})) as server,
-        pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"),
+        AnsweringServer(lambda request, body: (200, {"flink-version": version})) as server,
+        pytest.raises(InvalidInput, match=rf"must run version 1\.20 or 2\.3, but .* runs {re.escape(version)}"),
     ):
         NamedFlinkTestbed(FlinkAddress(rest_url=server.url))
+
+
+def test_sigterm_leaves_neither_job_nor_jar_on_the_cluster(
+    cluster: LocalCluster, clicks: SqlScript, tmp_path: Path
+) -> None:
+    """As `sluice plan` in a shell, and a task that Airflow ends."""
+    recorded = clicks.recordings["clicks"].path
+    (tmp_path / "script.sql").write_text(SCRIPT)
+    command = [sys.executable, "-c", _MEASURING, cluster.rest.url, str(tmp_path / "script.sql"), str(recorded)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "measuring\n"
+        assert len(cluster.rest.jars()) == 1 and not _nothing_is_left(cluster.rest)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+    assert _nothing_is_left(cluster.rest)
+
+
+def test_a_jar_whose_upload_was_interrupted_is_removed(tmp_path: Path) -> None:
+    """And no jar of another user, though it has the same name."""
+    jars, deleted = ["1_kit.jar"], []
+
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        if request.path == "/config":
+            return 200, {"flink-version": FLINK.version}
+        if request.command == "POST":
+            (name,) = re.findall(rb'filename="(.+?)"', body)
+            jars.append(f"2_{name.decode()}")
+            return 500, {"errors": ["cut off"]}
+        if request.command == "DELETE":
+            deleted.append(request.path.rpartition("/")[2])
+            return 200, {}
+        return 200, {"files": [{"id": id_} for id_ in jars]}
+
+    (tmp_path / "kit.jar").write_bytes(b"PK")
+    with AnsweringServer(answer) as server:
+        named = NamedCluster(FlinkAddress(rest_url=server.url))
+        with pytest.raises(SluiceError, match="cut off"):
+            named.uploaded(tmp_path / "kit.jar")
+        named.close()
+    assert deleted == jars[1:]
 
 
 def test_a_job_that_a_killed_process_left_ends_by_itself(

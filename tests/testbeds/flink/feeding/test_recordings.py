@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from models.errors import InvalidInput
-from testbeds.flink.feeding.recordings import Recording, as_text, recording
+from testbeds.flink.feeding.recordings import Recording, as_text, recording, records_in
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +51,13 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, cache: Path) -> None
     with pytest.raises(InvalidInput, match="timedelta, which cannot be replayed"):
         as_text(recording(tmp_path / "nested.parquet"))
     assert not list(cache.rglob("*.jsonl"))
+
+
+def test_records_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("a,b\n1,2\n\n3,4")
+    assert records_in(recording(tmp_path / "events.csv", header_lines=1)) == 2
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "events.parquet")
+    assert records_in(recording(tmp_path / "events.parquet")) == 3
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    with pytest.raises(InvalidInput, match="has no line of data"):
+        records_in(recording(tmp_path / "empty.csv", header_lines=1))
