@@ -16,9 +16,9 @@ from models.errors import InvalidInput, SluiceError
 from pipelines.cli import run
 from testbeds.kafka.broker import LocalBroker
 from testbeds.kafka.connection import KafkaConnection
-from testbeds.kafka.feeding import GeneratedFeed, KafkaFeeder
-from testbeds.kafka.recording import ValueColumns, record
-from testbeds.kafka.sampling import TopicRange
+from testbeds.kafka.feeding.feeder import GeneratedFeed, KafkaFeeder
+from testbeds.kafka.recording.sampling import TopicRange
+from testbeds.kafka.recording.topic_file import ValueColumns, record
 from testbeds.kafka.topics import Topics
 
 ALL = TopicRange(1_000_000)
@@ -157,7 +157,7 @@ def test_wrong_options_and_a_broker_that_is_away(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.slow
 def test_a_broker_that_goes_away_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbeds.kafka.sampling._SILENCE_S", 1.0)
+    monkeypatch.setattr("testbeds.kafka.recording.sampling._SILENCE_S", 1.0)
     with LocalBroker() as broker:
         broker.start()
         Topics(broker.connection).create("orders", 1)

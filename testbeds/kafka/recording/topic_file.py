@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from models.errors import InvalidInput
 from testbeds.kafka.connection import KafkaConnection
-from testbeds.kafka.json_values import JsonColumns
-from testbeds.kafka.sampling import SCHEMA, TopicRange, TopicSample
+from testbeds.kafka.recording.json_values import JsonColumns
+from testbeds.kafka.recording.sampling import SCHEMA, TopicRange, TopicSample
 
 _REGISTRY_MARK: Final = 0
 """First byte of values that a schema registry's serializer has written."""

@@ -12,7 +12,7 @@ from models.errors import InvalidInput, SluiceError
 from testbeds.feeding.control import SourceReport
 from testbeds.kafka.broker import LocalBroker
 from testbeds.kafka.connection import KafkaConnection
-from testbeds.kafka.feeding import GeneratedFeed, KafkaFeeder
+from testbeds.kafka.feeding.feeder import GeneratedFeed, KafkaFeeder
 from testbeds.kafka.offsets import OffsetReader, OffsetReading
 from testbeds.kafka.topics import Topics
 

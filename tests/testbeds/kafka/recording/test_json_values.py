@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.errors import InvalidInput
-from testbeds.kafka.json_values import JsonColumns
+from testbeds.kafka.recording.json_values import JsonColumns
 
 
 def _batch(*values: Any) -> pa.Array:
