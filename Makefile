@@ -8,6 +8,9 @@ JOB ?= nexmark-q5
 RATE ?= 2500000
 WITH ?=
 
+# What `make flink` fetches.
+FLINK_VERSION ?= 1.20
+
 # All settings of the embedded Airflow: those shared by every deployment, then the places and the secret of this one.
 include docker/airflow.env
 export $(shell sed -n 's/^\([A-Z_]*\)=.*/\1/p' docker/airflow.env)
@@ -47,8 +50,8 @@ plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them
 airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
 	@python -m sluice_airflow.standing
 
-flink: setup ## Fetch Flink for measurements on a real cluster (230 MB, kept in the user's cache), and check it.
-	@python -m testbeds.flink.local.distribution
+flink: setup ## Fetch Flink of FLINK_VERSION (1.20) for measurements (230 MB, kept in the user's cache), and check it.
+	@python -m testbeds.flink.local.distribution '$(FLINK_VERSION)'
 
 env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env

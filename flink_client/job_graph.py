@@ -32,7 +32,7 @@ def vertices_of(job: Job, vertices: Sequence[Vertex], edges: Sequence[VertexEdge
     Raises:
         InvalidInput: they do not agree; the message shows Flink's dataflow.
     """
-    planned = _in_plan_order(vertices)
+    planned = _in_plan_order(vertices, edges)
     found = dict(zip((o.name for o in job.operators), planned, strict=False))
     read = read_job(job.name, vertices, edges)
     names = {o.name: v.name for o, v in zip(job.operators, read.operators, strict=False)}
@@ -63,7 +63,7 @@ def read_job(
     Raises:
         InvalidInput: no vertex is a source or no vertex is a sink.
     """
-    planned = _in_plan_order(vertices)
+    planned = _in_plan_order(vertices, edges)
     names = dict(zip((v.id for v in planned), _names([_stem(v.name, called) for v in planned]), strict=True))
     has_input, has_output = {e.downstream for e in edges}, {e.upstream for e in edges}
     keyed = {e.downstream for e in edges if e.ship_strategy == "HASH"}
@@ -97,15 +97,23 @@ def read_job(
     )
 
 
-def _in_plan_order(vertices: Sequence[Vertex]) -> list[Vertex]:
-    """By Flink's number where each has one, else in topological order."""
-    numbers = [_NUMBER.search(v.name) for v in vertices]
-    if not all(numbers):
+def _in_plan_order(vertices: Sequence[Vertex], edges: Sequence[VertexEdge]) -> list[Vertex]:
+    """By Flink's number where each has one, else in topological order.
+
+    Sources have none on Flink 2.3: such a one comes just before the first that reads from it.
+    """
+    numbers = {v.id: float(found[1]) for v in vertices if (found := _NUMBER.search(v.name))}
+    sources = {v.id for v in vertices} - {e.downstream for e in edges}
+    for source in sources - numbers.keys():
+        readers = [numbers[e.downstream] for e in edges if e.upstream == source and e.downstream in numbers]
+        if readers:
+            numbers[source] = min(readers) - 0.5
+    if any(v.id not in numbers for v in vertices):
         return list(vertices)
-    return [v for _, v in sorted(((int(n[1]), v) for n, v in zip(numbers, vertices, strict=True) if n), key=_first)]
+    return [v for _, v in sorted(((numbers[v.id], v) for v in vertices), key=_first)]
 
 
-def _first(pair: tuple[int, Vertex]) -> int:
+def _first(pair: tuple[float, Vertex]) -> float:
     return pair[0]
 
 

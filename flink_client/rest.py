@@ -1,7 +1,7 @@
 """A typed client of Flink's REST interface.
 
-Paths and fields are those documented for Flink 1.20 (REST API). Idempotent requests are repeated when the connection fails
-or the answer is a server error; others are not.
+Paths and fields are those documented for Flink 1.20 and 2.3 (REST API). Idempotent requests are repeated when the
+connection fails or the answer is a server error; others are not.
 """
 
 import time
@@ -333,6 +333,15 @@ class FlinkRest(Closing):
     def get(self, path: str) -> Any:
         """The answer to any other GET request."""
         return self._get(path)
+
+    def get_if_there(self, path: str) -> Any | None:
+        """The same; None if Flink has nothing of this path: it is of another version, or does not keep it."""
+        try:
+            return self._get(path)
+        except _Refused as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a POST request, once."""

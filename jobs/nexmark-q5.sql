@@ -3,19 +3,19 @@ INSERT INTO hot_items
 SELECT counts.auction, counts.num
 FROM (
   SELECT auction, COUNT(*) AS num,
-         HOP_START(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS starttime,
-         HOP_END(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS endtime
+         HOP_START(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS starttime,
+         HOP_END(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS endtime
   FROM bid
-  GROUP BY auction, HOP(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
+  GROUP BY auction, HOP(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
 ) AS counts
 JOIN (
   SELECT MAX(num) AS maxnum, starttime, endtime
   FROM (
     SELECT COUNT(*) AS num,
-           HOP_START(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS starttime,
-           HOP_END(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS endtime
+           HOP_START(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS starttime,
+           HOP_END(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND) AS endtime
     FROM bid
-    GROUP BY auction, HOP(dateTime, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
+    GROUP BY auction, HOP(`dateTime`, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
   ) AS counts_again
   GROUP BY starttime, endtime
 ) AS maxima

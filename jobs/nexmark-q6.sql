@@ -6,6 +6,6 @@ FROM (
   SELECT A.id, A.seller, A.expires, MAX(B.price) AS final
   FROM auction AS A
   JOIN bid AS B ON A.id = B.auction
-  WHERE B.dateTime <= A.expires
+  WHERE B.`dateTime` <= A.expires
   GROUP BY A.id, A.seller, A.expires
 ) AS closed;

@@ -56,7 +56,7 @@ class PipelineRun:
             )
 
             address = flink_address(self.request.flink, self.cluster)
-            return planned_job(self.program, self.workspace, self.progress, address)
+            return planned_job(self.program, self.workspace, self.progress, address, self.request.flink_version)
         return load_job(self.job_path)
 
     @property

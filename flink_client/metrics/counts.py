@@ -12,13 +12,15 @@ from typing import Any, Final
 
 from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.deployment import chained_operators
-from flink_client.metrics.sources import METER
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, settings
 from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
 
-_EMITTED: Final = re.compile(rf"\d+\.(Source__.*\.{METER.removesuffix('PerSecond')})")
+_EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
+_READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+_UNKNOWN: Final = -1
+"""Value of pending records that a source does not know."""
 _PARTITION: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
 _CPU: Final = "Status.JVM.CPU.Time"
 _GC: Final = "Status.JVM.GarbageCollector.All.Time"
@@ -99,8 +101,10 @@ class CountsReader:
     def _task(self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float]) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
-        emitted = [value for name, value in of_source.items() if _EMITTED.fullmatch(f"0.{name}")]
-        pending = [value for name, value in of_source.items() if _PENDING.fullmatch(f"0.{name}")]
+        emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
+        pending = [value for value in waiting if value > _UNKNOWN]
+        # Records wait to be read; of those that are read, deserializers drop some.
+        emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         return TaskCounts(
             task=number,
             attempt=task["attempt"],
@@ -114,7 +118,7 @@ class CountsReader:
             backpressured_s=_seconds(counted.get("accumulated-backpressured-time")) if reported else None,
             idle_s=_seconds(counted.get("accumulated-idle-time")) if reported else None,
             emitted=math.fsum(emitted) if emitted else None,
-            pending=math.fsum(pending) if pending else None,
+            pending=math.fsum(pending) * emitted_per_read if pending else None,
             partitions=self._partitions.get(vertex, {}).get(number),
         )
 
@@ -122,7 +126,7 @@ class CountsReader:
         """What the sources of a vertex count, by task and name."""
         if not self._of_sources.get(vertex):
             reported = self._rest.metric_names(self._job, vertex)
-            found = (m[1] for pattern in (_EMITTED, _PENDING) for m in map(pattern.fullmatch, reported) if m)
+            found = (m[1] for pattern in (_EMITTED, _READ, _PENDING) for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
             of_task: dict[int, int] = {}
             for match in filter(None, map(_PARTITION.fullmatch, reported)):
@@ -141,6 +145,10 @@ class CountsReader:
             gc_s=None if _GC not in known else known[_GC] / 1e3,
             heap_used=None if used is None or not most or most < 0 else used / most,
         )
+
+
+def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:
+    return [value for name, value in of_source.items() if pattern.fullmatch(f"0.{name}")]
 
 
 def _seconds(milliseconds: float | str | None) -> float | None:

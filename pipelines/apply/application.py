@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from flink_client.answers import flinks_answers
 from flink_client.deployment import placed_as_planned
+from flink_client.rescales import COMPLETED, RecordedRescale, rescales
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, has_ended, running_job
 from models.errors import SluiceError
@@ -36,6 +37,7 @@ class _End:
     job_id: str
     seconds: float
     effect: Effect | None = None
+    flinks_rescale_s: float | None = None
 
 
 def apply(
@@ -71,6 +73,7 @@ def apply(
         flink_job=end.job_id,
         started_at=started_at,
         seconds=round(end.seconds, 3),
+        flinks_rescale_s=end.flinks_rescale_s,
         method=preparation.method,
         placement="as-planned" if as_planned else "advice",
         outcome=end.outcome,
@@ -79,6 +82,12 @@ def apply(
         advice=preparation.advice,
         effect=end.effect,
     )
+
+
+def _seconds(recorded: Sequence[RecordedRescale]) -> float | None:
+    """Of all rescales that completed; None without any. A placement can take two."""
+    times = [one.seconds for one in recorded if one.state == COMPLETED and one.seconds is not None]
+    return round(sum(times), 3) if times else None
 
 
 def without_password(url: str) -> str:
@@ -106,21 +115,39 @@ class _Application:
         with flinks_answers(self._rest.url):
             change = change_for(self._rest, self._preparation)
         before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
+        known = {one.id for one in self._rescales()}
         self._begin = time.monotonic()
         try:
             self._make(change)
             took_s = time.monotonic() - self._begin
+            recorded = [one for one in self._rescales() if one.id not in known]
             time.sleep(min(_SETTLE_S, self._observe_s / 4))
             effect = self._observed(self._observe_s)
             if before is not None and effect is not None:
                 effect = effect.model_copy(update={"rate_before": before.rate})
             self._check(before, effect)
         except (SluiceError, OSError) as error:
-            return self._roll_back(change, str(error), effect)
+            return self._roll_back(change, f"{error}{self._flinks_word(known)}", effect)
         except KeyboardInterrupt:
             change.undo()
             raise
-        return _End("applied", f"Flink runs the plan, {took_s:.1f} s later", self._job_id, took_s, effect)
+        reason = f"Flink runs the plan, {took_s:.1f} s later"
+        return _End("applied", reason, self._job_id, took_s, effect, _seconds(recorded))
+
+    def _rescales(self) -> tuple[RecordedRescale, ...]:
+        """The job's rescales in Flink's history; none if it keeps none, or does not answer: the plan is verified anyway."""
+        if self._preparation.method != "rescale":
+            return ()
+        try:
+            return rescales(self._rest, self._job_id) or ()
+        except SluiceError as error:
+            _logger.warning("Flink's history of rescales was not read: %s", error)
+            return ()
+
+    def _flinks_word(self, known: Collection[str]) -> str:
+        """Why Flink did not rescale, by its history; empty if that does not say."""
+        ended = [one for one in self._rescales() if one.id not in known and one.state not in (None, COMPLETED)]
+        return f" (Flink's history of rescales: {ended[0].state}, {ended[0].reason})" if ended else ""
 
     def _check(self, before: Effect | None, effect: Effect | None) -> None:
         """Raise if the job stopped running as planned, or is worse off."""

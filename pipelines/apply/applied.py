@@ -85,6 +85,11 @@ class Applied(Format):
     seconds: NonNegative = Field(
         description="Time until the plan ran and was verified, or the previous state ran again."
     )
+    flinks_rescale_s: NonNegative | None = Field(
+        None,
+        description="Time of the rescale in Flink's own history, from the request to the running tasks; null where Flink "
+        "keeps none (before 2.3, or web.adaptive-scheduler.rescale-history.size is 0).",
+    )
     method: Method = Field(description="How tasks were changed: in the running job, by a restart, or not at all.")
     placement: Literal["as-planned", "advice"] = Field(
         description="Whether tasks run where the plan places them; 'advice' if they could not be placed."

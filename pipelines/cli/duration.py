@@ -5,6 +5,8 @@ from typing import Final
 
 from models.errors import InvalidInput
 
+LEAST_S: Final = 20.0
+"""Shortest time for which a running job is observed, seconds."""
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 

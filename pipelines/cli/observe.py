@@ -1,15 +1,13 @@
 """`sluice observe`: rates, skew, lag and limits of a running job that stays as it is."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from pipelines.cli import app
-from pipelines.cli.duration import seconds_of
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-
-LEAST_S: Final = 20.0
+from pipelines.cli.duration import LEAST_S, seconds_of
+from pipelines.cli.output import JsonOption, TokenVariableOption, WorkspaceOption, console, print_json, progress_console
 
 
 @app.command()
@@ -33,12 +31,7 @@ def observe(
         Path | None,
         typer.Option(metavar="FILE", help="Write the job as a job file (YAML), to plan it with.", show_default=False),
     ] = None,
-    token_variable: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Environment variable with a bearer token for the REST interface.", show_default=False
-        ),
-    ] = None,
+    token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,11 +51,12 @@ def observe(
     if write_job is not None and write_job.exists():
         raise InvalidInput(f"{write_job} exists already; remove it, or name another file with --write-job")
     address = named_address(flink)
+    place = Workspace(workspace)
     with FlinkRest(address.rest_url, token_variable=token_variable) as rest:
         id_ = running_job_id(rest, job)
-        found = observe_job(rest, id_, seconds, Workspace(workspace), TerminalProgress())
+        found = observe_job(rest, id_, seconds, place, TerminalProgress())
     if write_job is not None:
         write_job_file(found.as_job(), write_job)
         progress_console.print(f"job file: {write_job}", soft_wrap=True)
     print_json(found.job) if as_json else console.print(observed_view(found.job))
-    progress_console.print(f"observed: {found.uri}\nsamples:  {found.samples_uri}", soft_wrap=True)
+    progress_console.print(f"observed: {found.uri}\nsamples:  {place.uri(found.samples_key)}", soft_wrap=True)

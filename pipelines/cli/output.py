@@ -20,6 +20,15 @@ WorkspaceOption = Annotated[
     ),
 ]
 
+TokenVariableOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Environment variable with a bearer token for Flink's REST interface.",
+        show_default=False,
+    ),
+]
+
 NameOption = Annotated[
     str | None,
     typer.Option("--by", help="Name of the person who decides; default: the account's name.", show_default=False),

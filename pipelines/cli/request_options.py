@@ -1,7 +1,7 @@
 """Options of commands from the fields of a request: its names, bounds, defaults and descriptions."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Annotated, Any, Final
@@ -15,10 +15,15 @@ ARGUMENT: Final = "job"
 TYPES: Final = {"integer": int, "number": float, "string": str}
 
 
-def request_options(request: type[BaseModel], *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def request_options(
+    request: type[BaseModel], *names: str, optional: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator for a command whose first parameter takes the values of these fields, by name.
 
     The command gets one option for each of them before its own.
+
+    Args:
+        optional: required fields that the command itself asks for where it needs them; None if they are not given.
     """
     schemas = request.model_json_schema()["properties"]
 
@@ -26,7 +31,7 @@ def request_options(request: type[BaseModel], *names: str) -> Callable[[Callable
         def called(**given: Any) -> None:
             command({name: given.pop(name) for name in names}, **given)
 
-        made = [_parameter(name, request.model_fields[name], _flat(schemas[name])) for name in names]
+        made = [_parameter(name, request.model_fields[name], _flat(schemas[name]), name in optional) for name in names]
         own = [p.replace(kind=p.KEYWORD_ONLY) for p in list(signature(command).parameters.values())[1:]]
         parameters = sorted([*made, *own], key=lambda p: p.default is not Parameter.empty)  # required ones first
         assert isinstance(command, FunctionType)
@@ -38,10 +43,10 @@ def request_options(request: type[BaseModel], *names: str) -> Callable[[Callable
     return decorate
 
 
-def _parameter(name: str, field: FieldInfo, schema: Mapping[str, Any]) -> Parameter:
+def _parameter(name: str, field: FieldInfo, schema: Mapping[str, Any], optional: bool) -> Parameter:
     kind: Any = field.annotation if "enum" in schema else TYPES[schema["type"]]
-    default = Parameter.empty if field.is_required() else field.default
-    annotation = kind | None if field.default is None else kind
+    default = None if optional else Parameter.empty if field.is_required() else field.default
+    annotation = kind | None if default is None else kind
     if name == ARGUMENT:
         info: Any = typer.Argument(metavar=name.upper(), help=schema["description"])
     else:

@@ -23,6 +23,7 @@ Rate = Annotated[
 """A target rate; finite, since JSON has no infinity."""
 
 DEFAULT_PRECISION: Final = 0.25
+DEFAULT_FLINK: Final = "1.20"
 
 
 class PlanRequest(Format):
@@ -37,7 +38,10 @@ class PlanRequest(Format):
     cluster: str = Field(
         "production", min_length=1, description="Cluster of the catalogue, or path of a cluster file, to plan for."
     )
-    testbed: Literal["simulator", "flink", "recorded"] = Field("simulator", description="Where the job is measured.")
+    testbed: Literal["simulator", "flink", "recorded", "running"] = Field(
+        "simulator",
+        description="Where the job is measured; 'running' stands in the requests of plans that were made from a running job.",
+    )
     # Omitted if absent, so that runs of other requests keep their names.
     flink: str | None = Field(
         None,
@@ -45,6 +49,11 @@ class PlanRequest(Format):
         description="Flink to measure on: the URL of its REST interface, or a cluster (file) that has one. If absent, "
         "the cluster that is planned for where it has one, else a Flink that Sluice starts.",
         json_schema_extra={"metavar": "URL|CLUSTER"},
+    )
+    flink_version: Literal["1.20", "2.3"] = Field(
+        DEFAULT_FLINK,
+        exclude_if=lambda version: version == DEFAULT_FLINK,
+        description="Version of the Flink that Sluice starts; a running one has its own.",
     )
     measurements: str | None = Field(
         None,
@@ -129,6 +138,10 @@ class PlanRequest(Format):
             raise ValueError("either 'risk' or 'headroom' may be given, not both")
         if self.flink is not None and self.testbed != "flink":
             raise ValueError("'flink' must be given for the testbed 'flink' only")
+        if self.flink_version != DEFAULT_FLINK and (self.testbed != "flink" or self.flink is not None):
+            raise ValueError(
+                "'flink_version' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
+            )
         if self.job.endswith(".sql") and self.testbed != "flink":
             raise ValueError("a SQL file can be measured on the testbed 'flink' only, since Flink plans its operators")
         return self

@@ -15,6 +15,7 @@ from pipelines.inputs.job_files import ClusterFile
 from pipelines.inputs.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace
+from testbeds.flink.local.distribution import FLINK, release_of
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import UserProgram, recorded_tables
 from testbeds.flink.testbed import FlinkTestbed
@@ -62,7 +63,10 @@ def named_address(named: str) -> FlinkAddress:
 
 @contextmanager
 def opened_flink(
-    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+    program: UserProgram | None,
+    progress: Progress,
+    address: FlinkAddress | None = None,
+    version: str = FLINK.line,
 ) -> Iterator[FlinkTestbed | NamedFlinkTestbed]:
     """A Flink to measure on, closed at the end, and by SIGTERM: jobs and jars must not stay on a user's cluster.
 
@@ -71,18 +75,22 @@ def opened_flink(
     """
     # A signal is handled in the main thread only, whatever thread is measuring.
     is_main = threading.current_thread() is threading.main_thread()
-    with closing_on_sigterm() if is_main else nullcontext(), open_flink(program, progress, address) as flink:
+    with closing_on_sigterm() if is_main else nullcontext(), open_flink(program, progress, address, version) as flink:
         yield flink
 
 
 def open_flink(
-    program: UserProgram | None, progress: Progress, address: FlinkAddress | None = None
+    program: UserProgram | None,
+    progress: Progress,
+    address: FlinkAddress | None = None,
+    version: str = FLINK.line,
 ) -> FlinkTestbed | NamedFlinkTestbed:
     """A Flink to measure on, which the caller closes. A local one starts when it is first used.
 
     Args:
         program: the job's program; None: operators with the costs in the job's file.
         address: of a running cluster.
+        version: of a local one.
 
     Raises:
         InvalidInput: that cluster runs another version of Flink, or its settings make measuring impossible.
@@ -97,24 +105,34 @@ def open_flink(
 
     if address is not None:
         return NamedFlinkTestbed(address, program=program, report=report)
-    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, program=program, report=report)
+    release = release_of(version)
+    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, program=program, release=release, report=report)
 
 
-def planned_job(program: JobProgram, workspace: Workspace, progress: Progress, address: FlinkAddress | None) -> Job:
+def planned_job(
+    program: JobProgram,
+    workspace: Workspace,
+    progress: Progress,
+    address: FlinkAddress | None,
+    version: str = FLINK.line,
+) -> Job:
     """The job that Flink plans for a program; stored in the workspace, so that Flink plans each program once.
+
+    Args:
+        address: of a running cluster; None: one that Sluice starts, of that version.
 
     Raises:
         InvalidInput: Flink refuses it, or the rate of a source cannot be set.
     """
 
     def read() -> Job:
-        with opened_flink(program.program, progress, address) as flink:
+        with opened_flink(program.program, progress, address, version) as flink:
             return flink.dataflow(program.name)
 
-    key, inputs = (
-        f"flink-jobs/{program.name}-{program.digest[:12]}.json",
-        {"program": program.digest, "name": program.name},
-    )
+    # Another version may plan another job; the key of the default one has no version, as when there was one only.
+    of_version = "" if version == FLINK.line else f"-{version}"
+    key = f"flink-jobs/{program.name}-{program.digest[:12]}{of_version}.json"
+    inputs = {"program": program.digest, "name": program.name}
     if len(recorded_tables(program.program)) > 1:
         inputs["shares"] = "by records"  # earlier ones had equal shares
     return workspace.once(key, inputs, Job, read)

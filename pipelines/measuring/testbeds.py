@@ -13,6 +13,7 @@ from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.measurements import read_measurements
+from pipelines.inputs.plan_request import DEFAULT_FLINK
 from pipelines.measuring.estimate import SHORT, mst_settings
 from pipelines.measuring.flink import flink_address, opened_flink
 from pipelines.run import PipelineRun
@@ -65,7 +66,10 @@ def measuring_inputs(run: PipelineRun) -> dict[str, str]:
     on_flink = run.request.testbed == "flink"
     address = flink_address(run.request.flink, run.cluster) if on_flink else None
     program = run.program.digest if on_flink and run.program is not None else ""
-    return {"job": digest(run.job), "testbed": digest([run.request.testbed, address, program, run.request.seed])}
+    measured_on = [run.request.testbed, address, program, run.request.seed]
+    if run.request.flink_version != DEFAULT_FLINK:
+        measured_on.append(run.request.flink_version)
+    return {"job": digest(run.job), "testbed": digest(measured_on)}
 
 
 @contextmanager
@@ -107,7 +111,8 @@ def _opened(run: PipelineRun) -> Iterator[Testbed]:
             yield Simulator(load_cluster(TEST_CLUSTER))
         case "flink":
             program = None if run.program is None else run.program.program
-            with opened_flink(program, run.progress, flink_address(run.request.flink, run.cluster)) as testbed:
+            address = flink_address(run.request.flink, run.cluster)
+            with opened_flink(program, run.progress, address, run.request.flink_version) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

@@ -62,7 +62,12 @@ def job_of(observed: ObservedJob, edges: Sequence[VertexLink], cpu_s: Mapping[st
             "key_groups": groups.pop() if len(groups) == 1 else None,
             "operators": [_operator(v, names[v.id], joined, emitted, cpu_s.get(v.id), origin) for v in running],
             "edges": [
-                {"from": names[e.upstream], "to": names[e.downstream], "partitioning": e.partitioning}
+                {
+                    "from": names[e.upstream],
+                    "to": names[e.downstream],
+                    "partitioning": e.partitioning,
+                    "share": _share(e, joined, running),
+                }
                 for e in dict.fromkeys(joined)
             ],
             "vertices": [{"operators": [names[v.id]], "slot_sharing_group": _group(v, running)} for v in running],
@@ -107,6 +112,18 @@ def _operator(
 
 def _keyed(vertex: ObservedVertex, edges: Sequence[VertexLink]) -> bool:
     return any(e.partitioning is Partitioning.HASH for e in edges if e.downstream == vertex.id)
+
+
+def _share(edge: VertexLink, edges: Sequence[VertexLink], vertices: Sequence[ObservedVertex]) -> float:
+    """Share of the records out that take an edge: Flink counts a record out once for each edge that it takes."""
+    beside = [e for e in edges if e.upstream == edge.upstream]
+    if len(beside) == 1:
+        return 1.0
+    rates = {v.id: (v.observed_rate or 0.0, v.selectivity or 0.0) for v in vertices}
+    out = rates[edge.upstream][0] * rates[edge.upstream][1]
+    if out <= 0 or sum(e.downstream == edge.downstream for e in edges) > 1:
+        return 1 / len(beside)
+    return min(max(rates[edge.downstream][0] / out, 1e-6), 1.0)
 
 
 def _emitted(vertices: Sequence[ObservedVertex], edges: Sequence[VertexLink]) -> dict[str, float]:

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Final
+
+import yaml
 
 from flink_client.answers import flinks_answers
 from flink_client.rest import FlinkRest
 from flink_client.running import find_job
-from models.capacity.observed.observing import Surroundings, observe
+from models.capacity.diagnosis.facts import BoundFacts
+from models.capacity.observed.observing import Surroundings, observe, observed_facts
 from models.capacity.observed.record import ObservedJob
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
@@ -30,7 +34,13 @@ class Observed:
     watched: Watched
     about: Surroundings
     uri: str
-    samples_uri: str
+    samples_key: str
+    """In the workspace."""
+
+    @cached_property
+    def facts(self) -> BoundFacts | None:
+        """How busy each vertex was; None where nothing ran."""
+        return observed_facts(self.watched.readings, self.about)
 
     @property
     def operators(self) -> dict[str, str]:
@@ -87,9 +97,15 @@ def observe_job(rest: FlinkRest, id_: str, seconds: float, workspace: Workspace,
             "tasks run and that metrics are fetched (metrics.fetcher.update-interval above 0), or observe for longer with --for"
         )
     key = f"{FOLDER}/{name}/{now:%Y%m%dT%H%M%SZ}.json"
-    samples_uri = keep_samples(workspace, samples, name, now)
+    samples_key = keep_samples(workspace, samples, name, now)
     workspace.write(key, found)
-    return Observed(found, watched, watched.about, workspace.uri(key), samples_uri)
+    return Observed(found, watched, watched.about, workspace.uri(key), samples_key)
+
+
+def job_file_text(job: Job) -> str:
+    """The job as YAML."""
+    content = job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return yaml.safe_dump({"schema_version": 1, **content}, sort_keys=False, allow_unicode=True, width=120)
 
 
 def write_job_file(job: Job, path: Path) -> None:
@@ -98,13 +114,9 @@ def write_job_file(job: Job, path: Path) -> None:
     Raises:
         InvalidInput: there is a file already, or it cannot be written.
     """
-    import yaml
-
     if path.exists():
         raise InvalidInput(f"{path} exists already; remove it, or name another file with --write-job")
-    content = job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    text = yaml.safe_dump({"schema_version": 1, **content}, sort_keys=False, allow_unicode=True, width=120)
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(job_file_text(job), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"the job file {path} cannot be written: {error}") from error

@@ -1,7 +1,7 @@
 """What was observed as samples, the rows that drift checks and features read."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -67,9 +67,8 @@ def _cpu_per_busy_s(done: Sequence[TaskInterval], used: Mapping[str, float]) -> 
     return {w: min(used[w] * longest[w] / busy[w], 1.0) for w in busy if w in used and busy[w] > 0}
 
 
-def keep_samples(workspace: Workspace, samples: pa.Table, job: str, at: datetime | None = None) -> str:
-    """Store them where `sluice drift` reads them; returns their URI."""
-    moment = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-    key = f"{production_key(job)}/observed-{moment}{SUFFIX}"
+def keep_samples(workspace: Workspace, samples: pa.Table, job: str, at: datetime) -> str:
+    """Store them where `sluice drift` reads them; returns their key."""
+    key = f"{production_key(job)}/observed-{at:%Y%m%dT%H%M%SZ}{SUFFIX}"
     workspace.write_table(key, samples)
-    return workspace.uri(key)
+    return key

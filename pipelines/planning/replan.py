@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from models.errors import InvalidInput
 from models.placement import fewest_moves
 from models.placement.shared.stable import fewest_slot_moves
 from models.plan import Plan, PlanContent, same_deployment
@@ -61,6 +62,11 @@ def replan(
     check_unpinned(workspace, job)
     current = PlanStore(workspace).current(job)
     origin = PipelineRun.of_plan(workspace, current, progress)
+    if origin.request.testbed == "running":
+        raise InvalidInput(
+            f"plan {job}@{current.version} was made from a running job, and by no registered model; plan it from the running "
+            "job again: sluice plan --from-running"
+        )
     run = replace(origin, request=origin.request.model_copy(update={"rate": rate, "run": origin.run_id}))
     began = time.monotonic()
     known = gather(run)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Final
 
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from pipelines.run import PipelineRun
 
 Stage = Callable[[PipelineRun], str]
@@ -56,6 +56,8 @@ def run_all(run: PipelineRun) -> str:
     """Run every stage in order; returns the URI of the plan."""
     from pipelines.measuring.testbeds import kept_open
 
+    if run.request.testbed == "running":
+        raise InvalidInput("a running job is not measured; plan it with `sluice plan --from-running --flink URL`")
     run.start()
     with kept_open():
         for name in MEASURE:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from models.job import Job
 from models.plan import Lineage, Plan, PlanContent
 from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
@@ -10,6 +11,7 @@ from models.planning.parallelism import Scaling
 from models.planning.workers import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.planning.gathering import gather_capacity, gather_keys, operator_digests
+from pipelines.progress import Progress
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.registry.tracking import mlflow_errors, open_tracking
 from pipelines.report import ReportSubject, figures, render
@@ -21,6 +23,7 @@ from pipelines.store.code_version import code_version
 from pipelines.store.digests import digest
 from pipelines.store.pictures import keep_pictures
 from pipelines.store.plans import PlanStore, report_key
+from pipelines.store.workspace import Workspace
 
 
 def publish(run: PipelineRun) -> str:
@@ -73,26 +76,41 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
     """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow."""
-    store = PlanStore(run.workspace)
+    plan, report = stored_with_report(
+        run.workspace, content, run.job, decisions, run.output(EXPLORATION_FILE, ExplorationRecord)
+    )
+    model, tracking = decisions.sizing.model, open_tracking(run.workspace)
+    with mlflow_errors(tracking):
+        tracking.client.log_text(model.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
+    say_published(run.progress, plan, decisions)
+    return plan
+
+
+def stored_with_report(
+    workspace: Workspace, content: PlanContent, job: Job, decisions: Decisions, exploration: ExplorationRecord
+) -> tuple[Plan, str]:
+    """Make the content the newest version of the job's plan, and write its report beside it; returns both."""
+    store = PlanStore(workspace)
     plan = store.publish(content, datetime.now(UTC).isoformat(timespec="seconds"))
-    model = decisions.sizing.model
     subject = ReportSubject(
         plan=plan,
-        job=run.job,
+        job=job,
         cluster=decisions.workers.cluster,
         scaling=decisions.scaling,
-        exploration=run.output(EXPLORATION_FILE, ExplorationRecord),
-        capacity=model.capacity,
+        exploration=exploration,
+        capacity=decisions.sizing.model.capacity,
         previous=None if plan.difference is None else store.get(plan.job, plan.difference.from_version),
     )
     drawn = figures(subject)
     report = render(plan, drawn)
-    keep_pictures(run.workspace, plan, drawn)
-    run.workspace.write_bytes(report_key(plan.job, plan.version), report.encode())
-    tracking = open_tracking(run.workspace)
-    with mlflow_errors(tracking):
-        tracking.client.log_text(model.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
-    run.progress.say(f"publish: plan {plan.job}@{plan.version}")
+    keep_pictures(workspace, plan, drawn)
+    workspace.write_bytes(report_key(plan.job, plan.version), report.encode())
+    return plan, report
+
+
+def say_published(progress: Progress, plan: Plan, decisions: Decisions) -> None:
+    """The plan's version, and whether it may fall short."""
+    progress.say(f"publish: plan {plan.job}@{plan.version}")
+    model = decisions.sizing.model
     if (short := shortfall(model, decisions.scaling.budget, plan.target_rate)) is not None:
-        run.progress.say(f"publish: {short}")
-    return plan
+        progress.say(f"publish: {short}")

@@ -27,7 +27,7 @@ from flink_client.running import (
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
 from testbeds.flink.feeding.serving import FileServer
-from testbeds.flink.local.distribution import FLINK, Report, flink_home
+from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
 from testbeds.flink.local.kit import kit_jar
 from testbeds.local.jdk import find_jdk
 
@@ -76,7 +76,7 @@ class NamedCluster:
     def __init__(self, address: FlinkAddress, report: Report = lambda what, share: None) -> None:
         """
         Raises:
-            InvalidInput: its version of Flink is not the one that the kit is made for.
+            InvalidInput: its version of Flink is none of those that the kit is made for.
             SluiceError: it does not answer, or there is no Java for the kit here.
         """
         self._address, self._report = address, report
@@ -89,15 +89,15 @@ class NamedCluster:
         try:
             with flinks_answers(self._rest.url):
                 version = self._rest.flink_version()
-            wanted = FLINK.version.rpartition(".")[0]
-            if version.rpartition(".")[0] != wanted:
+            if (release := RELEASES.get(line_of(version))) is None:
                 raise InvalidInput(
-                    f"a Flink cluster that is measured on must run version {wanted}, but {self._rest.url} runs {version}; "
-                    f"name another one, or none to have Sluice start its own"
+                    f"a Flink cluster that is measured on must run version {' or '.join(RELEASES)}, but {self._rest.url} "
+                    f"runs {version}; name another one, or none to have Sluice start its own"
                 )
         except BaseException:
             self._rest.close()
             raise
+        self._release = release
 
     @property
     def rest(self) -> FlinkRest:
@@ -105,7 +105,7 @@ class NamedCluster:
 
     @cached_property
     def kit(self) -> Path:
-        return kit_jar(flink_home(self._report), find_jdk())
+        return kit_jar(flink_home(self._report, self._release), find_jdk(), self._release)
 
     @cached_property
     def host(self) -> str:

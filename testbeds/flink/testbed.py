@@ -11,7 +11,7 @@ from models.job import Job
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
 from testbeds.flink.lab.stolen import Patience, least_stolen
-from testbeds.flink.local.distribution import Report
+from testbeds.flink.local.distribution import FLINK, Release, Report
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.measuring.samples import TaskIntervals
@@ -46,6 +46,7 @@ class FlinkTestbed(Closing):
         *,
         program: UserProgram | None = None,
         payment: Payment = Payment.SHARED,
+        release: Release = FLINK,
         report: Report = lambda what, share: None,
     ) -> None:
         """
@@ -53,9 +54,11 @@ class FlinkTestbed(Closing):
             cluster: the TaskManagers to start; sources get additional ones.
             memory_levels_mb: available memory sizes of a TaskManager's process, MiB.
             program: SQL or a jar that jobs run as.
+            release: the Flink to start.
         """
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
         self._program, self._report = program, report
+        self.release = release
         self._local: LocalCluster | None = None
         self._open: FlinkRun | None = None
         self._patience = Patience(PATIENCE_S if program is not None else 0.0)
@@ -82,7 +85,7 @@ class FlinkTestbed(Closing):
     def local(self) -> LocalCluster:
         """The processes; Flink is fetched at the first access."""
         if self._local is None:
-            self._local = LocalCluster(self._report)
+            self._local = LocalCluster(self._report, self.release)
         return self._local
 
     def dataflow(self, name: str) -> Job:

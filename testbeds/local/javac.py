@@ -7,7 +7,7 @@ from typing import Final
 from models.errors import SluiceError
 
 _RELEASE: Final = "11"
-"""The oldest Java that Flink 1.20 and Kafka's clients run on."""
+"""The oldest Java that Flink 1.20, 2.3 and Kafka's clients run on."""
 
 
 def compile_java(sources: list[Path], classes: Path, class_path: str, jdk: Path) -> None:

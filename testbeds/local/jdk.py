@@ -10,7 +10,7 @@ from typing import Final
 from models.errors import SluiceError
 
 FLINKS_VERSIONS: Final = range(11, 22)
-"""Java versions that Flink 1.20 runs on."""
+"""Java versions that Flink 1.20 and 2.3 run on."""
 _INSTALLED: Final = Path("/usr/lib/jvm")
 
 

@@ -39,6 +39,22 @@ def jars(pom: Path, needed_by: str) -> Path:
     return made_once(folder, partial(_fetch, pom, stated, needed_by), lambda made: _found(made) == stated)
 
 
+def find_maven(needed_by: str) -> str:
+    """The path of Maven's command.
+
+    Args:
+        needed_by: named in the error.
+
+    Raises:
+        SluiceError: there is none on the PATH; the message is one line with the fix.
+    """
+    if (found := shutil.which("mvn")) is None:
+        raise SluiceError(
+            f"{needed_by} needs Maven, and no 'mvn' was found on the PATH; install it (Debian, Ubuntu: apt-get install maven)"
+        )
+    return found
+
+
 def digests(pom: Path) -> dict[str, str]:
     """The expected SHA-256 of each jar, by its file name."""
     lines = (line.split() for line in _digest_file(pom).read_text(encoding="utf-8").splitlines())
@@ -70,12 +86,7 @@ def _fetch(pom: Path, stated: dict[str, str], needed_by: str, made: Path) -> Non
 
 
 def _copy_dependencies(pom: Path, needed_by: str, made: Path) -> None:
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise SluiceError(
-            f"{needed_by} needs Maven to fetch its jars, and no 'mvn' was found on the PATH; install it (Debian, Ubuntu: "
-            f"apt-get install maven)"
-        )
+    maven = find_maven(needed_by)
     with tempfile.TemporaryDirectory() as folder:
         # Maven may write beside the pom.
         copied = shutil.copy(pom, Path(folder) / "pom.xml")

@@ -71,7 +71,7 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
         )
     seen, of_sources = vertices_seen(readings, about), rounds(readings, intervals(readings))
     starts = _starts(readings)
-    facts = _facts(seen, of_sources, readings, about)
+    facts = observed_facts(readings, about)
     lag = next((one.lag for one in reversed(of_sources) if one.lag is not None), None)
     return ObservedJob(
         job=about.name,
@@ -122,12 +122,10 @@ def _attempts(reading: JobCounts) -> list[tuple[str, int, int]]:
     return [(v.id, task.task, task.attempt) for v in reading.vertices for task in v.tasks]
 
 
-def _facts(
-    seen: Sequence[VertexSeen], of_sources: Sequence[Round], readings: Sequence[JobCounts], about: Surroundings
-) -> BoundFacts | None:
-    """None where nothing ran."""
-    running = [one for one in seen if one.tasks]
-    rate = consumption(of_sources)
+def observed_facts(readings: Sequence[JobCounts], about: Surroundings) -> BoundFacts | None:
+    """How busy each vertex was at the rate that was seen; None where nothing ran."""
+    running = [one for one in vertices_seen(readings, about) if one.tasks and not one.finished]
+    rate = consumption(rounds(readings, intervals(readings)))
     if not running or rate <= IDLE_RATE:
         return None
     used = cpu_shares(readings)

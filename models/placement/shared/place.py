@@ -2,7 +2,8 @@
 
 CAPS places the slots of each of a few mixes (`models.placement.shared.mixes`), with proof for the mix, and keeps the plan
 that needs the least common relaxation of the least costs that any of them has. Moves of single tasks between slots turn it
-into plans of further mixes, which are placed likewise until none is better.
+into plans of further mixes, which are placed likewise until none is better. Flink's default mix is kept where it is about as
+good.
 
 Whether another mix could be better is answered by a relaxation: tasks placed without regard to slots, on workers with a
 slot for each task that theirs can hold. Every plan of every mix is a plan of the relaxation, so its proved minima hold for
@@ -36,6 +37,8 @@ from models.slots import SlotBundle
 
 SAME_COST: Final = 1e-9
 """Costs that differ by less are equal."""
+AS_GOOD: Final = 0.01
+"""Flink's default mix is kept where its plan loads no worker by more than this share above the best plan's."""
 ROUNDS: Final = 3
 """Mixes at most that moves of single tasks lead to."""
 
@@ -77,7 +80,8 @@ def tune_shared(
             break
         best = _of_mix(shared, "free", moved, tuned(bundled(shared, moved, cluster)))
         plans.append(best)
-    return _judged(min(plans, key=lambda plan: _rank(as_array(plan.cost), plans, idle)), relaxed)
+    best = min(plans, key=lambda plan: _rank(as_array(plan.cost), plans, idle))
+    return _judged(found[0] if _as_good(found[0], best, problems["nested"], idle) else best, relaxed)
 
 
 def place_shared(
@@ -200,6 +204,13 @@ def _rank(cost: Floats, plans: Sequence[SharedPlacement], idle: dict[str, float]
     counted = np.array([name not in idle for name in DIMENSIONS])
     relaxation = float((cost / np.maximum(single, FLOOR))[counted].max(initial=0.0))
     return (round(relaxation, 9), *np.round(cost[np.argsort(~counted, kind="stable")], 9).tolist())
+
+
+def _as_good(default: SharedPlacement, best: SharedPlacement, scale: Problem, idle: dict[str, float]) -> bool:
+    """Whether the plan with Flink's default mix, which needs no other way to share slots, is about as good as the best."""
+    counted = np.array([name not in idle for name in DIMENSIONS])
+    here, there = (scale.least + as_array(p.cost) * (scale.most - scale.least) for p in (default, best))
+    return bool((here <= there * (1 + AS_GOOD))[counted].all())
 
 
 def _judged(plan: SharedPlacement, relaxed: Tuning) -> SharedPlacement:

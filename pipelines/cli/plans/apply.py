@@ -152,6 +152,8 @@ def _steps_document(flink: str, preparation: Preparation, todo: list[str]) -> di
 def _print_applied(plan: Plan, applied: Applied) -> None:
     style = "bold" if applied.outcome in ("applied", "unchanged") else "bold red"
     console.print(Text(f"{plan.job}@{plan.version} {applied.outcome}: {applied.reason}", style=style))
+    if applied.flinks_rescale_s is not None:
+        console.print(f"by its own history, Flink took {applied.flinks_rescale_s:.1f} s of that")
     shown = table("operators", "vertex", "before", "plan", wrap=("operators", "vertex"))
     for change in applied.changes:
         shown.add_row(Text(", ".join(change.operators)), Text(change.name), str(change.before), str(change.after))

@@ -4,9 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
+from models.errors import InvalidInput
 from models.plan import Plan
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.duration import LEAST_S, seconds_of
+from pipelines.cli.output import (
+    JsonOption,
+    TokenVariableOption,
+    WorkspaceOption,
+    console,
+    print_json,
+    progress_console,
+)
 from pipelines.cli.request_options import request_options
 from pipelines.inputs.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
@@ -19,23 +28,80 @@ FIELDS = tuple(name for name in PlanRequest.model_fields if name != "schema_vers
 
 
 @app.command()
-@request_options(PlanRequest, *FIELDS)
-def plan(fields: dict[str, Any], workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+@request_options(PlanRequest, *FIELDS, optional=("job",))
+def plan(
+    fields: dict[str, Any],
+    from_running: Annotated[
+        bool,
+        typer.Option(
+            "--from-running", help="Plan a job that runs on the Flink of --flink, from what is observed of it."
+        ),
+    ] = False,
+    running: Annotated[
+        str | None,
+        typer.Option(
+            "--job", metavar="ID|NAME", help="With --from-running: Flink's id or name of the job.", show_default=False
+        ),
+    ] = None,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="With --from-running: how long to observe it.")
+    ] = "3m",
+    token_variable: TokenVariableOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Plan a job for a target rate: measure it small, plan it large.
 
     Runs the whole pipeline, as the DAG does.
 
     The same request resumes where it was stopped, and repeats no finished measurement.
+
+    With --from-running there is no testbed: the job is observed as it runs, and stays as it is.
     """
+    place = Workspace(workspace)
+    if from_running:
+        made = _plan_running(fields, running, duration, token_variable, place)
+    else:
+        made = _plan_measured(fields, running, place)
+    _show(made, place, as_json)
+
+
+def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace) -> Plan:
     # The stages take seconds to import, which other commands do not need.
     from pipelines.run import PipelineRun
     from pipelines.stages import run_all
 
-    request = validate_as(fields, PlanRequest, origin="the request")
-    place = Workspace(workspace)
-    pipeline_run = PipelineRun(request, place, TerminalProgress())
-    run_all(pipeline_run)
-    _show(PlanStore(place).current(pipeline_run.job.name), place, as_json)
+    if running is not None:
+        raise InvalidInput("--job names a running job, and needs --from-running; name a job to measure as JOB")
+    if fields["job"] is None:
+        raise InvalidInput("JOB must be given: a job of the catalogue, a job file or a program; or --from-running")
+    run = PipelineRun(validate_as(fields, PlanRequest, origin="the request"), place, TerminalProgress())
+    run_all(run)
+    return PlanStore(place).current(run.job.name)
+
+
+def _plan_running(
+    fields: dict[str, Any], running: str | None, duration: str, token_variable: str | None, place: Workspace
+) -> Plan:
+    from flink_client.rest import FlinkRest
+    from pipelines.measuring.flink import named_address
+    from pipelines.observe.observation import observe_job, running_job_id
+    from pipelines.observe.planning import USED, RunningRequest, plan_running
+
+    defaults = {name: PlanRequest.model_fields[name].default for name in FIELDS}
+    unused = [
+        name for name, value in fields.items() if name not in USED and value != defaults[name] and value is not None
+    ]
+    if unused:
+        raise InvalidInput(f"--from-running measures nothing, so leave out {', '.join(unused)}")
+    if fields["flink"] is None:
+        raise InvalidInput("--from-running needs --flink: the address of the Flink that runs the job")
+    cluster = None if fields["cluster"] == defaults["cluster"] else fields["cluster"]
+    asked = RunningRequest(fields["rate"], cluster, fields["risk"], fields["headroom"], fields["seed"])
+    progress = TerminalProgress()
+    with FlinkRest(named_address(fields["flink"]).rest_url, token_variable=token_variable) as rest:
+        observed = observe_job(rest, running_job_id(rest, running), seconds_of(duration, LEAST_S), place, progress)
+        return plan_running(rest, observed, asked, place, progress)
 
 
 @app.command()

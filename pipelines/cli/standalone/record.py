@@ -15,7 +15,7 @@ from pipelines.cli.output import JsonOption, console, print_json, progress_conso
 from pipelines.terminal.tables import table
 
 if TYPE_CHECKING:
-    from testbeds.kafka.recording import RecordedTopic
+    from testbeds.kafka.recording.topic_file import RecordedTopic
 
 LEAST_S: Final = 1.0
 SUFFIX: Final = ".parquet"
@@ -64,8 +64,8 @@ def record(
     for_s = None if duration is None else seconds_of(duration, LEAST_S)
     # The client and Arrow take a second to import; wrong options are reported before.
     from testbeds.kafka.connection import KafkaConnection
-    from testbeds.kafka.recording import ValueColumns, record
-    from testbeds.kafka.sampling import TopicRange
+    from testbeds.kafka.recording.sampling import TopicRange
+    from testbeds.kafka.recording.topic_file import ValueColumns, record
 
     kinds = [kind.value for kind in ValueColumns]
     if values not in kinds:

@@ -1,8 +1,9 @@
 """A FLINK_HOME of our own, from the Python package index.
 
-`apache-flink-libraries` (a source distribution) holds Flink's jars and plugins, `apache-flink` (a wheel) its scripts and
-default settings. Both are only fetched and unpacked: nothing is installed, so PyFlink's requirements do not matter.
-`python -m testbeds.flink.local.distribution` fetches it ahead of time and checks every file of it.
+`apache-flink-libraries` holds Flink's jars and plugins (of 1.20 as a source distribution, of 2.3 as a wheel), `apache-flink`
+its scripts and default settings (a wheel). Both are only fetched and unpacked: nothing is installed, so PyFlink's
+requirements do not matter. `python -m testbeds.flink.local.distribution [VERSION]` fetches a version ahead of time and checks
+every file of it.
 """
 
 import hashlib
@@ -11,19 +12,22 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import IO, Final
 
-from models.errors import SluiceError
+from models.errors import InvalidInput, SluiceError
 from testbeds.local.cache import cache_folder, free_mb, made_once
 
 Report = Callable[[str, float], None]
 """Called with the current step and its progress, 0-1."""
 
 _MANIFEST: Final = "MANIFEST.json"
-_SPACE_MB: Final = 600.0
+_SPACE_MB: Final = 900.0
+_FOLDERS: Final = ("bin", "conf", "lib", "licenses", "opt", "plugins")
+"""Folders of a wheel that belong to a FLINK_HOME."""
 _ENDED_WITH: Final = 5
 """Lines of pip's output that an error shows."""
 
@@ -35,15 +39,47 @@ class Release:
     version: str
     packages: tuple[tuple[str, str], ...]
 
+    @property
+    def line(self) -> str:
+        """The version without its patch number: `1.20`."""
+        return line_of(self.version)
 
-FLINK: Final = Release(
+
+def line_of(version: str) -> str:
+    """A version of Flink without its patch number."""
+    return ".".join(version.split(".")[:2])
+
+
+FLINK_1_20: Final = Release(
     version="1.20.5",
     packages=(
         ("apache-flink-libraries==1.20.5", "e6aee62ea1a1fe7b32e28894ad079f3f1a50a372a4caac3df52405267f4228c8"),
         ("apache-flink==1.20.5", "6e8ec098a7c06ea34d01fd540e81d44703a90e3bda74052dcbcbb7db5253c10f"),
     ),
 )
-"""Long-term support; the kit's placement hook is made for this version."""
+"""Long-term support."""
+FLINK_2_3: Final = Release(
+    version="2.3.0",
+    packages=(
+        ("apache-flink-libraries==2.3.0", "38ece876553286b3a285cf344c2d2038f8a7ca10da5df54d5107250386d64151"),
+        ("apache-flink==2.3.0", "0e5f612704de1610b153e919c0564b62ad513cddfcf4960f5a021658cdf41a13"),
+    ),
+)
+FLINK: Final = FLINK_1_20
+"""The default."""
+RELEASES: Final[Mapping[str, Release]] = MappingProxyType({one.line: one for one in (FLINK_1_20, FLINK_2_3)})
+"""What Sluice measures on, by version without patch number. The kit is compiled for each of them."""
+
+
+def release_of(version: str) -> Release:
+    """The release of a version with or without patch number.
+
+    Raises:
+        InvalidInput: Sluice does not measure on it.
+    """
+    if (found := RELEASES.get(line_of(version))) is None:
+        raise InvalidInput(f"a Flink that is measured on must run version {' or '.join(RELEASES)}, but got {version}")
+    return found
 
 
 def flink_home(report: Report = lambda what, share: None, release: Release = FLINK) -> Path:
@@ -135,12 +171,13 @@ def _pip_download(packages: list[tuple[str, str]], downloads: Path, report: Repo
 
 
 def _unpack(archive: Path, home: Path) -> None:
-    """Take `<package>/deps/*` of a source distribution, and `pyflink/*` scripts and settings of a wheel."""
+    """Take `<package>/deps/*` of a source distribution, and the folders of a FLINK_HOME in `pyflink` of a wheel."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for member in wheel.infolist():
                 place = PurePosixPath(member.filename)
-                if place.parts[0] == "pyflink" and place.parts[1:2] in (("bin",), ("conf",)) and not member.is_dir():
+                is_file = len(place.parts) > 2 and not member.is_dir()
+                if is_file and place.parts[0] == "pyflink" and place.parts[1] in _FOLDERS:
                     _write(home, place.relative_to("pyflink"), wheel.open(member))
         return
     with tarfile.open(archive) as package:
@@ -192,7 +229,7 @@ def main() -> None:
         shown = line
 
     try:
-        home = flink_home(report)
+        home = flink_home(report, release_of(sys.argv[1]) if len(sys.argv) > 1 else FLINK)
         print("\r" if shown else "", end="", file=sys.stderr)
         if damaged := damaged_files(home):
             raise SluiceError(f"{len(damaged)} files in {home} were changed, {damaged[0]} for one; remove that folder")

@@ -17,7 +17,7 @@ from models.errors import SluiceError
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.lab.stolen import is_stolen_from
-from testbeds.flink.local.distribution import Report, flink_home
+from testbeds.flink.local.distribution import FLINK, Release, Report, flink_home
 from testbeds.flink.local.folder import cluster_folder, remove_group
 from testbeds.flink.local.kit import kit_jar
 from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
@@ -54,14 +54,14 @@ class LocalCluster(Closing):
     removes folders left by killed processes.
     """
 
-    def __init__(self, report: Report = lambda what, share: None) -> None:
+    def __init__(self, report: Report = lambda what, share: None, release: Release = FLINK) -> None:
         """
         Raises:
             SluiceError: there is no Java, or Flink could not be fetched.
         """
         self._jdk = find_jdk()
-        self._flink_home = flink_home(report)
-        self.kit = kit_jar(self._flink_home, self._jdk)
+        self._flink_home = flink_home(report, release)
+        self.kit = kit_jar(self._flink_home, self._jdk, release)
         self._folder, self._owner = cluster_folder()
         self._processes: list[_Process] = []
         self._awake: Awake | None = None

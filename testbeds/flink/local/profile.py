@@ -47,6 +47,8 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "taskmanager.network.memory.buffer-debloat.target": "200 ms",
         # Answers of the REST interface are otherwise seconds old.
         "web.refresh-interval": "200",
+        # Kept since Flink 2.3; earlier versions ignore it.
+        "web.adaptive-scheduler.rescale-history.size": "20",
         "metrics.fetcher.update-interval": "1000",
         "pekko.ask.timeout": "60 s",  # a busy machine is slow, not broken
         "heartbeat.interval": "2000",

@@ -22,6 +22,7 @@ from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.feeding.control import SourceControl
+from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
@@ -65,10 +66,10 @@ class WordCount:
         return {v.name.removeprefix("Source: "): v.running for v in self.rest.job(self.id).vertices}
 
 
-@pytest.fixture
-def wordcount(root: Path, tmp_path: Path) -> Iterator[WordCount]:
+@pytest.fixture(params=RELEASES.values(), ids=RELEASES)
+def wordcount(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[WordCount]:
     job = Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
-    with LocalCluster() as cluster, SourceControl() as control:
+    with LocalCluster(release=request.param) as cluster, SourceControl() as control:
         cluster.ensure(Profile((TaskManager("tm1", 4, 900), TaskManager("tm2", 2, 900))))
         control.offer({"source": RATE})
         yield WordCount(cluster, control, job, Workspace(tmp_path))
@@ -115,6 +116,9 @@ def _one_is_rehearsed_and_applied_by_command(
     assert wordcount.where() == placement
     assert (applied.outcome, applied.placement) == ("applied", "as-planned")
     assert recorded(wordcount.workspace, "wordcount", plan.version) == [applied]
+    keeps_history = wordcount.rest.flink_version().startswith("2.")
+    assert (applied.flinks_rescale_s is not None) == keeps_history
+    assert applied.flinks_rescale_s is None or 0 < applied.flinks_rescale_s < applied.seconds + 1
     effect = applied.effect
     assert effect is not None and effect.rate == pytest.approx(RATE, rel=0.15)
     assert effect.rate_before is not None and effect.rate_before > 0

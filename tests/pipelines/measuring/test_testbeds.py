@@ -10,13 +10,21 @@ from models.errors import InvalidInput
 from pipelines.inputs.catalogue import job_name
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.flink import MEMORY_MB
-from pipelines.measuring.testbeds import kept_open, measuring, opened_profiling_testbed, opened_testbed
+from pipelines.measuring.testbeds import (
+    kept_open,
+    measuring,
+    measuring_inputs,
+    opened_profiling_testbed,
+    opened_testbed,
+)
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
+from testbeds.flink.local.distribution import FLINK_2_3
+from testbeds.flink.testbed import FlinkTestbed
 
 
-def run_on(testbed: str, folder: Path, job: str = "nexmark-q5") -> PipelineRun:
-    more = {"measurements": "x.csv"} if testbed == "recorded" else {}
+def run_on(testbed: str, folder: Path, job: str = "nexmark-q5", **fields: str) -> PipelineRun:
+    more = fields | ({"measurements": "x.csv"} if testbed == "recorded" else {})
     return PipelineRun(
         PlanRequest.model_validate({"job": job, "rate": 1.0, "testbed": testbed, **more}), Workspace(folder)
     )
@@ -36,6 +44,17 @@ def test_flink_is_measured_in_little_time_on_the_workers_it_has(tmp_path: Path) 
     with opened_profiling_testbed(run) as testbed:
         assert (testbed.name, testbed.limits.max_task_slots) == ("flink", 16)
         assert testbed.limits.memory_levels_mb == MEMORY_MB
+
+
+def test_measurements_on_one_version_of_flink_do_not_serve_another(tmp_path: Path) -> None:
+    default, same, other = (
+        run_on("flink", tmp_path, **fields) for fields in ({}, {"flink_version": "1.20"}, {"flink_version": "2.3"})
+    )
+    assert measuring_inputs(default) == measuring_inputs(same) and default.run_id == same.run_id
+    assert measuring_inputs(default)["testbed"] != measuring_inputs(other)["testbed"]
+    assert default.run_id != other.run_id
+    with opened_testbed(other) as testbed:
+        assert isinstance(testbed, FlinkTestbed) and testbed.release == FLINK_2_3
 
 
 def test_a_testbed_that_is_kept_open_serves_all_stages_of_its_run(tmp_path: Path) -> None:

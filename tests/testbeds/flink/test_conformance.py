@@ -1,4 +1,4 @@
-"""What every testbed must fulfil, on a real Flink: one cluster for all, in windows of a few seconds.
+"""What every testbed must fulfil, on a real Flink of each release: one cluster for all, in windows of a few seconds.
 
 Left out is what needs a run that repeats to the bit. What takes minutes of real time is marked `long`: `pytest -m long`.
 """
@@ -7,67 +7,32 @@ from collections.abc import Iterator
 
 import pytest
 
-from models.capacity.mst import MstSettings
+from flink_conformance import OnFlink
 from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol
+from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, MeasuredWindow, Run
 
 pytestmark = pytest.mark.slow
-SLOWER = 10.0
-"""Factor on the small job's costs, which keeps its capacity far below that of this machine."""
 
 
-@pytest.fixture(scope="module")
-def flink() -> Iterator[FlinkTestbed]:
+@pytest.fixture(scope="module", params=RELEASES.values(), ids=RELEASES)
+def flink(request: pytest.FixtureRequest) -> Iterator[FlinkTestbed]:
     cluster = Cluster.model_validate({"name": "local", "count": 1, "slots": 8, "cores": 4, "memory_mb": 1024})
-    with FlinkTestbed(cluster, [1024.0]) as made:
+    with FlinkTestbed(cluster, [1024.0], release=request.param) as made:
         yield made
 
 
-class OnFlink:
-    """The job, and how long things take where seconds are real."""
-
-    settle_s = 5.0
-    window_s = 5.0
-    catch_up_s = 20.0
-    tolerance = 0.05
-    mst = MstSettings(
-        warmup_s=15.0,
-        warmup_rate=conformance.OVERLOAD,
-        cooldown_s=5.0,
-        ramp_s=5.0,
-        observe_s=5.0,
-        iterations=7,
-        sensitivity=0.05,
-        bracket=0.3,
-    )
-
+class OnLocal(OnFlink):
     @pytest.fixture(scope="class")
     @classmethod
     def testbed(cls, flink: FlinkTestbed) -> protocol.Testbed:
         return flink
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def job(cls) -> Job:
-        """With few keys, so that all of them are seen within seconds."""
-        small = conformance.small_job()
-        operators = []
-        for operator in small.operators:
-            dearer = operator.cost.model_copy(update={"cpu_s": SLOWER * operator.cost.cpu_s})
-            keys = None if operator.keys is None else operator.keys.model_copy(update={"distinct": 1000})
-            operators.append(operator.model_copy(update={"cost": dearer, "keys": keys}))
-        return small.model_copy(update={"operators": tuple(operators)})
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def configuration(cls) -> Configuration:
-        return Configuration(parallelism={"source": 2, "map": 1, "count": 1, "sink": 1}, memory_mb=1024.0)
-
-
-class TestFlink(OnFlink, conformance.RefusalConformance, conformance.SampleConformance):
+class TestFlink(OnLocal, conformance.RefusalConformance, conformance.SampleConformance):
     """One run for all."""
 
     settle_s = 20.0
@@ -85,16 +50,16 @@ class TestFlink(OnFlink, conformance.RefusalConformance, conformance.SampleConfo
         return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
-class TestRuns(OnFlink, conformance.RunConformance, conformance.SourceConformance):
+class TestRuns(OnLocal, conformance.RunConformance, conformance.SourceConformance):
     """Where tasks run, and how runs end."""
 
 
 @pytest.mark.long
-class TestRates(OnFlink, conformance.RateConformance):
+class TestRates(OnLocal, conformance.RateConformance):
     settle_s = 10.0
 
 
-class TestElasticBriefly(OnFlink, elastic_conformance.ElasticSuite):
+class TestElasticBriefly(OnLocal, elastic_conformance.ElasticSuite):
     """What breaks first, if anything does."""
 
     catch_up_s = 10.0
@@ -110,7 +75,7 @@ class TestElasticBriefly(OnFlink, elastic_conformance.ElasticSuite):
 
 
 @pytest.mark.long
-class TestElastic(OnFlink, elastic_conformance.ElasticConformance):
+class TestElastic(OnLocal, elastic_conformance.ElasticConformance):
     """All of it; windows are a sixth as long as on the simulator."""
 
     settle_s = 10.0

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -23,6 +22,7 @@ from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
+from rated_programs import JAR, SCRIPT, clicks_script, made_jar
 from testbeds.flink.feeding.recordings import recording
 from testbeds.flink.local.distribution import FLINK
 from testbeds.flink.local.processes import LocalCluster
@@ -30,7 +30,6 @@ from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named import NamedCluster
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
-from testbeds.local.javac import compile_java
 from testbeds.local.machine import free_port
 from testbeds.protocol import Configuration, MeasuredWindow, Run
 from testbeds.repeating import measured
@@ -40,50 +39,6 @@ GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "measure-on-flink.md"
 RATE = 2000.0
 DATING = 0.15
 """Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
-SCRIPT = """
-CREATE TABLE clicks (page BIGINT, visitor BIGINT, clicked TIMESTAMP(3), WATERMARK FOR clicked AS clicked)
-WITH ('connector' = 'kafka', 'topic' = 'clicks', 'format' = 'json', 'json.timestamp-format.standard' = 'SQL');
-CREATE TEMPORARY VIEW people AS SELECT page, clicked FROM clicks WHERE visitor >= 10;
-CREATE TABLE counts (page BIGINT, clicks BIGINT) WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
-INSERT INTO counts
-SELECT page, COUNT(*) FROM people GROUP BY page, TUMBLE(clicked, INTERVAL '1' SECOND);
-"""
-JAR = """
-package example;
-
-import org.apache.flink.api.common.eventtime.WatermarkStrategy;
-import org.apache.flink.api.common.typeinfo.Types;
-import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
-import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
-import sluice.Rated;
-import sluice.source.Events;
-
-public final class Remainders {
-    static final class Numbers implements Events<Long> {
-        private static final long serialVersionUID = 1;
-
-        @Override
-        public Long at(long index, long timeMs) {
-            return index;
-        }
-    }
-
-    public static void main(String[] args) throws Exception {
-        long divisor = Long.parseLong(args[0]);
-        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
-        if (divisor == 0) {
-            env.fromSequence(0, 1000).sinkTo(new DiscardingSink<>());
-        } else {
-            Rated.source(env, "numbers", new Numbers(), Types.LONG, WatermarkStrategy.noWatermarks())
-                    .filter(number -> number % divisor == 0).name("divisible")
-                    .keyBy(number -> number % 7)
-                    .reduce((a, b) -> a + b).name("sum")
-                    .sinkTo(new DiscardingSink<>()).name("nowhere");
-        }
-        env.execute("whatever");
-    }
-}
-"""
 
 
 _MEASURING = """
@@ -159,27 +114,12 @@ def prometheus(cluster: LocalCluster, reporter_port: int, tmp_path_factory: pyte
 
 @pytest.fixture(scope="module")
 def clicks(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
-    """Of ten visitors in a row nine are people."""
-    at = pa.array([1_767_225_600_000 + 10 * i for i in range(1000)], pa.timestamp("ms"))
-    columns = {"page": [i % 50 for i in range(1000)], "visitor": [i % 100 for i in range(1000)], "clicked": at}
-    path = tmp_path_factory.mktemp("recorded") / "clicks.parquet"
-    pq.write_table(pa.table(columns), path)
-    return SqlScript(SCRIPT, {"clicks": recording(path)}, keep_sinks=False)
+    return clicks_script(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")
 def jar(kit: Path, flink: Path, jdk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _made(JAR, "Remainders", tmp_path_factory.mktemp("jar"), kit, flink, jdk)
-
-
-def _made(program: str, name: str, folder: Path, kit: Path, flink: Path, jdk: Path) -> Path:
-    """The jar of a Java program of one public class."""
-    (folder / f"{name}.java").write_text(program)
-    compile_java([folder / f"{name}.java"], folder / "classes", f"{kit}:{flink}/lib/*", jdk)
-    with zipfile.ZipFile(folder / f"{name}.jar", "w") as made:
-        for path in (folder / "classes").rglob("*.class"):
-            made.write(path, str(path.relative_to(folder / "classes")))
-    return folder / f"{name}.jar"
+    return made_jar(JAR, "Remainders", tmp_path_factory.mktemp("jar"), kit, flink, jdk)
 
 
 def _named(cluster: LocalCluster, program: UserProgram, prometheus: str | None = None) -> NamedFlinkTestbed:
@@ -275,7 +215,7 @@ def test_the_programs_of_the_guide_are_read(
     guide = GUIDE.read_text()
     (tmp_path / "clicks.jsonl").write_text('{"page": "/", "visitor": 1, "clicked": "2026-05-01T12:00:00.000"}\n')
     script = SqlScript(_example("sql", guide), {"clicks": recording(tmp_path / "clicks.jsonl")}, keep_sinks=False)
-    jar = _made(_example("java", guide), "WordLengths", tmp_path, kit, flink, jdk)
+    jar = made_jar(_example("java", guide), "WordLengths", tmp_path, kit, flink, jdk)
     for program, operators in [
         (script, ["clicks", "calc-1", "local-window-aggregate", "global-window-aggregate", "calc-2", "page_counts"]),
         (
@@ -335,10 +275,11 @@ def test_a_prometheus_that_scrapes_others_is_refused(cluster: LocalCluster, clic
         PrometheusReadings(cluster.rest.url, "job", ["worker:1"])
 
 
-def test_an_address_that_is_no_flink_of_this_version_is_refused() -> None:
+@pytest.mark.parametrize("version", ["1.17.2", "1.21.0", "2.2.1", "2.30.0", "next"])
+def test_an_address_that_is_no_flink_of_these_versions_is_refused(version: str) -> None:
     with (
-        AnsweringServer(lambda request, body: (200, {"flink-version": "1.17.2"})) as server,
-        pytest.raises(InvalidInput, match=r"must run version 1\.20, but .* runs 1\.17\.2"),
+        AnsweringServer(lambda request, body: (200, {"flink-version": version})) as server,
+        pytest.raises(InvalidInput, match=rf"must run version 1\.20 or 2\.3, but .* runs {re.escape(version)}"),
     ):
         NamedFlinkTestbed(FlinkAddress(rest_url=server.url))
 

@@ -1,5 +1,6 @@
 """A broker for all tests of this folder."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,8 @@ from testbeds.kafka.topics import Topics
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[LocalBroker]:
+    if shutil.which("mvn") is None:
+        pytest.skip("Maven is not installed; apt-get install maven")
     with LocalBroker() as made:
         made.start()
         yield made

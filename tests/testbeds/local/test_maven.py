@@ -75,7 +75,7 @@ def test_without_maven_the_error_names_how_to_install_it(
     mvn: Path, pom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SluiceError, match=r"the test needs Maven .* apt-get install maven"):
+    with pytest.raises(SluiceError, match=r"the test needs Maven, .* apt-get install maven"):
         jars(pom, "the test")
 
 

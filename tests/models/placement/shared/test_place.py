@@ -165,3 +165,11 @@ def test_flinks_policies_place_each_task_once_and_cost_no_less_than_is_proved(in
     assert counted == shared.parallelism
     assert slots_in(placed.slots) == shared.slots
     assert (as_array(placed.cost) >= as_array(tune_shared(shared, cluster).least) - 1e-8).all()
+
+
+@pytest.mark.parametrize(("extra", "mix"), [(0.01, "nested"), (0.5, "by-load-cpu")])
+def test_flinks_default_mix_is_kept_where_it_is_about_as_good(share, extra, mix):
+    # Both narrow vertices in one slot: 1 + 2 extra on the worst worker, apart 1 + extra.
+    rows = [("a", 2, 1.0, 0, 0), ("b", 1, extra / 2, 0, 0), ("c", 1, extra / 2, 0, 0)]
+    found = tune_shared(share(rows), workers(2, 1))
+    assert found.mix in ((mix,) if mix == "nested" else ("by-load-cpu", "round-robin"))

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import SluiceError
-from testbeds.flink.local.distribution import Release, damaged_files, flink_home
+from models.errors import InvalidInput, SluiceError
+from testbeds.flink.local.distribution import (
+    FLINK,
+    FLINK_1_20,
+    FLINK_2_3,
+    Release,
+    damaged_files,
+    flink_home,
+    release_of,
+)
 
 
 def _wheel(folder: Path, name: str, files: dict[str, str]) -> tuple[str, str]:
@@ -28,7 +36,10 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     packages = tmp_path / "packages"
     packages.mkdir()
     scripts = _wheel(packages, "scripts", {"pyflink/bin/flink": "#!/bin/sh", "pyflink/table.py": "not taken"})
-    settings = _wheel(packages, "settings", {"pyflink/conf/config.yaml": "parallelism.default: 1"})
+    libraries = {"pyflink/conf/config.yaml": "parallelism.default: 1", "pyflink/lib/flink.jar": "jar"}
+    settings = _wheel(
+        packages, "settings", {**libraries, "pyflink/examples/count.py": "not taken", "pyflink/lib.txt": "no"}
+    )
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(packages))
     monkeypatch.setenv("SLUICE_CACHE", str(tmp_path / "cache"))
@@ -40,7 +51,7 @@ def test_what_the_packages_hold_is_merged_and_nothing_else_is_left(release: Rele
     home = flink_home(lambda what, share: messages.append(what), release)
     assert home == tmp_path / "cache" / "flink-1.0"
     found = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
-    assert found == {"bin/flink", "conf/config.yaml", "MANIFEST.json"}
+    assert found == {"bin/flink", "conf/config.yaml", "lib/flink.jar", "MANIFEST.json"}
     assert (home / "bin/flink").stat().st_mode & 0o111
     assert messages[-1] == "unpacking Flink"
     assert not list((tmp_path / "cache" / "downloads").iterdir())
@@ -106,3 +117,11 @@ def test_several_processes_may_ask_at_once(release: Release, tmp_path: Path) -> 
         homes = pool.map(_fetch, [release] * 3)
     assert set(homes) == {str(tmp_path / "cache" / "flink-1.0")}
     assert damaged_files(Path(homes[0])) == []
+
+
+def test_a_version_names_a_release_with_or_without_its_patch_number() -> None:
+    assert release_of("1.20") == release_of("1.20.1") == FLINK_1_20 == FLINK
+    assert release_of("2.3") == release_of("2.3.0") == FLINK_2_3
+    for other in ("2.2.0", "1.2", "2", "", "2.30"):
+        with pytest.raises(InvalidInput, match=r"must run version 1\.20 or 2\.3, but got"):
+            release_of(other)

@@ -30,7 +30,8 @@ public final class Feeder {
     /**
      * @param args address of the control server, file of the producers' settings, file with a line for each feed:
      *     {@code NAME generate TOPIC PARTITIONS KEYS EXPONENT VALUE_BYTES SEED} or
-     *     {@code NAME replay FILE TIME PERIOD_MS TOPIC=PARTITIONS...}
+     *     {@code NAME replay FILE now|recorded PERIOD_MS}, followed by {@code TOPIC PARTITIONS by-key|as-recorded} for each
+     *     topic of the file
      */
     public static void main(String[] args) throws Throwable {
         Properties settings = new Properties();
@@ -67,6 +68,16 @@ public final class Feeder {
         if (words.length == 8 && words[1].equals("generate")) {
             return new GeneratedRecords(words[2], Integer.parseInt(words[3]), Integer.parseInt(words[4]),
                     Double.parseDouble(words[5]), Integer.parseInt(words[6]), Long.parseLong(words[7]));
+        }
+        if (words.length > 5 && words.length % 3 == 2 && words[1].equals("replay")) {
+            ReplayedRecords.Target[] targets = new ReplayedRecords.Target[(words.length - 5) / 3];
+            for (int i = 0; i < targets.length; i++) {
+                int at = 5 + 3 * i;
+                targets[i] = new ReplayedRecords.Target(
+                        words[at], Integer.parseInt(words[at + 1]), words[at + 2].equals("as-recorded"));
+            }
+            return new ReplayedRecords(
+                    Path.of(words[2]), words[3].equals("recorded"), Long.parseLong(words[4]), targets);
         }
         throw new IOException("a feed must be 'generate' or 'replay' with its words, but got " + String.join(" ", words));
     }

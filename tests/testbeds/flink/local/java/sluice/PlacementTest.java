@@ -1,32 +1,86 @@
 package sluice;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
+import org.junit.jupiter.api.Test;
 
-public final class PlacementTest {
-    public static void main(String[] args) {
-        JobVertexID map = new JobVertexID();
-        JobVertexID sink = new JobVertexID();
-        Placement placement = Placement.parse(List.of("slots 8", map + " 0 tm1", map + " 1 tm2", sink + " 1 tm1"));
-        assert placement.clusterSlots() == 8;
-        assert placement.workerOf(List.of(new ExecutionVertexID(map, 1))).equals(Optional.of("tm2"));
-        assert placement.workerOf(List.of(new ExecutionVertexID(sink, 0))).isEmpty();
-        assert placement.workerOf(List.of(new ExecutionVertexID(sink, 0), new ExecutionVertexID(map, 0)))
-                .equals(Optional.of("tm1"));
-        try {
-            placement.workerOf(List.of(new ExecutionVertexID(map, 1), new ExecutionVertexID(sink, 1)));
-            throw new AssertionError("one slot on two TaskManagers");
-        } catch (IllegalStateException expected) {
-            assert expected.getMessage().contains("tm2 and on tm1") : expected.getMessage();
+final class PlacementTest {
+    private static final JobVertexID MAP = new JobVertexID();
+    private static final JobVertexID SINK = new JobVertexID();
+
+    private final Placement placement =
+            Placement.parse(List.of("slots 8", MAP + " 0 tm1", MAP + " 1 tm2", SINK + " 1 tm1"));
+
+    private static ExecutionVertexID task(JobVertexID vertex, int subtask) {
+        return new ExecutionVertexID(vertex, subtask);
+    }
+
+    /** Slots are written as TASKMANAGER/NUMBER. */
+    private static Map<List<ExecutionVertexID>, String> assigned(
+            Placement placement, List<List<ExecutionVertexID>> groups, String... slots) {
+        return placement.assigned(groups, Function.identity(), List.of(slots), slot -> slot.split("/")[0]);
+    }
+
+    @Test
+    void theFileGivesTheSlotsOfTheClusterAndTheTaskManagerOfEachTask() {
+        assertEquals(8, placement.clusterSlots());
+        assertEquals(Optional.of("tm2"), placement.workerOf(List.of(task(MAP, 1))));
+        assertEquals(Optional.empty(), placement.workerOf(List.of(task(SINK, 0))));
+        assertEquals(Optional.of("tm1"), placement.workerOf(List.of(task(SINK, 0), task(MAP, 0))));
+    }
+
+    @Test
+    void tasksOfOneSlotAreOnOneTaskManager() {
+        List<ExecutionVertexID> shared = List.of(task(MAP, 1), task(SINK, 1));
+        String message = assertThrows(IllegalStateException.class, () -> placement.workerOf(shared)).getMessage();
+        assertTrue(message.contains("tm2 and on tm1"), message);
+    }
+
+    @Test
+    void aLineOfAnotherFormIsRefused() {
+        for (String wrong : List.of("tm1", "slots 1 2 3", "slot 8")) {
+            String message = assertThrows(
+                    IllegalArgumentException.class, () -> Placement.parse(List.of(wrong))).getMessage();
+            assertTrue(message.contains("slots N") && message.contains(wrong), message);
         }
-        try {
-            Placement.parse(List.of("tm1"));
-            throw new AssertionError("no placement was taken");
-        } catch (IllegalArgumentException expected) {
-            assert expected.getMessage().contains("slots N");
-        }
-        assert Placement.current().clusterSlots() == 0 : "no file, no placement";
+        assertThrows(NumberFormatException.class, () -> Placement.parse(List.of("slots many")));
+        assertThrows(NumberFormatException.class, () -> Placement.parse(List.of(MAP + " first tm1")));
+    }
+
+    @Test
+    void withoutAFileThereIsNoPlacement() {
+        assertEquals(0, Placement.current().clusterSlots());
+        assertTrue(Placement.current().isEmpty());
+    }
+
+    @Test
+    void tasksThatAreNamedTakeTheirSlotsBeforeOthers() {
+        List<List<ExecutionVertexID>> groups =
+                List.of(List.of(task(SINK, 0)), List.of(task(MAP, 1)), List.of(task(MAP, 0), task(SINK, 2)));
+        Map<List<ExecutionVertexID>, String> found = assigned(placement, groups, "tm2/0", "tm1/0", "tm1/1");
+        assertEquals(Map.of(groups.get(0), "tm1/1", groups.get(1), "tm2/0", groups.get(2), "tm1/0"), found);
+    }
+
+    @Test
+    void withoutAPlacementSlotsAreTakenInTheirOrder() {
+        List<List<ExecutionVertexID>> groups = List.of(List.of(task(MAP, 1)), List.of(task(MAP, 0)));
+        Map<List<ExecutionVertexID>, String> found = assigned(Placement.parse(List.of()), groups, "tm1/0", "tm2/0");
+        assertEquals(Map.of(groups.get(0), "tm1/0", groups.get(1), "tm2/0"), found);
+    }
+
+    @Test
+    void aTaskManagerWithoutASlotForItsTasksIsReported() {
+        List<List<ExecutionVertexID>> groups = List.of(List.of(task(MAP, 0)), List.of(task(SINK, 1)));
+        String message = assertThrows(
+                IllegalStateException.class, () -> assigned(placement, groups, "tm1/0", "tm2/0")).getMessage();
+        assertTrue(message.contains("TaskManager tm1, which has no slot left"), message);
     }
 }

@@ -1,28 +1,30 @@
 package sluice.dataflow;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
 
-public final class CostTest {
-    public static void main(String[] args) throws InterruptedException {
-        aBudgetServesInTurnAndKeepsLittleOfWhatWasNotUsed();
-        aPacedTaskHandlesOneOverItsCost();
-        tasksThatShareABudgetGetHalfEachOfWhatItHas();
-    }
-
-    private static void aBudgetServesInTurnAndKeepsLittleOfWhatWasNotUsed() {
+final class CostTest {
+    @Test
+    void aBudgetServesInTurnAndKeepsLittleOfWhatWasNotUsed() {
         Budget budget = new Budget(2, 0);
-        assert budget.take(1_000_000, 0) == 500_000;
-        assert budget.take(1_000_000, 0) == 1_000_000;
-        assert budget.take(1_000_000, 60_000_000) == 55_500_000 : "5 ms of what was not used";
+        assertEquals(500_000, budget.take(1_000_000, 0));
+        assertEquals(1_000_000, budget.take(1_000_000, 0));
+        assertEquals(55_500_000, budget.take(1_000_000, 60_000_000), "5 ms of what was not used");
     }
 
-    private static void aPacedTaskHandlesOneOverItsCost() throws InterruptedException {
+    @Test
+    void aPacedTaskHandlesOneOverItsCost() throws InterruptedException {
         reaches(1, Cost.Payment.PACED, 1900, 2030);
     }
 
-    private static void tasksThatShareABudgetGetHalfEachOfWhatItHas() throws InterruptedException {
+    @Test
+    void tasksThatShareABudgetGetHalfEachOfWhatItHas() throws InterruptedException {
         System.setProperty(Budget.CORES, "0.5");
         reaches(2, Cost.Payment.SHARED, 450, 530);
     }
@@ -34,13 +36,13 @@ public final class CostTest {
         for (int attempt = 0; attempt < 5; attempt++) {
             rates = rates(tasks, payment, 0.0005);
             for (double rate : rates) {
-                assert rate <= most : rates;
+                assertTrue(rate <= most, rate + " records/s");
             }
             if (rates.stream().allMatch(rate -> rate >= least)) {
                 return;
             }
         }
-        throw new AssertionError(rates + ": each must reach " + least);
+        fail(rates + ": each must reach " + least);
     }
 
     /** Records/s of each of some tasks that never wait for input. */

@@ -1,5 +1,9 @@
 package sluice.source;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -7,28 +11,34 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
 
-public final class ControlTest {
-    public static void main(String[] args) throws Exception {
+final class ControlTest {
+    @Test
+    void aTaskFollowsOrdersReportsAndConnectsAgain() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
                 Control control = new Control("127.0.0.1:" + server.getLocalPort(), "bids", 2, 4)) {
             server.setSoTimeout(10_000);
             try (Socket task = server.accept()) {
-                assert reader(task).readLine().equals("source bids 2 4");
+                assertEquals("source bids 2 4", reader(task).readLine());
                 send(task, "rate a 500");
                 awaitRate(control, 500);
                 control.report("a 1.0 500 0 500");
                 BufferedReader in = reader(task);
                 String line = in.readLine();
-                assert line.startsWith("at ") : line;
+                assertTrue(line.startsWith("at "), line);
             }
             awaitRate(control, 0);
             try (Socket again = server.accept()) {
-                assert reader(again).readLine().equals("source bids 2 4");
+                assertEquals("source bids 2 4", reader(again).readLine());
                 send(again, "faster");
                 awaitFailure(control, "faster");
             }
         }
+    }
+
+    @Test
+    void aTaskWhoseLeaseHasExpiredFails() throws Exception {
         Control leased;
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
             leased = new Control("127.0.0.1:" + server.getLocalPort(), "bids", 0, 1);
@@ -54,7 +64,7 @@ public final class ControlTest {
         for (int i = 0; i < 1000 && control.order().recordsPerSecond != rate; i++) {
             Thread.sleep(10);
         }
-        assert control.order().recordsPerSecond == rate : control.order().recordsPerSecond;
+        assertEquals(rate, control.order().recordsPerSecond);
     }
 
     private static void awaitFailure(Control control, String word) throws InterruptedException {
@@ -62,11 +72,11 @@ public final class ControlTest {
             try {
                 control.order();
             } catch (IllegalStateException expected) {
-                assert expected.getMessage().contains(word);
+                assertTrue(expected.getMessage().contains(word), expected.getMessage());
                 return;
             }
             Thread.sleep(10);
         }
-        throw new AssertionError("it did not fail: " + word);
+        fail("it did not fail: " + word);
     }
 }

@@ -1,14 +1,20 @@
 package sluice.table;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.flink.table.data.RowData;
+import org.junit.jupiter.api.Test;
 
 /** Shares and keys of the Nexmark generator (https://github.com/nexmark/nexmark, GeneratorConfig). */
-public final class NexmarkEventsTest {
+final class NexmarkEventsTest {
     private static final int EVENTS = 500_000;
 
-    public static void main(String[] args) {
+    @Test
+    void sharesKeysAndSizesAreThoseOfTheBenchmark() {
         NexmarkEvents events = new NexmarkEvents(1);
         events.open();
         int[] counts = new int[3];
@@ -21,43 +27,45 @@ public final class NexmarkEventsTest {
             int type = event.getInt(0);
             counts[type]++;
             for (int column = 1; column < 4; column++) {
-                assert event.isNullAt(column) == (column != type + 1);
+                assertEquals((column != type + 1), event.isNullAt(column));
             }
-            assert event.getTimestamp(4, 3).getMillisecond() == 1000 + i;
+            assertEquals(1000 + i, event.getTimestamp(4, 3).getMillisecond());
             if (type == NexmarkEvents.PERSON) {
                 RowData person = event.getRow(1, 8);
-                assert person.getLong(0) == 1000 + i / 50;
+                assertEquals(1000 + i / 50, person.getLong(0));
                 bytes[type] += 16 + size(person, 1) + size(person, 2) + size(person, 3) + size(person, 4)
                         + size(person, 5) + size(person, 7);
             } else if (type == NexmarkEvents.AUCTION) {
                 RowData auction = event.getRow(2, 10);
-                assert auction.getLong(0) == 1000 + i / 50 * 3 + i % 50 - 1;
-                assert auction.getLong(8) >= 10 && auction.getLong(8) < 15;
-                assert auction.getTimestamp(6, 3).getMillisecond() > 1000 + i;
+                assertEquals(1000 + i / 50 * 3 + i % 50 - 1, auction.getLong(0));
+                assertTrue(auction.getLong(8) >= 10);
+                assertTrue(auction.getLong(8) < 15);
+                assertTrue(auction.getTimestamp(6, 3).getMillisecond() > 1000 + i);
                 hotSellers += auction.getLong(7) == 1000 + i / 50 / 100 * 100 ? 1 : 0;
                 bytes[type] += 56 + size(auction, 1) + size(auction, 2) + size(auction, 9);
             } else {
                 RowData bid = event.getRow(3, 5);
                 long last = i / 50 * 3 + 2;
-                assert bid.getLong(0) >= 1000 + Math.max(0, last - 100) / 100 * 100 : bid.getLong(0);
-                assert bid.getLong(0) <= 1000 + last + 10;
+                assertTrue(bid.getLong(0) >= 1000 + Math.max(0, last - 100) / 100 * 100);
+                assertTrue(bid.getLong(0) <= 1000 + last + 10);
                 hotAuctions += bid.getLong(0) == 1000 + last / 100 * 100 ? 1 : 0;
                 hotBidders += bid.getLong(1) == 1000 + i / 50 / 100 * 100 + 1 ? 1 : 0;
                 bytes[type] += 32 + size(bid, 4);
             }
         }
-        assert counts[0] == EVENTS / 50 && counts[1] == EVENTS / 50 * 3 && counts[2] == EVENTS / 50 * 46;
+        assertEquals(EVENTS / 50, counts[0]);
+        assertEquals(EVENTS / 50 * 3, counts[1]);
+        assertEquals(EVENTS / 50 * 46, counts[2]);
         near(0.5, hotAuctions / (double) counts[2], 0.01);
         near(0.75, hotBidders / (double) counts[2], 0.01);
         near(0.75, hotSellers / (double) counts[1], 0.01);
         near(200, bytes[0] / (double) counts[0], 5);
         near(500, bytes[1] / (double) counts[1], 5);
         near(100, bytes[2] / (double) counts[2], 5);
-        theSameSeedRepeatsTheSameEvents();
-        statesAreSpreadEvenly(events);
     }
 
-    private static void theSameSeedRepeatsTheSameEvents() {
+    @Test
+    void theSameSeedRepeatsTheSameEvents() {
         NexmarkEvents one = new NexmarkEvents(7);
         NexmarkEvents other = new NexmarkEvents(7);
         NexmarkEvents different = new NexmarkEvents(8);
@@ -65,16 +73,19 @@ public final class NexmarkEventsTest {
         other.open();
         different.open();
         one.at(5, 0);
-        assert one.at(123_456, 9).equals(other.at(123_456, 9)) : "whatever came before";
-        assert !one.at(123_456, 9).equals(different.at(123_456, 9));
+        assertEquals(other.at(123_456, 9), one.at(123_456, 9), "whatever came before");
+        assertNotEquals(different.at(123_456, 9), one.at(123_456, 9));
     }
 
-    private static void statesAreSpreadEvenly(NexmarkEvents events) {
+    @Test
+    void statesAreSpreadEvenly() {
+        NexmarkEvents events = new NexmarkEvents(1);
+        events.open();
         Map<String, Integer> states = new HashMap<>();
         for (int person = 0; person < 6000; person++) {
             states.merge(events.at(50L * person, 0).getRow(1, 8).getString(5).toString(), 1, Integer::sum);
         }
-        assert states.size() == 6;
+        assertEquals(6, states.size());
         for (int count : states.values()) {
             near(1000, count, 120);
         }
@@ -85,6 +96,6 @@ public final class NexmarkEventsTest {
     }
 
     private static void near(double expected, double got, double tolerance) {
-        assert Math.abs(expected - got) <= tolerance : "expected " + expected + ", got " + got;
+        assertEquals(expected, got, tolerance);
     }
 }

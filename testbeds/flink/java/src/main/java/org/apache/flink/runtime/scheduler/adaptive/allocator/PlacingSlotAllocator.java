@@ -1,0 +1,94 @@
+package org.apache.flink.runtime.scheduler.adaptive.allocator;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
+import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.instance.SlotSharingGroupId;
+import org.apache.flink.runtime.jobgraph.JobVertexID;
+import org.apache.flink.runtime.jobmaster.LogicalSlot;
+import org.apache.flink.runtime.jobmaster.SlotInfo;
+import org.apache.flink.runtime.jobmaster.SlotRequestId;
+import org.apache.flink.runtime.scheduler.adaptive.JobSchedulingPlan;
+import org.apache.flink.runtime.scheduler.adaptive.JobSchedulingPlan.SlotAssignment;
+import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
+import org.apache.flink.runtime.util.ResourceCounter;
+import sluice.Placement;
+
+/**
+ * Gives each task the slot on the TaskManager that a {@link Placement} names (CAPSys section 5.1). With a placement, a job
+ * asks for all slots of the cluster and keeps those it uses. Either way a job runs with the parallelism it was asked for, or
+ * waits: a measurement of another parallelism would be worth nothing.
+ *
+ * <p>What is the same for all versions of Flink. For each of them, a class {@code SlotSharingSlotAllocator} replaces Flink's
+ * own of this name: the kit's jar comes first on the class path.
+ */
+abstract class PlacingSlotAllocator implements SlotAllocator {
+    private final ReserveSlotFunction reserve;
+    private final FreeSlotFunction free;
+    private final IsSlotAvailableAndFreeFunction isFree;
+
+    PlacingSlotAllocator(ReserveSlotFunction reserve, FreeSlotFunction free, IsSlotAvailableAndFreeFunction isFree) {
+        this.reserve = reserve;
+        this.free = free;
+        this.isFree = isFree;
+    }
+
+    /** The tasks that share the slot of an assignment. */
+    abstract Collection<ExecutionVertexID> tasksIn(SlotAssignment assignment);
+
+    @Override
+    public ResourceCounter calculateRequiredSlots(Iterable<JobInformation.VertexInformation> vertices) {
+        Map<SlotSharingGroupId, Integer> groups = new HashMap<>();
+        for (JobInformation.VertexInformation vertex : vertices) {
+            groups.merge(vertex.getSlotSharingGroup().getSlotSharingGroupId(), vertex.getParallelism(), Math::max);
+        }
+        int needed = groups.values().stream().mapToInt(Integer::intValue).sum();
+        return ResourceCounter.withResource(
+                ResourceProfile.UNKNOWN, Math.max(needed, Placement.current().clusterSlots()));
+    }
+
+    @Override
+    public Optional<VertexParallelism> determineParallelism(
+            JobInformation job, Collection<? extends SlotInfo> slots) {
+        int needed = calculateRequiredSlots(job.getVertices()).getTotalResourceCount();
+        return slots.size() < needed ? Optional.empty() : Optional.of(parallelism(job));
+    }
+
+    private static VertexParallelism parallelism(JobInformation job) {
+        Map<JobVertexID, Integer> tasks = new HashMap<>();
+        for (JobInformation.VertexInformation vertex : job.getVertices()) {
+            tasks.put(vertex.getJobVertexID(), vertex.getParallelism());
+        }
+        return new VertexParallelism(tasks);
+    }
+
+    static String taskManager(SlotInfo slot) {
+        return slot.getTaskManagerLocation().getResourceID().toString();
+    }
+
+    @Override
+    public Optional<ReservedSlots> tryReserveResources(JobSchedulingPlan plan) {
+        for (SlotAssignment assignment : plan.getSlotAssignments()) {
+            if (!isFree.isSlotAvailableAndFree(assignment.getSlotInfo().getAllocationId())) {
+                return Optional.empty();
+            }
+        }
+        Map<ExecutionVertexID, LogicalSlot> reserved = new HashMap<>();
+        for (SlotAssignment assignment : plan.getSlotAssignments()) {
+            SharedSlot slot = reserved(assignment.getSlotInfo());
+            for (ExecutionVertexID task : tasksIn(assignment)) {
+                reserved.put(task, slot.allocateLogicalSlot());
+            }
+        }
+        return Optional.of(ReservedSlots.create(reserved));
+    }
+
+    private SharedSlot reserved(SlotInfo slot) {
+        AllocationID id = slot.getAllocationId();
+        return new SharedSlot(new SlotRequestId(), reserve.reserveSlot(id, ResourceProfile.UNKNOWN),
+                slot.willBeOccupiedIndefinitely(), () -> free.freeSlot(id, null, System.currentTimeMillis()));
+    }
+}

@@ -1,0 +1,1 @@
+"""Feeding topics at a set rate: generated records, and recorded topics in step."""

@@ -1,0 +1,1 @@
+"""A sample of a topic as a Parquet file."""
