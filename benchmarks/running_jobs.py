@@ -7,7 +7,7 @@ nothing of Sluice; its steps wait instead of computing, so that little depends o
 
 1. The job is fed with 0.6 of what its slow step takes by its own costs, and observed: what would bind it, and its MST
    computed from busyness.
-2. It is fed with 1.5 times that MST, and observed: what binds it, and the MST that is seen while records wait.
+2. It is fed with 1.5 times what it takes, and observed: what binds it, and the MST that is seen while records wait.
 3. With `--plan`, it is planned from running for twice the rate of 1, the plan is applied to the running job, the rate is
    doubled, and the lag is watched; then the same with one task less of the tightest vertex.
 """
@@ -167,7 +167,7 @@ def measured(lab: Lab, kind: Kind, seconds: float, plan: bool) -> list[str]:
             return [kind.name, f"{rate:,.0f}", planned]
         assert below.job.capacity is not None
         computed = below.job.capacity.mst
-        over = 1.5 * max(computed.value, rate)
+        over = 1.5 * max(computed.value, kind.takes)
         above = seen_at(lab, kind, job, feeder, over, seconds).job
     found = above.capacity
     said = "-" if found is None or not found.seen else f"{found.mst.value:,.0f}"

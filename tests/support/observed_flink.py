@@ -38,6 +38,8 @@ class ObservedFlink(AnsweringServer):
     reports: bool = True
     fails_at: range = range(0)
     """Looks at the job that fail, the first one being 1."""
+    token: str | None = None
+    """That requests must bear."""
     requests: list[str] = field(default_factory=list)
     """Method and path of each."""
 
@@ -50,6 +52,8 @@ class ObservedFlink(AnsweringServer):
         return self.second_s * self._looks
 
     def _respond(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+        if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
+            return 401, {"errors": ["a valid token is needed"]}
         path, _, query = request.path.partition("?")
         self.requests.append(f"{request.command} {path}")
         if path == f"/jobs/{JOB_ID}":

