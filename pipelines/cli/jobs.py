@@ -135,6 +135,9 @@ def _show_job(job: Job) -> None:
         "in; out B: bytes per record out.",
         soft_wrap=True,
     )
+    for vertex in job.deployed_vertices if job.vertices else ():
+        group = "slots of its own" if vertex.slot_sharing_group is None else f"group {vertex.slot_sharing_group}"
+        console.print(escape(f"vertex {' -> '.join(vertex.operators)}: {group}"), soft_wrap=True)
     for operator in job.operators:
         console.print(escape(f"{operator.name}: {operator.figures_from}"), soft_wrap=True)
 

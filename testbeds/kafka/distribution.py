@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from models.errors import SluiceError
+from models.errors import InvalidInput, SluiceError
 from testbeds.local.cache import cache_folder, made_once
 from testbeds.local.javac import compile_java
 from testbeds.local.jdk import find_jdk
@@ -46,6 +46,21 @@ def kafka_jars() -> Path:
         SluiceError: there is no Maven, or it failed.
     """
     return jars(POM, NEEDED_BY)
+
+
+def connector_jars(flink_version: str) -> Path:
+    """The folder of the jars that a job on Flink needs to read and write Kafka.
+
+    Raises:
+        InvalidInput: there is no connector for this version.
+        SluiceError: there is no Maven, or it failed.
+    """
+    names = {"1.20": "connector-1.20", "2": "connector-2"}
+    known = [flink_version, ".".join(flink_version.split(".")[:2]), flink_version.split(".")[0]]
+    name = next((names[one] for one in known if one in names), None)
+    if name is None:
+        raise InvalidInput(f"there is a Kafka connector for Flink 1.20 and 2.x, but not for {flink_version}")
+    return jars(POM.with_name(f"{name}.pom.xml"), "a job that reads Kafka")
 
 
 def class_path() -> str:

@@ -105,7 +105,10 @@ def main(arguments: list[str]) -> None:
     """Fetch what a pom names, and write the digests of it."""
     pom = Path(arguments[0])
     with tempfile.TemporaryDirectory() as folder:
-        _copy_dependencies(pom, pom.name, Path(folder))
+        try:
+            _copy_dependencies(pom, pom.name, Path(folder))
+        except SluiceError as error:
+            sys.exit(f"failed: {error}")
         lines = [f"{digest}  {name}\n" for name, digest in _found(Path(folder)).items()]
     _digest_file(pom).write_text("".join(lines), encoding="utf-8")
 

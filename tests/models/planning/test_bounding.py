@@ -12,9 +12,10 @@ from models.cluster import Cluster
 from models.job import Job
 from models.keys.shares import KeyedInput
 from models.plan import Interval
-from models.planning.bounding import largest_measured, plan_bound, plan_facts
+from models.planning.bounding import chained_facts, largest_measured, plan_bound, plan_facts
 from models.planning.expansion import UnitCost, expand
 from models.planning.parallelism import Scaling
+from models.vertices import JobVertex
 
 CLUSTER = Cluster.model_validate({"count": 2, "slots": 8, "cores": 4, "net": 1e6})
 PLACEMENT = {"tm-1": {"source": 1, "map": 2, "count": 2, "sink": 1}, "tm-2": {"map": 2, "count": 2}}
@@ -173,3 +174,24 @@ def test_the_largest_measurement_has_the_planned_memory_where_there_is_one() -> 
     assert largest_measured([small, large, other], 4096) is other
     published = large.model_copy(update={"facts": None})
     assert largest_measured([published], 1024) is None
+
+
+def test_a_chain_is_one_fact_with_the_work_of_all_its_operators() -> None:
+    def fact(name: str, busyness: float, upstream: str = "", **more: object) -> OperatorFacts:
+        ups = (upstream,) if upstream else ()
+        return OperatorFacts.model_validate(
+            {"name": name, "parallelism": 2, "upstream": ups, "busyness": busyness, "fullest_busyness": busyness} | more
+        )
+
+    facts = [
+        fact("source", 0.2, is_source=True),
+        fact("map", 0.3, "source", most_tasks=8),
+        fact("count", 0.6, "map"),
+        fact("sink", 0.1, "count"),
+    ]
+    vertices = (JobVertex(operators=("source", "map")), JobVertex(operators=("count", "sink")))
+    first, second = chained_facts(facts, vertices)
+    assert (first.name, first.busyness, first.is_source, first.most_tasks, first.upstream) == ("map", 0.5, False, 8, ())
+    assert (second.name, second.fullest_busyness, second.upstream) == ("count", pytest.approx(0.7), ("map",))
+    assert second.peak_busyness is None
+    assert chained_facts(facts, ()) == facts

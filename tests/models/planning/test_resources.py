@@ -1,12 +1,14 @@
 """Whether a cluster has the memory that a plan wants."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
-from models.planning.resources import check_memory, fitting_memory
+from models.job import Job
+from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
 
 SMALL = {"name": "small", "slots": 1, "cores": 1, "memory_mb": 1024}
 LARGE = {"name": "large", "slots": 4, "cores": 4, "memory_mb": 4096}
@@ -35,3 +37,31 @@ def test_kinds_on_offer_get_their_share_by_their_slots() -> None:
     assert fitting_memory([16384], 16, offer) == [16384]
     with pytest.raises(Infeasible, match=r"at least 1,025 MiB \(16,400 for 16 slots\)"):
         fitting_memory([16400], 16, offer)
+
+
+def shared_job(*groups: str | None) -> Job:
+    """source -> count -> sum -> sink; count and sum keep state. Groups of these four, if any."""
+    names = ("source", "count", "sum", "sink")
+    figures = {"cost": {"cpu_s": 1e-6}, "figures_from": "assumed: test"}
+    kinds = {"source": {"kind": "source"}, "sink": {"kind": "sink"}}
+    return Job.model_validate(
+        {
+            "name": "j",
+            "description": "A job.",
+            "figures_from": "assumed: test",
+            "operators": [{"name": n, **figures, **kinds.get(n, {"state": {"bytes_per_key": 8}})} for n in names],
+            "edges": [{"from": a, "to": b, "partitioning": "hash"} for a, b in pairwise(names)],
+            "vertices": [{"operators": [n], "slot_sharing_group": g} for n, g in zip(names, groups, strict=False) if g],
+        }
+    )
+
+
+def test_operators_with_state_divide_the_memory_of_a_slot_that_they_share() -> None:
+    assert stateful_per_slot(shared_job()) == 1  # a slot for each task
+    assert stateful_per_slot(shared_job("a", "a", "a", "a")) == 2
+    assert stateful_per_slot(shared_job("a", "a", "b", "a")) == 1
+    four = Cluster.model_validate({"count": 2, "slots": 4, "memory_mb": 4000})  # 1000 MiB per slot
+    assert fitting_memory([2000.0, 3000.0], 2, four) == [2000.0]
+    assert fitting_memory([800.0, 2000.0], 2, four, times=2) == [800.0]
+    with pytest.raises(Infeasible, match=r"needs at least 2,000 MiB .* for each of 2 operators with state"):
+        fitting_memory([2000.0], 2, four, times=2)

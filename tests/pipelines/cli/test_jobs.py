@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from models.cluster import WorkerOffer
 from pipelines.cli import run
@@ -108,3 +109,16 @@ def test_a_wrong_file_is_exit_code_2_and_one_message(tmp_path: Path, capsys: pyt
     assert printed.out == "" and "field 'description' is missing" in printed.err
     assert run(["clusters", "show", "testbd"]) == 2
     assert "did you mean 'testbed'" in capsys.readouterr().err
+
+
+def test_the_vertices_of_a_job_are_shown(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text())
+    document["vertices"] = [{"operators": ["count"], "slot_sharing_group": "heavy"}]
+    (tmp_path / "wordcount.yaml").write_text(yaml.safe_dump(document))
+    assert run(["jobs", "show", str(tmp_path / "wordcount.yaml")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith("vertex")] == [
+        "vertex source: group default",
+        "vertex flatmap: group default",
+        "vertex count: group heavy",
+    ]

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from answering import AnsweringServer
@@ -180,50 +178,6 @@ def test_a_users_sql_is_measured_with_a_parquet_file_for_its_table(cluster: Loca
     workers = set(window.samples["worker"].to_pylist())
     assert workers <= {"worker:1", "worker:2"}
     assert _nothing_is_left(cluster.rest)
-
-
-ORDERS, PAYMENTS = 20_000, 5_000
-"""Recorded over the same 200 s; each payment is of one order, which came 5 ms before."""
-JOINED = """
-CREATE TABLE orders (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
-CREATE TABLE payments (id BIGINT, came TIMESTAMP(3), WATERMARK FOR came AS came) WITH ('connector' = 'kafka');
-CREATE TABLE paid (id BIGINT) WITH ('connector' = 'kafka');
-INSERT INTO paid SELECT orders.id FROM orders, payments
-WHERE orders.id = payments.id AND payments.came BETWEEN orders.came - INTERVAL '1' SECOND AND orders.came + INTERVAL '1' SECOND;
-"""
-
-
-@pytest.fixture(scope="module")
-def joined(tmp_path_factory: pytest.TempPathFactory) -> SqlScript:
-    folder = tmp_path_factory.mktemp("joined")
-    every = ORDERS // PAYMENTS
-    for name, ids, late_ms in (("orders", range(ORDERS), 0), ("payments", range(0, ORDERS, every), 5)):
-        at = pa.array([1_767_225_600_000 + 10 * id_ + late_ms for id_ in ids], pa.timestamp("ms"))
-        pq.write_table(pa.table({"id": list(ids), "came": at}), folder / f"{name}.parquet")
-    tables = {name: recording(folder / f"{name}.parquet") for name in ("orders", "payments")}
-    return SqlScript(JOINED, tables, keep_sinks=False)
-
-
-def test_recorded_streams_that_are_joined_stay_in_step_also_after_an_overload(
-    cluster: LocalCluster, joined: SqlScript
-) -> None:
-    with _named(cluster, joined) as testbed:
-        job = testbed.dataflow("joined")
-        assert {o.name: o.rate_share for o in job.sources} == {"orders": 0.8, "payments": 0.2}
-        (join,) = (o.name for o in job.operators if "join" in o.name)
-        configuration = Configuration({o.name: 1 for o in job.operators}, testbed.limits.memory_levels_mb[0])
-
-        def windows(run: Run) -> list[MeasuredWindow]:
-            before = [run.inject(RATE, 5.0, phase) for phase in ("ramp", "observe")]
-            run.inject(1e6, 10.0, "warmup")  # each source drops what it cannot emit
-            run.inject(RATE / 2, 10.0, "cooldown")
-            return [before[-1], *(run.inject(RATE, seconds, p) for seconds, p in ((10.0, "ramp"), (10.0, "observe")))]
-
-        first, _, last = measured(testbed, job, configuration, windows, run="r", seed=1, say=print)
-    for window in (first, last):
-        paid = _total(window, "payments", "records_out")
-        assert paid == pytest.approx(0.2 * RATE * window.seconds, rel=0.05)
-        assert _total(window, join, "records_out") == pytest.approx(paid, rel=DATING)
 
 
 def test_prometheus_has_the_same_values(cluster: LocalCluster, clicks: SqlScript, prometheus: str) -> None:
