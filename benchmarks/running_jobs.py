@@ -36,7 +36,7 @@ from testbeds.flink.local.distribution import flink_home
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.kafka.broker import LocalBroker
-from testbeds.kafka.feeding import GeneratedFeed, KafkaFeeder
+from testbeds.kafka.feeding.feeder import GeneratedFeed, KafkaFeeder
 from testbeds.kafka.topics import Topics
 from testbeds.local.javac import compile_java
 from testbeds.local.jdk import find_jdk
