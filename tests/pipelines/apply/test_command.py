@@ -49,7 +49,7 @@ def sluice(workspace: Workspace, flink: Any, capsys: pytest.CaptureFixture[str])
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are repeated for a moment only."""
-    defaults = {"timeout_s": 0.5, "patience_s": 0.3}
+    defaults = {**(FlinkRest.__init__.__kwdefaults__ or {}), "timeout_s": 0.5, "patience_s": 0.3}
     monkeypatch.setattr(FlinkRest.__init__, "__kwdefaults__", defaults)
 
 
