@@ -154,7 +154,7 @@ def seen_at(lab: Lab, kind: Kind, job: str, feeder: KafkaFeeder, rate: float, se
     """What is observed at a rate, once it has settled."""
     feeder.offer({f"{kind.name}-events": rate})
     time.sleep(SETTLE_S)
-    return observe_job(lab.rest, job, seconds, lab.workspace, Quiet())
+    return observe_job(lab.rest, job, seconds, lab.workspace, Quiet(), lab.broker.connection.bootstrap)
 
 
 def measured(lab: Lab, kind: Kind, seconds: float, plan: bool) -> list[str]:

@@ -7,11 +7,12 @@
 import math
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.deployment import chained_operators
+from flink_client.metrics.readings import TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, settings
 from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
@@ -19,6 +20,8 @@ from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts,
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+_TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-time", "accumulated-idle-time")
+"""The names of TIMES in the details of a vertex."""
 _UNKNOWN: Final = -1
 """Value of pending records that a source does not know."""
 _PARTITION: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
@@ -38,14 +41,26 @@ def refresh_s(rest: FlinkRest) -> float:
     return _DEFAULT_REFRESH_S if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
+Place = tuple[str, int]
+"""Topic and partition."""
+LogEnds = Callable[[Collection[Place]], Mapping[Place, float]]
+"""Offsets at which the logs of partitions end, as their broker knows them."""
+
+
 class CountsReader:
     """Reads the counters of one job again and again."""
 
-    def __init__(self, rest: FlinkRest, job: str) -> None:
-        self._rest, self._job = rest, job
+    def __init__(self, rest: FlinkRest, job: str, log_ends: LogEnds | None = None) -> None:
+        """
+        Args:
+            log_ends: where what waits is counted by the broker. Kafka's source reports it as of its last fetch, which may be
+                long ago while it is held back.
+        """
+        self._rest, self._job, self._log_ends = rest, job, log_ends
         self._graph: tuple[int, list[str], frozenset[str]] = (-1, [], frozenset())
         self._of_sources: dict[str, tuple[str, ...]] = {}
-        self._partitions: dict[str, dict[int, int]] = {}
+        self._partitions: dict[str, dict[int, dict[Place, str]]] = {}
+        """Of each vertex and task: the metric of each partition's offset."""
 
     def read(self, *, workers: bool) -> JobCounts:
         """All counters at this time.
@@ -87,7 +102,11 @@ class CountsReader:
         is_source = one["id"] in sources
         details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
         of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
-        tasks = [self._task(one["id"], task, of_source.get(task["subtask"], {})) for task in details]
+        waiting = self._waiting(one["id"]) if is_source else {}
+        tasks = [
+            self._task(one["id"], task, of_source.get(task["subtask"], {}), waiting.get(task["subtask"]))
+            for task in details
+        ]
         return VertexCounts(
             id=one["id"],
             name=one["name"],
@@ -98,11 +117,18 @@ class CountsReader:
             tasks=tuple(sorted(tasks, key=lambda task: task.task)),
         )
 
-    def _task(self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float]) -> TaskCounts:
+    def _task(
+        self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float], by_broker: float | None
+    ) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
+        times = [
+            # Those of a source's own metrics are of the same refresh as what it emitted.
+            _seconds(of_source.get(name, counted.get(detail))) if reported else None
+            for name, detail in zip(TIMES, _TIMES_OF_DETAILS, strict=True)
+        ]
         emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
-        pending = [value for value in waiting if value > _UNKNOWN]
+        pending = [value for value in waiting if value > _UNKNOWN] if by_broker is None else [by_broker]
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         return TaskCounts(
@@ -114,27 +140,43 @@ class CountsReader:
             records_in=counted["read-records"] if reported else None,
             records_out=counted["write-records"] if reported else None,
             bytes_out=counted["write-bytes"] if reported else None,
-            busy_s=_seconds(counted.get("accumulated-busy-time")) if reported else None,
-            backpressured_s=_seconds(counted.get("accumulated-backpressured-time")) if reported else None,
-            idle_s=_seconds(counted.get("accumulated-idle-time")) if reported else None,
+            busy_s=times[0],
+            backpressured_s=times[1],
+            idle_s=times[2],
             emitted=math.fsum(emitted) if emitted else None,
             pending=math.fsum(pending) * emitted_per_read if pending else None,
-            partitions=self._partitions.get(vertex, {}).get(number),
+            partitions=len(self._partitions[vertex].get(number, {})) if self._partitions.get(vertex) else None,
         )
 
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
         """What the sources of a vertex count, by task and name."""
-        if not self._of_sources.get(vertex):
+        if not any(_PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ())):
+            # A source reports what waits before it only once it has read something, and some never do.
             reported = self._rest.metric_names(self._job, vertex)
             found = (m[1] for pattern in (_EMITTED, _READ, _PENDING) for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
-            of_task: dict[int, int] = {}
+            of_task: dict[int, dict[Place, str]] = {}
             for match in filter(None, map(_PARTITION.fullmatch, reported)):
-                of_task[int(match[1])] = of_task.get(int(match[1]), 0) + 1
-            # A task without a partition reports none, so that all are known once one is.
-            self._partitions[vertex] = {task: of_task.get(task, 0) for task in range(tasks)} if of_task else {}
-        names = self._of_sources[vertex]
-        return dict(enumerate(self._rest.vertex_metrics(self._job, vertex, names, tasks))) if names else {}
+                of_task.setdefault(int(match[1]), {})[match[2], int(match[3])] = match[0].partition(".")[2]
+            # A task without a partition reports none.
+            self._partitions[vertex] = {task: of_task.get(task, {}) for task in range(tasks)} if of_task else {}
+        names = (*self._of_sources[vertex], *TIMES)
+        return dict(enumerate(self._rest.vertex_metrics(self._job, vertex, names, tasks)))
+
+    def _waiting(self, vertex: str) -> dict[int, float]:
+        """Records that wait before each task of a source by its broker; empty without one."""
+        places = self._partitions.get(vertex, {})
+        if self._log_ends is None or not any(places.values()):
+            return {}
+        offsets: dict[Place, float] = {}
+        for task, of_task in places.items():
+            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
+            offsets |= {place: found[name] for place, name in of_task.items() if name in found}
+        ends = self._log_ends(offsets.keys())
+        return {
+            task: math.fsum(max(ends[place] - offsets[place] - 1, 0.0) for place in of_task if place in offsets)
+            for task, of_task in places.items()
+        }
 
     def _worker(self, name: str) -> WorkerCounts:
         wanted = (_CPU, _GC, f"{_HEAP}.Used", f"{_HEAP}.Max")

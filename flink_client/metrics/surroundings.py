@@ -18,8 +18,13 @@ _LEAST_WATERMARK: Final = 0.0
 """Before the first watermark Flink reports the least number that there is."""
 
 
-def surroundings(rest: FlinkRest, job: str, last: JobCounts) -> Surroundings:
-    """Read them once, after the counters."""
+def surroundings(rest: FlinkRest, job: str, last: JobCounts, *, lag_by_broker: bool, refresh_s: float) -> Surroundings:
+    """Read them once, after the counters.
+
+    Args:
+        lag_by_broker: whether what waits was counted by the broker.
+        refresh_s: how often Flink refreshes metrics.
+    """
     with flinks_answers(rest.url):
         plan = rest.get(f"/jobs/{job}/plan")["plan"]
         _, edges = graph(plan)
@@ -35,6 +40,8 @@ def surroundings(rest: FlinkRest, job: str, last: JobCounts) -> Surroundings:
             state_bytes={} if checkpoint is None else _state_bytes(rest, job, checkpoint),
             watermark_lag_s=_watermark_lag_s(rest, job, last),
             cores=_cores(rest, last),
+            lag_by_broker=lag_by_broker,
+            refresh_s=refresh_s,
         )
 
 

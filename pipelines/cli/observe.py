@@ -7,7 +7,15 @@ import typer
 
 from pipelines.cli import app
 from pipelines.cli.duration import LEAST_S, seconds_of
-from pipelines.cli.output import JsonOption, TokenVariableOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.output import (
+    JsonOption,
+    KafkaOption,
+    TokenVariableOption,
+    WorkspaceOption,
+    console,
+    print_json,
+    progress_console,
+)
 
 
 @app.command()
@@ -31,6 +39,7 @@ def observe(
         Path | None,
         typer.Option(metavar="FILE", help="Write the job as a job file (YAML), to plan it with.", show_default=False),
     ] = None,
+    kafka: KafkaOption = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -54,7 +63,7 @@ def observe(
     place = Workspace(workspace)
     with FlinkRest(address.rest_url, token_variable=token_variable) as rest:
         id_ = running_job_id(rest, job)
-        found = observe_job(rest, id_, seconds, place, TerminalProgress())
+        found = observe_job(rest, id_, seconds, place, TerminalProgress(), kafka)
     if write_job is not None:
         write_job_file(found.as_job(), write_job)
         progress_console.print(f"job file: {write_job}", soft_wrap=True)

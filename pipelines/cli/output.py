@@ -20,6 +20,15 @@ WorkspaceOption = Annotated[
     ),
 ]
 
+KafkaOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Kafka broker of the topics that the running job reads, to count what waits there; default: as its sources "
+        "report it, which is late while they are held back.",
+        show_default=False,
+    ),
+]
 TokenVariableOption = Annotated[
     str | None,
     typer.Option(

@@ -18,6 +18,7 @@ from models.capacity.observed.record import ObservedJob
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from pipelines.observe.job_file import job_of, operator_names, safe_name
+from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.samples import keep_samples, samples_of
 from pipelines.observe.watching import Watched, watch
 from pipelines.progress import Progress
@@ -77,14 +78,19 @@ def running_job_id(rest: FlinkRest, named: str | None) -> str:
         raise InvalidInput(f"one job must run on {rest.url}, or be named with --job, but there run: {there}")
 
 
-def observe_job(rest: FlinkRest, id_: str, seconds: float, workspace: Workspace, progress: Progress) -> Observed:
+def observe_job(
+    rest: FlinkRest, id_: str, seconds: float, workspace: Workspace, progress: Progress, kafka: str | None = None
+) -> Observed:
     """Read a running job for a while. Nothing is changed on the cluster.
+
+    Args:
+        kafka: bootstrap servers of the topics that it reads, to count what waits there; None: as the sources report it.
 
     Raises:
         InvalidInput: it was observed for too short a time.
         SluiceError: the job has ended, Flink does not answer, or reports no metrics.
     """
-    watched = watch(rest, id_, seconds, progress)
+    watched = watch(rest, id_, seconds, progress, log_ends=None if kafka is None else BrokerLogEnds(kafka))
     if watched.about is None:
         raise SluiceError(f"nothing was read of job {id_}; check that it runs, and observe again")
     found = observe(watched.readings, watched.about)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from flink_client.metrics.counts import CountsReader, refresh_s
+from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
@@ -39,6 +39,7 @@ def watch(
     seconds: float,
     progress: Progress,
     *,
+    log_ends: LogEnds | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Watched:
@@ -46,17 +47,22 @@ def watch(
 
     Args:
         job: its id.
+        log_ends: where what waits is counted by the broker.
 
     Raises:
         NotRunning: the job has ended before it was observed.
         SluiceError: Flink does not answer.
     """
-    pause_s = max(refresh_s(rest), LEAST_PAUSE_S)
-    reader, watched = CountsReader(rest, job), Watched(job)
+    refreshed_s = refresh_s(rest)
+    pause_s = max(refreshed_s, LEAST_PAUSE_S)
+    reader, watched = CountsReader(rest, job, log_ends), Watched(job)
     progress.say(
         f"observe: reading the counters of job {job} every {pause_s:g} s for {seconds:g} s; Ctrl-C ends it early"
     )
     count = max(2, int(seconds / pause_s) + 1)
+    # Flink fetches metrics when they are asked for, and answers with those that it has, which may be old.
+    reader.read(workers=False)
+    sleep(refreshed_s)
     try:
         for number in progress.track(_paced(count, pause_s, clock, sleep), "observe", total=count):
             if not _read(reader, number, watched, clock):
@@ -64,7 +70,13 @@ def watch(
     except KeyboardInterrupt:
         progress.say("observe: ended early")
     if watched.readings:
-        watched.about = surroundings(rest, job, _with_workers(watched.readings))
+        watched.about = surroundings(
+            rest,
+            job,
+            _with_workers(watched.readings),
+            lag_by_broker=log_ends is not None,
+            refresh_s=refreshed_s,
+        )
     return watched
 
 

@@ -94,17 +94,18 @@ def arriving(of: Sequence[Round]) -> float | None:
     return max(consumption(between) + waits, 0.0)
 
 
-def at_capacity(of: Sequence[Round], started_s: Sequence[float] = ()) -> list[Round]:
+def at_capacity(of: Sequence[Round], started_s: Sequence[float] = (), late_s: float = 0.0) -> list[Round]:
     """The rounds from whose beginning to whose end records waited.
 
     Args:
+        late_s: by how much what was taken is reported later than what arrived: so much seems to wait beside the backlog.
         started_s: when the job started or restarted; rounds that begin less than WARM_S later are left out.
     """
     found = []
     for before, after in pairwise(of):
         if before.lag is None or after.lag is None:
             continue
-        least = BACKLOG_S * after.emitted
+        least = (BACKLOG_S + late_s) * after.emitted
         warm = all(not (after.ended_s - after.seconds - WARM_S < s <= after.ended_s) for s in started_s)
         if warm and after.emitted > 0 and min(before.lag, after.lag) > least:
             found.append(after)

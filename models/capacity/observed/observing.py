@@ -33,6 +33,8 @@ UNSEEN: Final = 0.1
 UNSEEN_PER_FACTOR: Final = 0.25
 """The same for each factor e between the rate that was seen and the MST: a record costs another time under another load."""
 Z_95: Final = 1.96
+MOST_BUFFERED: Final = 2.0
+"""A larger factor between what is sent and taken is none of buffers: Flink counts a record out once for each edge."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Surroundings:
     watermark_lag_s: float | None = None
     cores: Mapping[str, float] = field(default_factory=dict)
     """Of each TaskManager that has cores to itself."""
+    lag_by_broker: bool = False
+    """Whether what waits was counted by the broker, and not by the sources."""
+    refresh_s: float = 0.0
+    """How often Flink refreshes the metrics that it reports."""
 
 
 def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
@@ -85,7 +91,7 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
         lag_growth=growth(of_sources),
         watermark_lag_s=about.watermark_lag_s,
         bound_by=_nothing_ran() if facts is None else _bound(facts),
-        capacity=_capacity(facts, of_sources, starts),
+        capacity=_capacity(facts, of_sources, starts, 2 * about.refresh_s if about.lag_by_broker else 0.0),
         checkpoints=about.checkpoints,
         workers=_workers(readings),
         remarks=tuple(_remarks(seen, of_sources, readings, about)),
@@ -123,16 +129,38 @@ def _attempts(reading: JobCounts) -> list[tuple[str, int, int]]:
 
 
 def observed_facts(readings: Sequence[JobCounts], about: Surroundings) -> BoundFacts | None:
-    """How busy each vertex was at the rate that was seen; None where nothing ran."""
+    """How busy each vertex is at the rate that the sources emit; None where nothing ran.
+
+    While buffers fill or drain, a vertex takes fewer or more records than those before it send: its busyness is that of
+    taking all of them, which may be above 1.
+    """
     running = [one for one in vertices_seen(readings, about) if one.tasks and not one.finished]
     rate = consumption(rounds(readings, intervals(readings)))
     if not running or rate <= IDLE_RATE:
         return None
-    used = cpu_shares(readings)
+    used, sent = cpu_shares(readings), _sent_over_taken(running, about)
     uses = [used[name] / cores for name, cores in about.cores.items() if name in used]
     return BoundFacts(
-        rate=rate, measured=True, operators=tuple(one.facts() for one in running), cores_use=max(uses, default=None)
+        rate=rate,
+        measured=True,
+        operators=tuple(_scaled(one.facts(), sent[one.last.id]) for one in running),
+        cores_use=max(uses, default=None),
     )
+
+
+def _sent_over_taken(running: Sequence[VertexSeen], about: Surroundings) -> dict[str, float]:
+    """For each vertex, by id: records that it would take if no buffer filled or drained, over those that it took."""
+    seen = {one.last.id: one for one in running}
+    found: dict[str, float] = {}
+    for one in running:  # in topological order
+        before = [e.upstream for e in about.edges if e.downstream == one.last.id and e.upstream in seen]
+        out = [found[up] * (seen[up].records_out or 0.0) for up in before]
+        # Of a vertex that sends to several, it is unknown which records went where.
+        alone = all(sum(e.upstream == up for e in about.edges) == 1 for up in before)
+        taken = one.records_in or 0.0
+        ratio = sum(out) / taken if before and alone and taken > 0 else 1.0
+        found[one.last.id] = ratio if 1 / MOST_BUFFERED <= ratio <= MOST_BUFFERED else 1.0
+    return found
 
 
 def _bound(facts: BoundFacts) -> BoundBy:
@@ -188,9 +216,9 @@ def _held_back(seen: Sequence[VertexSeen]) -> bool:
 
 
 def _capacity(
-    facts: BoundFacts | None, of_sources: Sequence[Round], starts: Sequence[float]
+    facts: BoundFacts | None, of_sources: Sequence[Round], starts: Sequence[float], late_s: float
 ) -> ObservedCapacity | None:
-    full = at_capacity(of_sources, starts)
+    full = at_capacity(of_sources, starts, late_s)
     if (mst := mst_seen(full)) is not None:
         seconds = sum(one.seconds for one in full)
         return ObservedCapacity(
@@ -270,6 +298,11 @@ def _remarks(
     if sources and growth(of_sources) is None:
         rest = "; they are held back, so that what arrives is unknown" if _held_back(seen) else ""
         found.append(f"the sources do not report how many records wait before them (pendingRecords){rest}")
+    elif sources and _held_back(seen) and not about.lag_by_broker:
+        found.append(
+            "the sources are held back, and report what waits as of their last fetch, so that more may arrive; give --kafka to "
+            "ask the broker"
+        )
     if about.checkpoints is None:
         found.append("no checkpoint was completed, so the size of the state is unknown")
     return found

@@ -68,6 +68,11 @@ class VertexSeen:
         return sum(t.records_in / t.seconds for t in self.tasks) if self.tasks else None
 
     @property
+    def records_out(self) -> float | None:
+        """Records/s."""
+        return sum(t.records_out / t.seconds for t in self.tasks) if self.tasks else None
+
+    @property
     def bytes_out(self) -> float | None:
         """Bytes/s."""
         return sum(t.bytes_out / t.seconds for t in self.tasks) if self.tasks else None

@@ -10,6 +10,7 @@ from pipelines.cli import app
 from pipelines.cli.duration import LEAST_S, seconds_of
 from pipelines.cli.output import (
     JsonOption,
+    KafkaOption,
     TokenVariableOption,
     WorkspaceOption,
     console,
@@ -46,6 +47,7 @@ def plan(
     duration: Annotated[
         str, typer.Option("--for", metavar="TIME", help="With --from-running: how long to observe it.")
     ] = "3m",
+    kafka: KafkaOption = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -60,7 +62,7 @@ def plan(
     """
     place = Workspace(workspace)
     if from_running:
-        made = _plan_running(fields, running, duration, token_variable, place)
+        made = _plan_running(fields, running, duration, kafka, token_variable, place)
     else:
         made = _plan_measured(fields, running, place)
     _show(made, place, as_json)
@@ -81,7 +83,12 @@ def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace
 
 
 def _plan_running(
-    fields: dict[str, Any], running: str | None, duration: str, token_variable: str | None, place: Workspace
+    fields: dict[str, Any],
+    running: str | None,
+    duration: str,
+    kafka: str | None,
+    token_variable: str | None,
+    place: Workspace,
 ) -> Plan:
     from flink_client.rest import FlinkRest
     from pipelines.measuring.flink import named_address
@@ -100,7 +107,9 @@ def _plan_running(
     asked = RunningRequest(fields["rate"], cluster, fields["risk"], fields["headroom"], fields["seed"])
     progress = TerminalProgress()
     with FlinkRest(named_address(fields["flink"]).rest_url, token_variable=token_variable) as rest:
-        observed = observe_job(rest, running_job_id(rest, running), seconds_of(duration, LEAST_S), place, progress)
+        observed = observe_job(
+            rest, running_job_id(rest, running), seconds_of(duration, LEAST_S), place, progress, kafka
+        )
         return plan_running(rest, observed, asked, place, progress)
 
 

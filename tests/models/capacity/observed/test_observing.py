@@ -103,3 +103,13 @@ def test_a_source_that_does_not_report_its_times() -> None:
 def test_one_reading_is_too_few() -> None:
     with pytest.raises(InvalidInput, match="at least 2 readings, but there are 1"):
         observe(readings(SOURCE, times=[10]), about())
+
+
+def test_records_that_only_fill_buffers_are_not_taken() -> None:
+    """The source emits 660 records/s, of which 600 are taken by tasks that are always busy: that is the MST."""
+    source = Vertex("source", [Doing(660, 660, busy=0.1, backpressure=0.8)], is_source=True)
+    slow = Vertex("slow", [Doing(600, 600, busy=1.0)])
+    seen = observe(readings(source, slow), about("source", "slow"))
+    assert seen.capacity is not None
+    assert seen.capacity.mst.value == pytest.approx(600)
+    assert (seen.bound_by.vertex, seen.bound_by.cause) == ("slow", "CPU")

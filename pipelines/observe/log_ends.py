@@ -1,0 +1,31 @@
+"""Where the logs of a running job's topics end, as their broker knows."""
+
+from collections.abc import Collection, Mapping
+
+from flink_client.metrics.counts import Place
+from testbeds.kafka.connection import KafkaConnection
+from testbeds.kafka.offsets import OffsetReader
+
+
+class BrokerLogEnds:
+    """Asks a Kafka broker. It joins no consumer group, and reads no record."""
+
+    def __init__(self, bootstrap: str) -> None:
+        """
+        Raises:
+            InvalidInput: that is no list of `host:port`.
+        """
+        self._connection = KafkaConnection(bootstrap)
+        self._readers: dict[frozenset[str], OffsetReader] = {}
+
+    def __call__(self, places: Collection[Place]) -> Mapping[Place, float]:
+        """The offset that the next record of each partition will get.
+
+        Raises:
+            InvalidInput: there is no such topic.
+            SluiceError: no broker answers.
+        """
+        topics = frozenset(topic for topic, _ in places)
+        if topics not in self._readers:
+            self._readers[topics] = OffsetReader(self._connection, sorted(topics))
+        return {(one.topic, one.partition): float(one.end) for one in self._readers[topics].read().partitions}
