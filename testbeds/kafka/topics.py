@@ -70,7 +70,8 @@ class Topics(Closing):
         if name in self.names():  # asked before, so that closing never deletes what somebody else has created
             raise self._exists(name)
         kept = max(_SEGMENTS * _LEAST_SEGMENT_BYTES, round(keep_mb * 2**20 / partitions))
-        limits = {"retention.bytes": str(kept), "segment.bytes": str(kept // _SEGMENTS)}
+        # By size only: records may have been recorded long ago.
+        limits = {"retention.ms": "-1", "retention.bytes": str(kept), "segment.bytes": str(kept // _SEGMENTS)}
         topic = NewTopic(name, partitions, 1, config={**limits, **(settings or {})})
         self._created.append(name)  # before the request, whose answer SIGTERM may cut off
         try:

@@ -116,6 +116,7 @@ class KafkaFeeder(Closing):
         topics = {topic for feed in feeds for topic in feed.topics}
         partitions = {topic: len(connection.partitions(admin.list_topics, topic)) for topic in topics}
         check_memory(2 * HEAP_MB, "the Kafka feeder", "stop what else runs on it")
+        self._jdk, self._class_path = jdk(), class_path()
         self._folder, self._owner = own_folder("kafka-feeders")
         self._log = self._folder / "feeder.log"
         self._control = SourceControl()
@@ -184,10 +185,10 @@ class KafkaFeeder(Closing):
         feeds.write_text("\n".join(lines), encoding="utf-8")
         producer.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
         (self._folder / "log4j2.properties").write_text("rootLogger.level=OFF\n", encoding="utf-8")
-        flags = [f"-Xmx{HEAP_MB}m", "-XX:+UseSerialGC", "-cp", class_path()]
+        flags = [f"-Xmx{HEAP_MB}m", "-XX:+UseSerialGC", "-cp", self._class_path]
         flags += [f"-Dlog4j2.configurationFile={(self._folder / 'log4j2.properties').as_uri()}"]
         program = [_FEEDER, self._control.address, str(producer), str(feeds)]
-        return start_java(jdk(), flags, program, self._log.with_suffix(".out"), {})
+        return start_java(self._jdk, flags, program, self._log.with_suffix(".out"), {})
 
     def _wait_for_reports(self, order: str, *names: str) -> None:
         def all_follow() -> bool | None:

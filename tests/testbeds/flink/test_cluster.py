@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 from flink_client.answers import JobStatus
+from flink_client.deployment import RunningJob
 from flink_client.metrics.readings import TIMES
-from flink_client.rest import FlinkRest, JarProgram, wait_for
+from flink_client.rest import FlinkRest, JarProgram, resource_requirements, wait_for
+from flink_client.running import NotRunning, running_job
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from testbeds.feeding.control import SourceControl, SourceReport
@@ -124,6 +126,39 @@ def test_the_other_queries_are_accepted(
     vertices, edges = rest.plan(jar, _nexmark(root, query, control, slot_per_task=True))
     assert len(vertices) >= 3 and len(edges) >= len(vertices) - 1
     assert any(e.ship_strategy == "HASH" for e in edges) == (query != "q2")
+
+
+def test_a_job_whose_side_input_has_finished_runs_and_is_rescaled(
+    tmp_path: Path, control: SourceControl, start: Callable[..., tuple[str, JobStatus]], rest: FlinkRest
+) -> None:
+    (tmp_path / "clicks.jsonl").write_text("".join(f'{{"who": {i}}}\n' for i in range(100)))
+    script = f"""
+    CREATE TABLE clicks (who BIGINT)
+    WITH ('connector' = 'sluice', 'control' = '{control.address}', 'path' = '{tmp_path}/clicks.jsonl', 'format' = 'json');
+    CREATE TABLE rules (who BIGINT) WITH ('connector' = 'datagen',
+        'fields.who.kind' = 'sequence', 'fields.who.start' = '0', 'fields.who.end' = '49');
+    CREATE TABLE found (who BIGINT) WITH ('connector' = 'blackhole');
+    INSERT INTO found SELECT clicks.who FROM clicks JOIN rules ON clicks.who = rules.who;
+    """
+    id_, _ = start(_sql_program("rules", script, UNCHAINED, slot_per_task=True))
+    control.offer({"clicks": 500.0})
+
+    def with_rules_done() -> RunningJob | None:
+        try:
+            job = running_job(rest, id_)
+        except NotRunning:
+            return None
+        return job if any("rules" in v.name and v.is_done for v in job.vertices) else None
+
+    before = wait_for(with_rules_done, 60, "the end of the rules")
+    (rules,) = (v for v in before.vertices if v.is_done)
+    (join,) = (v for v in before.vertices if "Join" in v.name)
+    assert rest.job(id_).all_running
+    path, wanted = f"/jobs/{id_}/resource-requirements", {join.id: join.parallelism + 1}
+    rest.put(path, rest.get(path) | resource_requirements(wanted))
+    rest.wait_until_running(id_, START_S, wanted)
+    after = wait_for(with_rules_done, 60, "the end of the rules after the rescale")
+    assert after.vertex(join.id).parallelism == 2 and after.vertex(rules.id).is_done
 
 
 def test_recorded_events_are_replayed(

@@ -109,6 +109,17 @@ def test_a_topic_keeps_no_more_than_it_was_given(topics: Topics, kafka: KafkaCon
     assert 7 <= kept_mb <= 10
 
 
+def test_records_of_long_ago_are_kept(topics: Topics, kafka: KafkaConnection) -> None:
+    topics.create("orders", 1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce("orders", b"old", partition=0, timestamp=1)
+    assert producer.flush(120) == 0
+    time.sleep(6.0)  # the broker looks for what it may drop every 2 s
+    consumer = kafka.consumer()
+    assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=60) == (0, 1)
+    consumer.close()
+
+
 def _until_dropped(kafka: KafkaConnection) -> int:
     """The first offset that is left once the oldest records were dropped."""
     consumer, place, until = kafka.consumer(), TopicPartition("orders", 0), time.monotonic() + 60
