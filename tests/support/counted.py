@@ -88,3 +88,18 @@ def without_times(reading: JobCounts) -> JobCounts:
             for v in reading.vertices
         ),
     )
+
+
+def added(before: JobCounts, grown: JobCounts) -> JobCounts:
+    """A reading after another one, with what tasks did in between."""
+    vertices = tuple(
+        replace(later, tasks=tuple(_sum(a, b) for a, b in zip(earlier.tasks, later.tasks, strict=True)))
+        for earlier, later in zip(before.vertices, grown.vertices, strict=True)
+    )
+    return replace(grown, time_s=before.time_s + grown.time_s, vertices=vertices)
+
+
+def _sum(before: TaskCounts, grown: TaskCounts) -> TaskCounts:
+    names = ("records_in", "records_out", "bytes_out", "busy_s", "backpressured_s", "idle_s", "emitted")
+    sums = {n: (getattr(before, n) or 0.0) + getattr(grown, n) for n in names if getattr(grown, n) is not None}
+    return replace(grown, **sums)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from models.capacity.diagnosis.facts import OperatorFacts
+from models.capacity.diagnosis.finding import UNEVEN
 from models.capacity.observed.counts import VertexCounts
 from models.capacity.observed.intervals import TaskInterval
 
@@ -144,9 +145,11 @@ class VertexSeen:
             backpressure=self.backpressure,
         )
 
-    def _peak(self) -> float:
-        """Mean over the rounds of the busyness of the task that is busiest in each."""
+    def _peak(self) -> float | None:
+        """Mean over the rounds of the busyness of the task that is busiest in each; that of the fullest task where it is not
+        clearly more, since some task is the busiest in each round however even the load is."""
         most: dict[float, float] = {}
         for one in self.intervals:
             most[one.ended_s] = max(most.get(one.ended_s, 0.0), (one.busy_s or 0.0) / one.seconds)
-        return min(float(np.mean(list(most.values()))), 1.0)
+        peak, fullest = min(float(np.mean(list(most.values()))), 1.0), self.fullest_busyness or 0.0
+        return peak if peak > UNEVEN * fullest else self.fullest_busyness

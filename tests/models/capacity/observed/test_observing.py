@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from counted import Doing, Vertex, job_counts, readings, without_times
+from counted import Doing, Vertex, added, job_counts, readings, without_times
 from models.capacity.observed.observing import Surroundings, VertexLink, observe
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
@@ -113,3 +113,17 @@ def test_records_that_only_fill_buffers_are_not_taken() -> None:
     assert seen.capacity is not None
     assert seen.capacity.mst.value == pytest.approx(600)
     assert (seen.bound_by.vertex, seen.bound_by.cause) == ("slow", "CPU")
+
+
+def test_whichever_task_is_the_busiest_in_turns_is_no_hot_key() -> None:
+    """Two tasks, of which one or the other is busy for 66 % and 54 %, are busy for 60 % each in the whole."""
+    first, second = Doing(300, 300, busy=0.66), Doing(300, 300, busy=0.54)
+    read = [job_counts([SOURCE, Vertex("count", [first, second])], 0.0)]
+    for number in range(1, 7):
+        turn = (first, second) if number % 2 else (second, first)
+        grown = job_counts([SOURCE, Vertex("count", turn)], 10.0)
+        read.append(added(read[-1], grown))
+    seen = observe(read, about("source", "count", keyed=True))
+    assert seen.capacity is not None
+    assert seen.capacity.mst.value == pytest.approx(600 / 0.6)
+    assert seen.bound_by.cause == "CPU"
