@@ -15,11 +15,12 @@ WALL_CLOCK = {
     "pipelines/registry/review/log.py",
     "pipelines/registry/selection_log.py",
     "testbeds/feeding/control.py",
+    "testbeds/kafka/recording/sampling.py",
     "flink_client/metrics/prometheus.py",
     "pipelines/review/log.py",
     "pipelines/selection_log.py",
 }
-"""Modules that read the time of day, to pass it to another program (MLflow, Flink's sources, Prometheus)."""
+"""Modules that read the time of day, to pass it to another program (MLflow, Flink's sources, Kafka, Prometheus)."""
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     ),
     "samples of another rate": (
         "test_samples_add_up_to_the_window",
-        column("records_out", lambda v: v * 1.01),
+        column("records_in", lambda v: v * 1.01),
         {"job": conformance.small_job()},
     ),
     "records from nowhere": (

@@ -20,7 +20,7 @@ from models.capacity.observation import Observation, OperatorRates
 from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, slots_interval, task_slots_for
 from models.errors import Infeasible
-from models.planning.workers import resources_for
+from models.resources import PlanResources
 from models.schema import PositiveInt
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, console, print_json, progress_console
@@ -189,9 +189,7 @@ def size(
     by_law = {law: _slots_or_none(single, memory, rate, margin, fewest) for law, single in alone.items()}
     asked = SizingQuestion(rate, margin, (memory,), fewest, DEFAULT_PRECISION, twin=curve)
     helpful = would_help(asked, data) if model is ModelChoice.AUTO else None
-    resources = (
-        None if cluster is None else resources_for(load_cluster_or_offer(cluster), slots, memory, slots_per_worker)
-    )
+    resources = None if cluster is None else _resources(cluster, slots, memory, slots_per_worker)
     remarks = [remark for remark in (why_wide(selection.model, memory, slots.value), _outside(data, memory)) if remark]
     remarks += [] if helpful is None else [helpful.text]
     if as_json:
@@ -248,6 +246,12 @@ def _twin(job: str, cluster: str, observations: tuple[Observation, ...], memory_
     check_amounts(memory_mb, rate)
     worker = load_cluster(cluster).workers[0]
     return twin_of_job(load_job(job), worker, observations, memory_mb, rate, progress_console.print)
+
+
+def _resources(cluster: str, slots: SlotsInterval, memory_mb: float, slots_per_worker: int | None) -> PlanResources:
+    from models.planning.workers import resources_for  # imports placement, which other answers do without
+
+    return resources_for(load_cluster_or_offer(cluster), slots, memory_mb, slots_per_worker)
 
 
 def _coefficients(regression: Regression) -> dict[str, float]:

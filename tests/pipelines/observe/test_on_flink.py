@@ -1,5 +1,6 @@
 """A job that runs on a real Flink of this machine, chained and with shared slots as Flink runs it by default."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import program_of, whole_script
 
 pytestmark = pytest.mark.slow
-RATE = 3000.0
+RATE = 1000.0
+SETTLE_S = 10.0
+"""A cold window is behind its source at first, and buffers hold the difference."""
 PROFILE = Profile((TaskManager("tm1", 4, 900.0),))
 
 
@@ -33,6 +36,7 @@ def running(root: Path) -> Iterator[tuple[FlinkRest, str]]:
         job = rest.run(rest.upload(cluster.kit), program)
         rest.wait_until_running(job, 120.0)
         control.offer({"events": RATE})
+        time.sleep(SETTLE_S)
         yield rest, job
         rest.cancel(job)
 
