@@ -160,9 +160,10 @@ class LocalBroker(Closing):
 
     def _format(self) -> None:
         """Write the cluster's id to the folder of records, without which a broker does not start."""
+        # It may begin with a hyphen, which as a word of its own would be taken for an option.
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         settings = str(self._folder / "broker.properties")
-        formatting = self._java("format", _FORMAT, "format", "--cluster-id", cluster, "--config", settings)
+        formatting = self._java("format", _FORMAT, "format", f"--cluster-id={cluster}", "--config", settings)
         if code := formatting.wait():
             said = last_words(self._folder / "format.log")
             raise SluiceError(f"the folder of the Kafka broker could not be formatted (code {code}): {said}")

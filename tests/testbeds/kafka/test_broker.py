@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,11 @@ def test_a_broker_that_ends_at_its_start_is_reported_with_its_last_words() -> No
         with pytest.raises(SluiceError, match=r"Invalid value none for configuration \w+\.id"):
             broker.start()
         assert not broker.runs
+
+
+def test_a_cluster_id_may_begin_with_a_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in 64 does: 0xf8 and more as the first byte is a hyphen in base 64 for URLs."""
+    monkeypatch.setattr("testbeds.kafka.broker.uuid.uuid4", lambda: uuid.UUID(bytes=b"\xf8" + bytes(15)))
+    with LocalBroker() as broker:
+        broker.start()
+        assert broker.runs
