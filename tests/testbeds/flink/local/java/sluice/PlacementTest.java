@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,13 +48,14 @@ final class PlacementTest {
 
     @Test
     void aLineOfAnotherFormIsRefused() {
-        for (String wrong : List.of("tm1", "slots 1 2 3", "slot 8")) {
+        for (String wrong : List.of("tm1", "slots 1 2", "slots 1 2 3", "slot 8", MAP + " 0 tm1 0 0")) {
             String message = assertThrows(
                     IllegalArgumentException.class, () -> Placement.parse(List.of(wrong))).getMessage();
             assertTrue(message.contains("slots N") && message.contains(wrong), message);
         }
         assertThrows(NumberFormatException.class, () -> Placement.parse(List.of("slots many")));
         assertThrows(NumberFormatException.class, () -> Placement.parse(List.of(MAP + " first tm1")));
+        assertThrows(NumberFormatException.class, () -> Placement.parse(List.of(MAP + " 0 tm1 first")));
     }
 
     @Test
@@ -74,6 +77,56 @@ final class PlacementTest {
         List<List<ExecutionVertexID>> groups = List.of(List.of(task(MAP, 1)), List.of(task(MAP, 0)));
         Map<List<ExecutionVertexID>, String> found = assigned(Placement.parse(List.of()), groups, "tm1/0", "tm2/0");
         assertEquals(Map.of(groups.get(0), "tm1/0", groups.get(1), "tm2/0"), found);
+    }
+
+    /** Vertices in this order. */
+    private static Map<JobVertexID, Integer> parallelism(int maps, int sinks) {
+        Map<JobVertexID, Integer> found = new LinkedHashMap<>();
+        found.put(MAP, maps);
+        found.put(SINK, sinks);
+        return found;
+    }
+
+    @Test
+    void whereNoTaskNamesASlotSlotIHoldsSubtaskIOfEachVertex() {
+        assertEquals(List.of(List.of(task(MAP, 0), task(SINK, 0)), List.of(task(MAP, 1), task(SINK, 1)),
+                List.of(task(MAP, 2))), placement.sharing(parallelism(3, 2)));
+    }
+
+    @Test
+    void tasksThatNameTheSameSlotOfATaskManagerShareIt() {
+        Placement mixed = Placement.parse(List.of(
+                MAP + " 0 tm1 0", MAP + " 1 tm1 1", MAP + " 2 tm2 1", SINK + " 0 tm1 1", SINK + " 1 tm2 0"));
+        assertEquals(List.of(List.of(task(MAP, 0)), List.of(task(MAP, 1), task(SINK, 0)), List.of(task(MAP, 2)),
+                List.of(task(SINK, 1))), mixed.sharing(parallelism(3, 2)));
+    }
+
+    @Test
+    void aTaskThatNamesNoSlotJoinsOneThatMayHoldIt() {
+        List<String> lines = List.of(MAP + " 0 tm1 0", MAP + " 1 tm2 0", SINK + " 0 tm1 0");
+        Placement mixed = Placement.parse(lines);
+        assertEquals(List.of(List.of(task(MAP, 0), task(SINK, 0)), List.of(task(MAP, 1), task(SINK, 1)),
+                List.of(task(SINK, 2))), mixed.sharing(parallelism(2, 3)));
+        List<String> elsewhere = new ArrayList<>(lines);
+        elsewhere.add(SINK + " 1 tm1");
+        assertEquals(List.of(List.of(task(MAP, 0), task(SINK, 0)), List.of(task(MAP, 1)), List.of(task(SINK, 1))),
+                Placement.parse(elsewhere).sharing(parallelism(2, 2)));
+    }
+
+    @Test
+    void aSlotHoldsOneTaskOfEachVertex() {
+        Placement wrong = Placement.parse(List.of(MAP + " 0 tm1 0", MAP + " 1 tm1 0"));
+        String message =
+                assertThrows(IllegalStateException.class, () -> wrong.sharing(parallelism(2, 1))).getMessage();
+        assertTrue(message.contains(MAP + "_1 and another task of its vertex into tm1/0"), message);
+    }
+
+    @Test
+    void tooFewSlotsForTasksThatAreNotNamedAreReported() {
+        List<List<ExecutionVertexID>> groups = List.of(List.of(task(SINK, 0)), List.of(task(MAP, 0)));
+        String message = assertThrows(
+                IllegalStateException.class, () -> assigned(placement, groups, "tm1/0")).getMessage();
+        assertTrue(message.contains("leaves 0 slots for 1 groups"), message);
     }
 
     @Test

@@ -19,6 +19,8 @@ public final class Run {
         public Map<String, Map<String, String>> stand_ins = Map.of();
         /** With SQL: whether written rows are discarded. */
         public boolean discard_sinks;
+        /** With SQL: the brokers that its Kafka tables use, in place of those that it names. */
+        public String kafka;
         /** A class with a main method that is in this jar, too. */
         public String entry_class;
         public List<String> arguments = List.of();
@@ -45,17 +47,17 @@ public final class Run {
         }
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         if (request.entry_class != null) {
-            Shape shape = new Shape(request.slot_per_task, true, request.only_rated);
+            Shape shape = new Shape(request.slot_per_task, true, request.only_rated, env.getConfiguration());
             ShapedEnvironment.use(env, shape, request.name);
             call(request.entry_class, request.arguments);
             return;
         }
         if (request.sql != null) {
-            new SqlJob(request.stand_ins, request.discard_sinks, env).build(request.sql);
+            new SqlJob(request.stand_ins, request.discard_sinks, request.kafka, env).build(request.sql);
         } else {
             new Dataflow(request.dataflow, request.control, env).build();
         }
-        Shape shape = new Shape(request.slot_per_task, request.sql != null, request.only_rated);
+        Shape shape = new Shape(request.slot_per_task, request.sql != null, request.only_rated, env.getConfiguration());
         StreamGraph graph = shape.of(env.getTransformations(), env::getStreamGraph);
         graph.setJobName(request.name);
         env.execute(graph);

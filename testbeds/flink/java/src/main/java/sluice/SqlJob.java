@@ -28,17 +28,28 @@ final class SqlJob {
             Pattern.compile("^CREATE\\s+TEMPORARY\\s+TABLE\\b", Pattern.CASE_INSENSITIVE);
     private static final Pattern SET_BEGINS = Pattern.compile(
             "^(EXECUTE\\s+STATEMENT\\s+SET\\s+BEGIN|BEGIN\\s+STATEMENT\\s+SET)\\b", Pattern.CASE_INSENSITIVE);
+    private static final Pattern SECURITY = Pattern.compile("^properties\\.(security|sasl|ssl)\\.");
     private static final String TIME_COLUMN = "time-column";
 
     private final Map<String, Map<String, String>> standIns;
     private final boolean discardSinks;
+    private final String kafka;
     private final StreamTableEnvironment tables;
     private final Set<String> replaced = new HashSet<>();
+    private final Set<String> redirected = new HashSet<>();
 
-    /** @param standIns options of the connector that stands in for the user's own, by table */
-    SqlJob(Map<String, Map<String, String>> standIns, boolean discardSinks, StreamExecutionEnvironment env) {
+    /**
+     * @param standIns options of the connector that stands in for the user's own, by table
+     * @param kafka HOST:PORT of the brokers that its Kafka tables use; null: those that they name
+     */
+    SqlJob(
+            Map<String, Map<String, String>> standIns,
+            boolean discardSinks,
+            String kafka,
+            StreamExecutionEnvironment env) {
         this.standIns = standIns;
         this.discardSinks = discardSinks;
+        this.kafka = kafka;
         tables = StreamTableEnvironment.create(env);
     }
 
@@ -79,6 +90,8 @@ final class SqlJob {
             if (standIns.containsKey(name) && replaced.add(name)) {
                 ObjectPath path = new ObjectPath(tables.getCurrentDatabase(), name);
                 alter(tables.getCurrentCatalog(), path, standIns.get(name));
+            } else if (kafka != null && redirected.add(name)) {
+                redirect(new ObjectPath(tables.getCurrentDatabase(), name));
             }
         }
     }
@@ -116,6 +129,23 @@ final class SqlJob {
             }
         }
         catalog.alterTable(path, own.copy(all), false);
+    }
+
+    /** Kafka tables read from the begin of the given brokers' topics, which are as new as the job. */
+    private void redirect(ObjectPath path) throws Exception {
+        Catalog catalog = tables.getCatalog(tables.getCurrentCatalog()).orElseThrow();
+        CatalogBaseTable table = catalog.getTable(path);
+        String connector = table.getOptions().getOrDefault("connector", "");
+        if (!(table instanceof CatalogTable) || !(connector.equals("kafka") || connector.equals("upsert-kafka"))) {
+            return;
+        }
+        Map<String, String> options = new HashMap<>(table.getOptions());
+        options.keySet().removeIf(SECURITY.asPredicate());
+        options.put("properties.bootstrap.servers", kafka);
+        if (connector.equals("kafka")) {
+            options.put("scan.startup.mode", "earliest-offset");
+        }
+        catalog.alterTable(path, ((CatalogTable) table).copy(options), false);
     }
 
     /** The column of the watermark, where it is one of the file's. */

@@ -1,13 +1,10 @@
 package org.apache.flink.runtime.scheduler.adaptive.allocator;
 
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
-import org.apache.flink.runtime.jobgraph.JobVertexID;
-import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
 import org.apache.flink.runtime.jobmaster.SlotInfo;
 import org.apache.flink.runtime.scheduler.adaptive.JobSchedulingPlan;
 import org.apache.flink.runtime.scheduler.adaptive.JobSchedulingPlan.SlotAssignment;
@@ -44,31 +41,20 @@ public class SlotSharingSlotAllocator extends PlacingSlotAllocator {
     @Override
     public Optional<JobSchedulingPlan> determineParallelismAndCalculateAssignment(
             JobInformation job, Collection<? extends SlotInfo> slots, JobAllocationsInformation previous) {
+        Placement placement = Placement.current();
         return determineParallelism(job, slots)
-                .map(tasks -> new JobSchedulingPlan(tasks, assigned(sharing(job, tasks), slots)));
+                .map(tasks -> new JobSchedulingPlan(tasks, assigned(placement, sharing(placement, job, tasks), slots)));
     }
 
-    /** The tasks that share each slot: those with the same number in the same slot sharing group. */
-    private static List<List<ExecutionVertexID>> sharing(JobInformation job, VertexParallelism tasks) {
-        List<List<ExecutionVertexID>> slots = new ArrayList<>();
-        for (SlotSharingGroup group : job.getSlotSharingGroups()) {
-            List<List<ExecutionVertexID>> ofGroup = new ArrayList<>();
-            for (JobVertexID vertex : group.getJobVertexIds()) {
-                for (int subtask = 0; subtask < tasks.getParallelism(vertex); subtask++) {
-                    if (subtask == ofGroup.size()) {
-                        ofGroup.add(new ArrayList<>());
-                    }
-                    ofGroup.get(subtask).add(new ExecutionVertexID(vertex, subtask));
-                }
-            }
-            slots.addAll(ofGroup);
-        }
-        return slots;
+    private static List<List<ExecutionVertexID>> sharing(Placement placement, JobInformation job, VertexParallelism tasks) {
+        return job.getSlotSharingGroups().stream()
+                .flatMap(group -> placement.sharing(parallelismIn(group, tasks)).stream())
+                .collect(Collectors.toList());
     }
 
     private static List<SlotAssignment> assigned(
-            List<List<ExecutionVertexID>> groups, Collection<? extends SlotInfo> slots) {
-        return Placement.current()
+            Placement placement, List<List<ExecutionVertexID>> groups, Collection<? extends SlotInfo> slots) {
+        return placement
                 .assigned(groups, Function.identity(), slots, PlacingSlotAllocator::taskManager).entrySet().stream()
                 .map(one -> new SlotAssignment(one.getValue(), one.getKey()))
                 .collect(Collectors.toList());

@@ -21,14 +21,15 @@ import sluice.Placement;
  * take them as Flink's own resolvers for {@code taskmanager.load-balance.mode} say.
  */
 public class SlotSharingSlotAllocator extends PlacingSlotAllocator {
-    private final boolean tasksBalanced;
-    private final SlotMatchingResolver unplaced;
+    private final SlotSharingResolver unplacedSharing;
+    private final SlotMatchingResolver unplacedMatching;
 
     private SlotSharingSlotAllocator(ReserveSlotFunction reserve, FreeSlotFunction free,
             IsSlotAvailableAndFreeFunction isFree, TaskManagerLoadBalanceMode mode) {
         super(reserve, free, isFree);
-        tasksBalanced = mode == TaskManagerLoadBalanceMode.TASKS;
-        unplaced = tasksBalanced ? TasksBalancedSlotMatchingResolver.INSTANCE
+        boolean tasksBalanced = mode == TaskManagerLoadBalanceMode.TASKS;
+        unplacedSharing = tasksBalanced ? TaskBalancedSlotSharingResolver.INSTANCE : DefaultSlotSharingResolver.INSTANCE;
+        unplacedMatching = tasksBalanced ? TasksBalancedSlotMatchingResolver.INSTANCE
                 : mode == TaskManagerLoadBalanceMode.SLOTS ? SlotsBalancedSlotMatchingResolver.INSTANCE
                 : SimpleSlotMatchingResolver.INSTANCE;
     }
@@ -54,9 +55,8 @@ public class SlotSharingSlotAllocator extends PlacingSlotAllocator {
     public Optional<JobSchedulingPlan> determineParallelismAndCalculateAssignment(
             JobInformation job, Collection<PhysicalSlot> slots, JobAllocationsInformation previous) {
         Placement placement = Placement.current();
-        SlotSharingResolver sharing = tasksBalanced && placement.isEmpty()
-                ? TaskBalancedSlotSharingResolver.INSTANCE : DefaultSlotSharingResolver.INSTANCE;
-        SlotMatchingResolver matching = placement.isEmpty() ? unplaced : new PlacedSlotMatchingResolver(placement);
+        SlotSharingResolver sharing = placement.isEmpty() ? unplacedSharing : new PlacedSlotSharingResolver(placement);
+        SlotMatchingResolver matching = placement.isEmpty() ? unplacedMatching : new PlacedSlotMatchingResolver(placement);
         return determineParallelism(job, slots)
                 .map(tasks -> new JobSchedulingPlan(tasks, matching.matchSlotSharingGroupWithSlots(
                         sharing.getExecutionSlotSharingGroups(job, tasks), slots)));

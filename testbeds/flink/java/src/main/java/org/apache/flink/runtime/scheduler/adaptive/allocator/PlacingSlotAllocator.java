@@ -2,12 +2,14 @@ package org.apache.flink.runtime.scheduler.adaptive.allocator;
 
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.instance.SlotSharingGroupId;
 import org.apache.flink.runtime.jobgraph.JobVertexID;
+import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
 import org.apache.flink.runtime.jobmaster.LogicalSlot;
 import org.apache.flink.runtime.jobmaster.SlotInfo;
 import org.apache.flink.runtime.jobmaster.SlotRequestId;
@@ -18,7 +20,8 @@ import org.apache.flink.runtime.util.ResourceCounter;
 import sluice.Placement;
 
 /**
- * Gives each task the slot on the TaskManager that a {@link Placement} names (CAPSys section 5.1). With a placement, a job
+ * Gives each task the slot on the TaskManager that a {@link Placement} names, shared with the tasks that it names (CAPSys
+ * section 5.1). With a placement, a job
  * asks for all slots of the cluster and keeps those it uses. Either way a job runs with the parallelism it was asked for, or
  * waits: a measurement of another parallelism would be worth nothing.
  *
@@ -63,6 +66,13 @@ abstract class PlacingSlotAllocator implements SlotAllocator {
             tasks.put(vertex.getJobVertexID(), vertex.getParallelism());
         }
         return new VertexParallelism(tasks);
+    }
+
+    /** Tasks of each vertex of a slot sharing group. */
+    static Map<JobVertexID, Integer> parallelismIn(SlotSharingGroup group, VertexParallelism tasks) {
+        Map<JobVertexID, Integer> found = new LinkedHashMap<>();
+        group.getJobVertexIds().forEach(vertex -> found.put(vertex, tasks.getParallelism(vertex)));
+        return found;
     }
 
     static String taskManager(SlotInfo slot) {
