@@ -32,7 +32,8 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field
 
-from models.errors import InvalidInput, SluiceError
+from models.capacity.dialogue import Dialogue
+from models.errors import InvalidInput
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive
 from models.wording import amount
@@ -126,11 +127,8 @@ class Trial(Format):
     sustained: bool
 
 
-class MstSearch:
-    """State machine: `next()` says what to inject, `observe()` takes the rate that was achieved by it.
-
-    It is deterministic, so a new search fed with the same observations resumes from the last of them.
-    """
+class MstSearch(Dialogue[Injection, float]):
+    """The search as a dialogue: what to inject, and the rate that was achieved by it."""
 
     def __init__(self, settings: MstSettings) -> None:
         self.settings = settings
@@ -138,23 +136,14 @@ class MstSearch:
         self._mst: float | None = None
         self._trials: list[Trial] = []
         self._stop: Stop | None = None
-        self._injections = self._run()
-        self._pending: Injection | None = next(self._injections)
+        super().__init__(self._run())
 
-    def next(self) -> Injection | None:
-        """What to inject now; None when the search has ended. The same until `observe` was called."""
-        return self._pending
-
-    def observe(self, achieved_rate: float) -> None:
+    def observe(self, seen: float) -> None:
         """Take the mean rate that the sources emitted during the injection, records/s."""
-        if self._pending is None:
-            raise SluiceError("observe() must follow a next() that returned an injection, but the search has ended")
-        if not (math.isfinite(achieved_rate) and achieved_rate >= 0):
-            raise InvalidInput(f"an achieved rate must be finite and at least 0, but got {achieved_rate}")
-        try:
-            self._pending = self._injections.send(achieved_rate)
-        except StopIteration:
-            self._pending = None
+        self._check_open()
+        if not (math.isfinite(seen) and seen >= 0):
+            raise InvalidInput(f"an achieved rate must be finite and at least 0, but got {seen}")
+        super().observe(seen)
 
     @property
     def mst(self) -> float | None:

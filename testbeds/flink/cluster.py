@@ -1,11 +1,12 @@
 """The interface of a Flink cluster that the testbed needs, local or named by the user."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
 from flink_client.metrics.readings import Readings
 from flink_client.rest import FlinkRest
+from models.slots import PlacedTask
 
 
 class FlinkCluster(Protocol):
@@ -27,8 +28,8 @@ class FlinkCluster(Protocol):
         """Where source tasks read a recorded file: a path, or an http address."""
         ...
 
-    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
-        """From now on place tasks like this: TaskManager by vertex id and task number; empty: Flink decides."""
+    def place(self, tasks: Collection[PlacedTask]) -> None:
+        """From now on place tasks, of vertices by id, like this; empty: Flink decides."""
         ...
 
     def readings(self, job: str) -> Readings:

@@ -4,7 +4,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from flink_client.running import (
 )
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
+from models.slots import PlacedTask
 from testbeds.flink.feeding.serving import FileServer
 from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
 from testbeds.flink.local.kit import kit_jar
@@ -168,9 +169,9 @@ class NamedCluster:
         names = [room.task_manager for room in self.found.rooms]
         return PrometheusReadings(self._address.prometheus_url, job, names)
 
-    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
+    def place(self, tasks: Collection[PlacedTask]) -> None:
         """Refuse a placement: Flink places tasks here."""
-        if workers:
+        if tasks:
             raise InvalidInput(f"tasks cannot be placed on the cluster at {self._rest.url}; leave the placement out")
 
     def check(self) -> None:

@@ -14,6 +14,7 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from testbeds.feeding.control import SourceControl
+from testbeds.flink.fed_run import FedRun
 from testbeds.flink.feeding.warming import WARM_UP_S, warm_up
 from testbeds.flink.local.distribution import Report
 from testbeds.flink.local.profile import STATE_METRICS
@@ -23,6 +24,7 @@ from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.submission import Deployed, Submission
+from testbeds.kafka.supply import KafkaSupply
 from testbeds.placing import check_parallelism
 from testbeds.protocol import Configuration, Limits
 
@@ -60,9 +62,12 @@ class NamedFlinkTestbed(Closing):
             InvalidInput: it runs another version of Flink, or its settings make measuring impossible.
             SluiceError: it does not answer.
         """
+        self._supply = None if program is None or program.kafka is None else KafkaSupply(program.kafka, self._say)
+        if self._supply is not None:  # what sources read is only read by REST
+            address = address.model_copy(update={"prometheus_url": None})
         self._named, self._prometheus = NamedCluster(address, report), address.prometheus_url
         self._program, self._warm_up_s, self._report = program, warm_up_s, report
-        self._open: FlinkRun | None = None
+        self._open: FlinkRun | FedRun | None = None
         try:
             self._tell()
         except BaseException:
@@ -98,8 +103,8 @@ class NamedFlinkTestbed(Closing):
             raise InvalidInput("the dataflow of a program can only be read by a testbed that was given one")
         return planned_job(self._program, name, self._named)
 
-    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun:
-        """Start the job; see `testbeds.protocol.Testbed.deploy`.
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun | FedRun:
+        """Start the job; see `testbeds.protocol.Testbed.deploy`. One that reads Kafka cannot be rescaled.
 
         Raises:
             InvalidInput: also if a placement or another memory is asked for, or the program is not the job's dataflow.
@@ -112,9 +117,12 @@ class NamedFlinkTestbed(Closing):
             raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
         sources = sum(configuration.parallelism[o.name] for o in job.sources)
         self._named.require_slots(sum(configuration.parallelism.values()), sources)
+        if self._supply is not None:
+            self._open = self._deploy_fed(self._supply, job, configuration, run, seed)
+            return self._open
         control = SourceControl(self._named.host, LEASE_S)
         try:
-            submission = Submission(self._named, job, control, seed, self._program, Payment.PACED, JOB_SETTINGS)
+            submission = Submission(self._named, job, control.address, seed, self._program, Payment.PACED, JOB_SETTINGS)
             deployed = submission.start(configuration.parallelism, None)
             try:
                 self._warm_up(job, deployed, control)
@@ -129,17 +137,39 @@ class NamedFlinkTestbed(Closing):
             deployed,
             run,
             partial(self._closed, deployed.id),
+            control,
             configuration=configuration,
             arrange=partial(self._arranged, submission),
         )
         return self._open
+
+    def _deploy_fed(self, supply: KafkaSupply, job: Job, configuration: Configuration, run: str, seed: int) -> FedRun:
+        """Start a job that reads Kafka, and let the JVMs compile it."""
+        fed = supply.feed()
+        try:
+            brokers = supply.connection.bootstrap
+            submission = Submission(self._named, job, brokers, seed, self._program, Payment.PACED, JOB_SETTINGS)
+            deployed = submission.start(configuration.parallelism, None)
+        except BaseException:
+            fed.close()
+            raise
+        opened = FedRun(submission, deployed, run, partial(self._closed, deployed.id), fed, say=self._say)
+        try:
+            opened.warm_up()
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def _say(self, what: str) -> None:
+        self._report(what, 0.0)
 
     def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
         """How the running job would change to another configuration."""
         check_parallelism(submission.job, configuration)
         self._check(configuration)
         found = self._named.found
-        held = 0 if self._open is None else sum(self._open.configuration.parallelism.values())
+        held = sum(self._open.configuration.parallelism.values()) if isinstance(self._open, FlinkRun) else 0
         sources = sum(configuration.parallelism[o.name] for o in submission.job.sources)
         self._named.require_slots(sum(configuration.parallelism.values()) - held, sources)
         live = found.scheduler is Scheduler.ADAPTIVE
@@ -157,6 +187,8 @@ class NamedFlinkTestbed(Closing):
                 self._open.close()
         finally:
             self._named.close()
+            if self._supply is not None:
+                self._supply.close()
 
     def _closed(self, id_: str) -> None:
         """Wait for the end of a job, which frees its slots."""

@@ -1,10 +1,11 @@
-"""The file of the Java kit's placement hook, with the TaskManager of each task; see `java/sluice/Placement.java`."""
+"""The file of the Java kit's placement hook, with TaskManager and slot of each task; see `java/sluice/Placement.java`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from flink_client.rest import FlinkRest
+from models.slots import PlacedTask
 
 PLACEMENT_FLAG: Final = "-Dsluice.placement="
 """Option of the JobManager's JVM that names the file."""
@@ -16,14 +17,16 @@ def placement_file(rest: FlinkRest) -> Path | None:
     return next((Path(one.removeprefix(PLACEMENT_FLAG)) for one in options if one.startswith(PLACEMENT_FLAG)), None)
 
 
-def placement_lines(slots: int, workers: Mapping[tuple[str, int], str]) -> str:
-    """The content of the file.
+def placement_lines(tasks: Iterable[PlacedTask]) -> str:
+    """Lines of the file, of tasks by vertex id; tasks that are not named go anywhere."""
+    return "".join(
+        f"{one.vertex} {one.subtask} {one.worker}{'' if one.slot is None else f' {one.slot}'}\n" for one in tasks
+    )
 
-    Args:
-        slots: of the cluster.
-        workers: TaskManager by vertex id and number of the task; tasks that are not named go anywhere.
-    """
-    return "".join([f"slots {slots}\n", *(f"{vertex} {task} {name}\n" for (vertex, task), name in workers.items())])
+
+def placement_text(cluster_slots: int, tasks: Iterable[PlacedTask]) -> str:
+    """The content of the file."""
+    return f"slots {cluster_slots}\n{placement_lines(tasks)}"
 
 
 def write_placement(file: Path, lines: str) -> None:

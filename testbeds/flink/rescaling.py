@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from flink_client.answers import RUNNING
-from testbeds.flink.submission import Deployed, Submission, check_placed, running_workers, task_workers
+from testbeds.flink.submission import Deployed, Submission, check_placed, placed_tasks, running_workers, task_workers
 from testbeds.placing import Placed
 
 _CHECKPOINT_S: Final = 120.0
@@ -65,7 +65,7 @@ def _live(
     vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in deployed.vertices.items()}
     workers = {} if arrangement.placed is None else task_workers(arrangement.placed)
     if workers:
-        submission.cluster.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
+        submission.cluster.place(placed_tasks(workers, vertices))
     wanted = {v.id: v.parallelism for v in vertices.values()}
     started = time.monotonic()
     rest.require(deployed.id, wanted)

@@ -3,16 +3,16 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
-from models.closing import Closing
-from models.errors import SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, Activity
+from testbeds.feeding.control import SourceControl
+from testbeds.flink.deployed_run import DeployedRun
 from testbeds.flink.feeding.durable_log import DurableLog
+from testbeds.flink.feeding.emitted import SourceMeter
 from testbeds.flink.feeding.in_step import InStep
 from testbeds.flink.measuring.activity import activity
 from testbeds.flink.measuring.samples import Task, TaskIntervals, samples
@@ -30,7 +30,7 @@ _ON_THE_WAY: Final = ("warmup", "cooldown", "ramp")
 _BYTES_PER_MB: Final = 2.0**20
 
 
-class FlinkRun(Closing):
+class FlinkRun(DeployedRun):
     """Implements `testbeds.protocol.ElasticRun` in real time: `inject` and `serve` take their seconds, and up to two more.
 
     CPU seconds are those that operators with stated costs are limited to. For programs, a TaskManager's CPU time is divided
@@ -43,6 +43,7 @@ class FlinkRun(Closing):
         deployed: Deployed,
         name: str,
         on_close: Callable[[], None],
+        control: SourceControl,
         *,
         configuration: Configuration,
         arrange: Callable[[Configuration], Arrangement],
@@ -51,41 +52,30 @@ class FlinkRun(Closing):
         """
         Args:
             name: of the run, for the samples' column `run`.
+            control: sets the rates of the sources; closed with the run.
             on_close: called once, when the run is closed.
             configuration: the deployed one.
             arrange: plans the change to another configuration; raises InvalidInput or Infeasible.
             undisturbed: measures a window of `inject` that counts, and repeats it if other load slowed the job; None: each
                 window is measured once.
         """
+        super().__init__(submission, deployed, name, on_close, control)
         self._undisturbed = undisturbed
-        self._submission, self._deployed, self._name, self._on_close = submission, deployed, name, on_close
         self._configuration, self._arrange = configuration, arrange
-        self._control = submission.control
+        self._control = control
         self._log = DurableLog({o.name: o.rate_share for o in self._job.sources})
         recorded, sources = recorded_tables(submission.program), set(deployed.sources.values())
         self._in_step = InStep({s: recorded[s] for s in sources} if sources <= recorded.keys() else {})
-        self._elapsed_s = 0.0
         self._down_s = 0.0
         self._owed: dict[Task, float] = {}
         """Records that source tasks were behind at the end of the last window of `inject`, at its rate."""
         self._rate: float | None = None
         self._end: float | None = None
-        self._closed = False
         self._watch_anew()
 
     @property
     def _job(self) -> Job:
         return self._submission.job
-
-    @property
-    def elapsed_s(self) -> float:
-        """Time injected and served so far, seconds."""
-        return self._elapsed_s
-
-    @property
-    def id(self) -> str:
-        """Flink's id of the job; it changes with a rescale from a savepoint."""
-        return self._deployed.id
 
     @property
     def configuration(self) -> Configuration:
@@ -163,24 +153,8 @@ class FlinkRun(Closing):
         self._down_s += done.downtime_s
         return Rescale(downtime_s=self._down_s, state_mb=state_mb)
 
-    def close(self) -> None:
-        """Cancel the job; may be called twice."""
-        if not self._closed:
-            self._closed = True
-            try:
-                with suppress(SluiceError):  # a broken cluster is restarted before it runs another job
-                    self._submission.cluster.check()
-                    self._submission.cluster.rest.cancel(self._deployed.id)
-            finally:
-                self._control.close()
-                self._on_close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise SluiceError("a closed run takes no rate and no configuration; deploy the job again")
-
     def _watch_anew(self, since: float = 0.0) -> None:
-        self._watch = Watch(self._submission, self._deployed, since)
+        self._watch = Watch(self._submission, self._deployed, SourceMeter.of_job(self._control, self._deployed), since)
         keep = [
             o.name for o in self._job.operators if o.state is not None and self._submission.cluster.takes_savepoints
         ]

@@ -10,7 +10,7 @@ from flink_client.job_graph import vertices_of
 from flink_client.rest import FlinkRest, JarProgram
 from models.errors import SluiceError
 from models.job import Job
-from testbeds.feeding.control import SourceControl
+from models.slots import PlacedTask
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 from testbeds.flink.programs.user_programs import UserProgram, source_name, submitted
@@ -30,7 +30,7 @@ class Deployed:
     workers: Mapping[tuple[str, int], str]
     """TaskManager of each task, by operator and number."""
     sources: Mapping[str, str]
-    """Name under which the rate of each source is set, by operator."""
+    """Name under which the rate of each source is set, by operator; empty where the sources read Kafka."""
     passed_on: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """Records that a source emits per record that it takes in, by operator; 1 where absent."""
 
@@ -41,7 +41,8 @@ class Submission:
 
     cluster: FlinkCluster
     job: Job
-    control: SourceControl
+    address: str
+    """HOST:PORT of what feeds its sources: that sets their rates, or the Kafka brokers."""
     seed: int
     program: UserProgram | None
     """Its program; None: operators with the job's stated costs, paid as `payment` says."""
@@ -63,7 +64,7 @@ class Submission:
         jar, program, vertices, sources = self._planned(parallelism)
         if placed is not None:
             workers = task_workers(placed)
-            self.cluster.place({(vertices[name].id, task): worker for (name, task), worker in workers.items()})
+            self.cluster.place(placed_tasks(workers, vertices))
         id_ = rest.run(jar, program, savepoint=savepoint)
         try:
             if placed is None:
@@ -81,7 +82,7 @@ class Submission:
 
     def _planned(self, parallelism: Mapping[str, int]) -> tuple[str, JarProgram, dict[str, Vertex], dict[str, str]]:
         """The jar and its arguments, with the vertex of each operator and the name of each source."""
-        rest, address = self.cluster.rest, self.control.address
+        rest, address = self.cluster.rest, self.address
         names = [o.name for o in self.job.sources]
         if self.program is None:
             jar = self.cluster.uploaded(self.cluster.kit)
@@ -95,7 +96,8 @@ class Submission:
         vertices = {name: replace(v, parallelism=parallelism[name]) for name, v in planned.items()}
         program = program.with_parallelism({v.id: v.parallelism for v in vertices.values()})
         program = replace(program, settings={**program.settings, **self.settings})
-        return jar, program, vertices, {name: source_name(vertices[name]) for name in names}
+        rated = {} if self.program.kafka is not None else {name: source_name(vertices[name]) for name in names}
+        return jar, program, vertices, rated
 
 
 def task_workers(placed: Placed) -> dict[tuple[str, int], str]:
@@ -105,6 +107,16 @@ def task_workers(placed: Placed) -> dict[tuple[str, int], str]:
         for name, of_operator in placed.task_workers.items()
         for task, at in enumerate(of_operator)
     }
+
+
+def placed_tasks(workers: Mapping[tuple[str, int], str], vertices: Mapping[str, Vertex]) -> list[PlacedTask]:
+    """The tasks of vertices by id, each in a slot of its own.
+
+    Args:
+        workers: TaskManager of each task, by operator and number.
+        vertices: by operator.
+    """
+    return [PlacedTask(vertices[name].id, task, worker) for (name, task), worker in workers.items()]
 
 
 def running_workers(rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> dict[tuple[str, int], str]:

@@ -9,6 +9,7 @@ from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from testbeds.feeding.control import SourceControl
+from testbeds.flink.fed_run import FedRun
 from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
 from testbeds.flink.lab.stolen import Patience, least_stolen
 from testbeds.flink.local.distribution import FLINK, Release, Report
@@ -20,6 +21,7 @@ from testbeds.flink.programs.user_programs import UserProgram, planned_job
 from testbeds.flink.rescaling import Arrangement
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.submission import Deployed, Submission
+from testbeds.kafka.supply import KafkaSupply
 from testbeds.placing import Placed, check_parallelism, check_worker_memory, place
 from testbeds.protocol import Configuration, Limits
 
@@ -60,7 +62,8 @@ class FlinkTestbed(Closing):
         self._program, self._report = program, report
         self.release = release
         self._local: LocalCluster | None = None
-        self._open: FlinkRun | None = None
+        self._supply = None if program is None or program.kafka is None else KafkaSupply(program.kafka, self._say)
+        self._open: FlinkRun | FedRun | None = None
         self._patience = Patience(PATIENCE_S if program is not None else 0.0)
         self._is_warm = False
         """Whether the running JVMs have warmed up with the program."""
@@ -99,8 +102,8 @@ class FlinkTestbed(Closing):
         self.local.ensure(Profile((TaskManager("reader", 1, READER_MB),)))
         return planned_job(self._program, name, self.local)
 
-    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun:
-        """Start the job; see `testbeds.protocol.Testbed.deploy`.
+    def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun | FedRun:
+        """Start the job; see `testbeds.protocol.Testbed.deploy`. One that reads Kafka cannot be rescaled.
 
         Raises:
             InvalidInput: also if tasks have managed memory of their own, which slots of equal size cannot provide, or the
@@ -113,11 +116,14 @@ class FlinkTestbed(Closing):
             raise Infeasible("the Flink testbed runs one job at a time; close the run that is open")
         self._report(f"running {len(profile.task_managers)} TaskManagers, {profile.memory_mb:,.0f} MiB in all", 0.0)
         self._ensure(profile)
+        if self._supply is not None:
+            self._open = self._deploy_fed(self._supply, job, configuration, placed, run, seed)
+            return self._open
         if self._program is not None and not self._is_warm:
             self._warm_up_jvms(job, configuration, seed)
         control = SourceControl()
         try:
-            submission = Submission(self.local, job, control, seed, self._program, self._payment)
+            submission = Submission(self.local, job, control.address, seed, self._program, self._payment)
             self.local.limit_cpu(False)
             deployed = submission.start(configuration.parallelism, placed)
             if self._program is not None:
@@ -130,8 +136,9 @@ class FlinkTestbed(Closing):
             deployed,
             run,
             self._closed,
+            control,
             configuration=configuration,
-            arrange=partial(self._arranged, submission),
+            arrange=partial(self._arranged, submission, control),
             undisturbed=self._least_stolen,
         )
         return self._open
@@ -145,12 +152,39 @@ class FlinkTestbed(Closing):
             if self._local is not None:
                 self._local.close()
                 self._local = None
+            if self._supply is not None:
+                self._supply.close()
+
+    def _deploy_fed(
+        self, supply: KafkaSupply, job: Job, configuration: Configuration, placed: Placed, run: str, seed: int
+    ) -> FedRun:
+        """Start a job that reads Kafka, compile it with the whole machine, and then hold it to its cores."""
+        fed = supply.feed()
+        try:
+            brokers = supply.connection.bootstrap
+            submission = Submission(self.local, job, brokers, seed, self._program, self._payment)
+            self.local.limit_cpu(False)
+            deployed = submission.start(configuration.parallelism, placed)
+        except BaseException:
+            fed.close()
+            raise
+        opened = FedRun(submission, deployed, run, self._closed, fed, say=self._say, undisturbed=self._least_stolen)
+        try:
+            self._report("warming up until the program is compiled", 0.0)
+            self._report(f"warmed up: the whole machine takes {opened.warm_up():,.0f} records/s", 1.0)
+            if self._has_quotas():
+                self.local.limit_cpu(True)
+                opened.find_pace()
+        except BaseException:
+            opened.close()
+            raise
+        return opened
 
     def _ensure(self, profile: Profile) -> None:
         self._is_warm = self._is_warm and self.local.runs(profile)
         self.local.ensure(profile)
 
-    def _arranged(self, submission: Submission, configuration: Configuration) -> Arrangement:
+    def _arranged(self, submission: Submission, control: SourceControl, configuration: Configuration) -> Arrangement:
         """How a running job would change to another configuration."""
         profile, placed = self._planned(submission.job, configuration)
         live = self.local.runs(profile)
@@ -161,12 +195,15 @@ class FlinkTestbed(Closing):
 
         def settle(deployed: Deployed) -> None:
             if not live and self._program is not None:
-                self._hold_to_cores(submission.job, deployed, submission.control)
+                self._hold_to_cores(submission.job, deployed, control)
 
         return Arrangement(placed, live, prepare, settle)
 
     def _least_stolen(self, measure: Callable[[], TaskIntervals]) -> TaskIntervals:
-        return least_stolen(measure, self._patience, lambda what: self._report(what, 0.0))
+        return least_stolen(measure, self._patience, self._say)
+
+    def _say(self, what: str) -> None:
+        self._report(what, 0.0)
 
     def _closed(self) -> None:
         self._open = None
@@ -183,7 +220,7 @@ class FlinkTestbed(Closing):
         self._report("warming up until the program is compiled", 0.0)
         with SourceControl() as control:
             self.local.limit_cpu(False)
-            submission = Submission(self.local, job, control, seed, self._program, self._payment)
+            submission = Submission(self.local, job, control.address, seed, self._program, self._payment)
             deployed = submission.start(tasks, placed)
             try:
                 taken = run_until_steady(control, job, deployed, self.local.check)
@@ -194,12 +231,16 @@ class FlinkTestbed(Closing):
 
     def _hold_to_cores(self, job: Job, deployed: Deployed, control: SourceControl) -> None:
         """Let the JVMs compile the program while they have the whole machine, then set the quotas."""
-        if not self.local.has_cpu_quotas:
-            self._report("TaskManagers share all processors, since control groups cannot be written here", 1.0)
+        self._has_quotas()
         warm_up(control, job, deployed, WARM_AGAIN_S if self._is_warm else WARM_UP_S)
         self._is_warm = True
         self.local.check()
         self.local.limit_cpu(True)
+
+    def _has_quotas(self) -> bool:
+        if not self.local.has_cpu_quotas:
+            self._report("TaskManagers share all processors, since control groups cannot be written here", 1.0)
+        return self.local.has_cpu_quotas
 
     def _planned(self, job: Job, configuration: Configuration) -> tuple[Profile, Placed]:
         """The cluster that a configuration needs, and where its tasks go."""

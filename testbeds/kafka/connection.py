@@ -13,7 +13,13 @@ from models.errors import InvalidInput, SluiceError
 
 ANSWER_S: Final = 10.0
 """How long a cluster may take to answer one request."""
-_UNREACHABLE: Final = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE)
+_UNREACHABLE: Final = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._NOENT,  # "No leaders found": all brokers of the partitions are away
+)
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,9 @@ class SimulatedRun(Closing):
         )
 
     def rescale(self, configuration: Configuration) -> Rescale:
-        """Stop with a savepoint and start again with another configuration; see `testbeds.protocol.ElasticRun.rescale`.
+        """Stop and start again with another configuration, as `Physics.rescaling` says.
 
-        A rescale of a job that is still down begins when it is up again.
+        See `testbeds.protocol.ElasticRun.rescale`. A rescale of a job that is still down begins when it is up again.
         """
         self._check_open()
         settings, step_s = self._physics.rescaling, self._physics.step_s
@@ -132,7 +132,8 @@ class SimulatedRun(Closing):
         kept = float(np.sum(state_bytes(self.plant, self.state)))
         self._deployed, self.state = after, state
         self._noise.redeploy(len(after.plant.tasks))
-        self._down_steps += round((drained_s + save_s + settings.restart_s + restore_s) / step_s)
+        stopped_s = (drained_s if settings.drain_counts else 0.0) + save_s
+        self._down_steps += round((stopped_s + settings.restart_s + restore_s) / step_s)
         return Rescale(downtime_s=self._down_steps * step_s, state_mb=kept / BYTES_PER_MB)
 
     def _check_open(self) -> None:

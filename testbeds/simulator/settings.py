@@ -3,7 +3,7 @@
 `docs/explanation/simulator.md` says why each has its value. None of them is a property of a job; those are in its file.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -76,6 +76,14 @@ class Rescaling(Format):
         1e8, description="Fastest rate at which one task reads its part of a savepoint, bytes/s."
     )
     new_jvms: bool = Field(True, description="Whether TaskManagers restart, so that their code is compiled again.")
+    drain_counts: bool = Field(
+        True, description="Whether the job is down while its records in flight are processed; not if it is cancelled."
+    )
+
+
+IN_PLACE: Final = Rescaling(restart_s=0.7, save_bytes_per_s=None, new_jvms=False, drain_counts=False)
+"""Flink's adaptive scheduler: cancel the tasks, and restore them from the last checkpoint in the same JVMs. Its downtime is
+restart_s + state of the worker with the most / restore_bytes_per_s."""
 
 
 class Physics(Format):

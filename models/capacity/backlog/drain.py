@@ -15,7 +15,8 @@ from itertools import pairwise
 from pydantic import Field
 
 from models.capacity.backlog.lag import LagPoint, steps
-from models.errors import InvalidInput, SluiceError
+from models.capacity.dialogue import Dialogue
+from models.errors import InvalidInput
 from models.schema import Format, Positive
 from models.wording import amount
 
@@ -54,29 +55,15 @@ class DrainEnd(StrEnum):
     TOO_SHORT = "too short"
 
 
-class DrainMeasurement:
-    """State machine: `next()` says what to fill in, `observe()` takes the readings of the lag from the start on."""
+class DrainMeasurement(Dialogue[Backlog, Sequence[LagPoint]]):
+    """Measuring as a dialogue: what to fill in, and the readings of the lag from the start on."""
 
     def __init__(self, settings: DrainSettings) -> None:
         self.settings = settings
         self._mst: float | None = None
         self._end: DrainEnd | None = None
         self._longest_s = 0.0
-        self._steps = self._run()
-        self._pending: Backlog | None = next(self._steps)
-
-    def next(self) -> Backlog | None:
-        """What to fill in now; None when it has ended. The same until `observe` was called."""
-        return self._pending
-
-    def observe(self, points: Sequence[LagPoint]) -> None:
-        """Take the readings of a drain."""
-        if self._pending is None:
-            raise SluiceError("observe() must follow a next() that returned a backlog, but measuring has ended")
-        try:
-            self._pending = self._steps.send(points)
-        except StopIteration:
-            self._pending = None
+        super().__init__(self._run())
 
     @property
     def mst(self) -> float | None:

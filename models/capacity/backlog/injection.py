@@ -17,8 +17,9 @@ from typing import Final
 from pydantic import Field
 
 from models.capacity.backlog.lag import LagPoint, LagWindow, window
+from models.capacity.dialogue import Dialogue
 from models.capacity.mst import Injection, MstSearch, MstSettings, Phase, Trial
-from models.errors import InvalidInput, SluiceError
+from models.errors import InvalidInput
 from models.schema import Format, Positive
 from models.wording import amount
 
@@ -48,32 +49,22 @@ class InjectionEnd(StrEnum):
     NOT_DRAINED = "not drained"
 
 
-class InjectionSearch:
-    """State machine: `next()` says what to feed, `observe()` takes the readings of the lag meanwhile."""
+class InjectionSearch(Dialogue[Injection, Sequence[LagPoint]]):
+    """The search as a dialogue: what to feed, and the readings of the lag meanwhile."""
 
     def __init__(self, settings: InjectionSettings) -> None:
         self.settings = settings
         self._search = MstSearch(settings.search)
         self._end: InjectionEnd | None = None
         self._fed = 0.0
-        self._steps = self._run()
-        self._pending: Injection | None = next(self._steps)
+        super().__init__(self._run())
 
-    def next(self) -> Injection | None:
-        """What to feed now; None when the search has ended. The same until `observe` was called."""
-        return self._pending
-
-    def observe(self, points: Sequence[LagPoint]) -> None:
+    def observe(self, seen: Sequence[LagPoint]) -> None:
         """Take the readings of the lag during the injection, at least two."""
-        if self._pending is None:
-            raise SluiceError("observe() must follow a next() that returned an injection, but the search has ended")
-        if len(points) < 2:
-            raise InvalidInput(f"an injection needs two readings of the lag or more, but got {len(points)}")
-        try:
-            self._pending = self._steps.send(points)
-        except StopIteration:
-            self._pending = None
-            self._end = self._end or InjectionEnd.FOUND
+        self._check_open()
+        if len(seen) < 2:
+            raise InvalidInput(f"an injection needs two readings of the lag or more, but got {len(seen)}")
+        super().observe(seen)
 
     @property
     def mst(self) -> float | None:
@@ -124,6 +115,7 @@ class InjectionSearch:
                 self._fed, self._end = seen.arriving, InjectionEnd.NOT_FED
                 return
             self._search.observe(seen.kept_up)
+        self._end = InjectionEnd.FOUND
 
     def _climb(self) -> Generator[Injection, Sequence[LagPoint], float]:
         """Warm up at higher and higher rates until the job falls behind, so that not much lag is left to be drained.

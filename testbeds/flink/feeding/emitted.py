@@ -1,8 +1,9 @@
 """Records emitted by a job's source tasks, from their own reports."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -25,14 +26,22 @@ class _Emitting:
 
 
 class SourceMeter:
-    """Collects the reports of one deployment's source tasks; counts continue across orders."""
+    """Collects the reports of source tasks; counts continue across orders."""
 
-    def __init__(self, control: SourceControl, deployed: Deployed) -> None:
-        self._control, self._names = control, deployed.sources
-        self._tasks = {
-            (name, task): _Emitting() for name in self._names for task in range(deployed.vertices[name].parallelism)
-        }
+    def __init__(self, control: SourceControl, names: Mapping[str, str], tasks: Mapping[str, int]) -> None:
+        """
+        Args:
+            names: by which the rate of each source is set.
+            tasks: of each source.
+        """
+        self._control, self._names = control, names
+        self._tasks = {(source, task): _Emitting() for source in names for task in range(tasks[source])}
         self._order = ""
+
+    @classmethod
+    def of_job(cls, control: SourceControl, deployed: Deployed) -> Self:
+        """Of the sources of a job."""
+        return cls(control, deployed.sources, {name: deployed.vertices[name].parallelism for name in deployed.sources})
 
     def follow(self, order: str) -> None:
         """From now on, only reports of tasks that follow this order count."""
@@ -87,7 +96,7 @@ class SourceMeter:
         """By source: records that its tasks had emitted by their last reports; the total once the sources are idle."""
         found = dict.fromkeys(self._names, 0.0)
         for (source, _), task in self._tasks.items():
-            found[source] += task.emitted.values[-1]
+            found[source] += task.emitted.values[-1] if task.emitted.values else 0.0
         return found
 
     def owed(self) -> dict[Task, int]:

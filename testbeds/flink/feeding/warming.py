@@ -54,7 +54,7 @@ def run_until_steady(control: SourceControl, job: Job, deployed: Deployed, check
     Raises:
         SluiceError: the sources do not follow.
     """
-    meter = SourceMeter(control, deployed)
+    meter = SourceMeter.of_job(control, deployed)
     meter.follow(offer(control, job, deployed, _ALL_IT_TAKES))
 
     def all_follow() -> bool | None:

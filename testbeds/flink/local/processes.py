@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest import FlinkRest, wait_for
 from models.closing import Closing
 from models.errors import SluiceError
+from models.slots import PlacedTask
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.lab.stolen import is_stolen_from
@@ -21,7 +22,7 @@ from testbeds.flink.local.distribution import FLINK, Release, Report, flink_home
 from testbeds.flink.local.folder import cluster_folder, remove_group
 from testbeds.flink.local.kit import kit_jar
 from testbeds.flink.local.profile import JOB_MANAGER_MB, Profile, TaskManager, cluster_settings, opened_modules
-from testbeds.flink.placement_hook import PLACEMENT_FLAG, placement_lines, write_placement
+from testbeds.flink.placement_hook import PLACEMENT_FLAG, placement_text, write_placement
 from testbeds.local.java_process import end, last_words, start_java
 from testbeds.local.jdk import find_jdk
 from testbeds.local.machine import LOOPBACK, check_memory, free_port
@@ -54,14 +55,21 @@ class LocalCluster(Closing):
     removes folders left by killed processes.
     """
 
-    def __init__(self, report: Report = lambda what, share: None, release: Release = FLINK) -> None:
+    def __init__(
+        self, report: Report = lambda what, share: None, release: Release = FLINK, *, hooked: bool = True
+    ) -> None:
         """
+        Args:
+            hooked: whether the JobManager places tasks by the kit's hook; else it is Flink as it comes.
+
         Raises:
             SluiceError: there is no Java, or Flink could not be fetched.
         """
         self._jdk = find_jdk()
         self._flink_home = flink_home(report, release)
         self.kit = kit_jar(self._flink_home, self._jdk, release)
+        jars = [str(self.kit), f"{self._flink_home}/lib/*"]
+        self._class_path = ":".join(jars if hooked else reversed(jars))  # of a class that both have, the first counts
         self._folder, self._owner = cluster_folder()
         self._processes: list[_Process] = []
         self._awake: Awake | None = None
@@ -98,14 +106,14 @@ class LocalCluster(Closing):
     def readings(self, job: str) -> Readings:
         return RestReadings(self.rest, job)
 
-    def place(self, workers: Mapping[tuple[str, int], str]) -> None:
-        """From now on place tasks like this; tasks that are not named go anywhere.
+    def place(self, tasks: Collection[PlacedTask]) -> None:
+        """From now on place tasks, of vertices by id, like this; tasks that are not named go anywhere.
 
         Args:
-            workers: TaskManager by vertex id and number of the task; none: no placement.
+            tasks: none: no placement.
         """
-        slots = self._profile.slots if self._profile is not None and workers else 0
-        write_placement(self.placement_file, placement_lines(slots, workers))
+        slots = self._profile.slots if self._profile is not None and tasks else 0
+        write_placement(self.placement_file, placement_text(slots, tasks))
 
     @property
     def placement_file(self) -> Path:
@@ -213,7 +221,7 @@ class LocalCluster(Closing):
         log = self._folder / f"{name}.log"
         logging = self._flink_home / "conf" / "log4j.properties"
         java = [*flags, *opened_modules(self._flink_home), f"-Dlog.file={log}"]
-        java += [f"-Dlog4j.configurationFile={logging.as_uri()}", "-cp", f"{self.kit}:{self._flink_home}/lib/*"]
+        java += [f"-Dlog4j.configurationFile={logging.as_uri()}", "-cp", self._class_path]
         program = [main, "--configDir", str(self._folder / "conf")]
         for key, value in options.items():
             program += ["-D", f"{key}={value}"]

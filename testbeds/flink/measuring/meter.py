@@ -68,20 +68,20 @@ class CounterMeter:
         self,
         readings: Readings,
         vertices: Iterable[Vertex],
-        stateful: Collection[str],
+        by_operator: Collection[str],
         since: float = 0.0,
         done: Collection[str] = (),
     ) -> None:
         """
         Args:
             vertices: of the job, once all of its tasks run.
-            stateful: ids of the vertices that keep state in RocksDB.
+            by_operator: ids of the vertices of which metrics are wanted that Flink names after an operator.
             since: earliest start of the tasks (`time.monotonic`): values of earlier tasks with the same numbers, which
                 Flink still reports, are ignored.
             done: ids of the vertices whose tasks have all finished: they count nothing more.
         """
         self._since, self._begun = since, False
-        self._readings, self._stateful = readings, frozenset(stateful)
+        self._readings, self._by_operator = readings, frozenset(by_operator)
         vertices = tuple(vertices)
         self._vertices = tuple(v for v in vertices if v.id not in done)
         self._done = tuple(v for v in vertices if v.id in done)
@@ -101,7 +101,7 @@ class CounterMeter:
             SluiceError: the job no longer runs, or a task was restarted.
         """
         for vertex in self._vertices:
-            for reading in self._readings.of_vertex(vertex, vertex.id in self._stateful):
+            for reading in self._readings.of_vertex(vertex, vertex.id in self._by_operator):
                 self._note((vertex.id, reading.task), reading)
 
     def _note(self, task: tuple[str, int], reading: Reading) -> None:
@@ -136,6 +136,24 @@ class CounterMeter:
             all(name in counters and counters[name].covers(begin, end) for name in COUNTERS)
             for counters in self._counters.values()
         )
+
+    def known_until(self, vertices: Collection[str]) -> float:
+        """Until when the counters of all tasks of these vertices are known (`time.monotonic`); 0: one is not."""
+        known = [
+            found[COUNTERS[0]].times[-1] if COUNTERS[0] in found else 0.0
+            for (vertex, _), found in self._counters.items()
+            if vertex in vertices
+        ]
+        return min(known, default=0.0)
+
+    def total(self, counter: str, vertices: Collection[str], times: Sequence[float]) -> np.ndarray:
+        """A counter of all tasks of these vertices together, float64[times]; 0 for a task that has reported none."""
+        known = (
+            found[counter].at(times)
+            for (vertex, _), found in self._counters.items()
+            if vertex in vertices and counter in found
+        )
+        return np.asarray(np.sum([np.zeros(len(times)), *known], axis=0))
 
     def increments(self, boundaries: Sequence[float]) -> dict[tuple[str, int], Increments]:
         """By vertex id and task: the growth of each counter between consecutive times.

@@ -1,7 +1,7 @@
 """Reads all metrics of one deployment until a period is completely covered."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -26,12 +26,22 @@ _LATE_S: Final = 20.0
 class Watch:
     """Reads the counters of a deployment's tasks, sources and TaskManagers."""
 
-    def __init__(self, submission: Submission, deployed: Deployed, since: float = 0.0) -> None:
+    def __init__(
+        self,
+        submission: Submission,
+        deployed: Deployed,
+        sources: SourceMeter,
+        since: float = 0.0,
+        each: Callable[[], None] = lambda: None,
+    ) -> None:
         """
         Args:
+            sources: of what is emitted, by the job's sources or into the log that they read.
             since: earliest start of its tasks (`time.monotonic`).
+            each: called after everything was read once.
         """
         self._submission, self._deployed, self._rest = submission, deployed, submission.cluster.rest
+        self.sources, self._each = sources, each
         vertices, readings = deployed.vertices, submission.cluster.readings(deployed.id)
         self._refresh_s = readings.refresh_s
         self._since_ms = 0
@@ -39,8 +49,9 @@ class Watch:
         if submission.program is None:
             keyed = [o for o in keyed if o.cost.state_read_bytes + o.cost.state_write_bytes > 0]
         done = {v.id for v in self._rest.job(deployed.id).vertices if v.is_done}
-        self.meter = CounterMeter(readings, vertices.values(), [vertices[o.name].id for o in keyed], since, done)
-        self.sources = SourceMeter(submission.control, deployed)
+        reading = [] if submission.program is None or submission.program.kafka is None else submission.job.sources
+        by_operator = [vertices[o.name].id for o in (*keyed, *reading)]
+        self.meter = CounterMeter(readings, vertices.values(), by_operator, since, done)
         self.cpu = None
         if submission.program is not None:
             self.cpu = CpuMeter(readings, sorted(set(deployed.workers.values())))
@@ -140,6 +151,7 @@ class Watch:
         if self.cpu is not None:
             self.cpu.read()
         self.sources.read()
+        self._each()
 
 
 @contextmanager

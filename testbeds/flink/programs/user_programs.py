@@ -3,7 +3,7 @@
 import hashlib
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,13 @@ from models.job import Job
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.feeding.in_step import in_proportion
 from testbeds.flink.feeding.recordings import Recording, as_text, records_in
+from testbeds.flink.programs.fed_sources import fed_by_kafka
 from testbeds.flink.programs.stated_costs import UNCHAINED, program_of, whole_script
+from testbeds.kafka.distribution import connector_jars
+from testbeds.kafka.supply import KafkaFeed
 from testbeds.local.cache import cache_folder, made_once
 
+BROKERS: Final = "{kafka}"
 CONTROL_KEY: Final = "sluice.control"
 """Setting that gives `sluice.Rated` in a user's jar the address that sets the rate."""
 _RATED: Final = re.compile(r"sluice\.Rated\((.+?)\)")
@@ -38,15 +42,19 @@ class SqlScript:
     """By the name of the table."""
     keep_sinks: bool = True
     """Whether sink tables are kept; otherwise rows written to them are discarded."""
+    kafka: KafkaFeed | None = None
+    """Topics that its Kafka tables read; None: its sources have rates that can be set."""
 
 
 @dataclass(frozen=True)
 class UserJar:
-    """A jar whose sources are made by `sluice.Rated`."""
+    """A jar whose sources are made by `sluice.Rated`, or read Kafka."""
 
     path: Path
     entry_class: str
     arguments: tuple[str, ...] = ()
+    kafka: KafkaFeed | None = None
+    """Topics that it reads; BROKERS in an argument stands for the address of the brokers. None: its sources are rated."""
 
 
 UserProgram = SqlScript | UserJar
@@ -56,18 +64,23 @@ def submitted(user: UserProgram, name: str, cluster: FlinkCluster, control: str,
     """The id of the jar on the cluster, and its arguments, with a slot for each task.
 
     Args:
-        control: HOST:PORT that sets the rates.
+        control: HOST:PORT that sets the rates, or of the Kafka brokers.
 
     Raises:
         InvalidInput: a file cannot be read.
     """
-    document: dict[str, Any] = {"name": name, "slot_per_task": True, "only_rated": True}
+    document: dict[str, Any] = {"name": name, "slot_per_task": True, "only_rated": user.kafka is None}
     if isinstance(user, UserJar):
-        document |= {"entry_class": user.entry_class, "arguments": list(user.arguments)}
-        settings = UNCHAINED | {CONTROL_KEY: control}
-        return cluster.uploaded(with_kit(user.path, cluster.kit)), program_of(document, settings)
-    document["sql"] = whole_script(user.text, control, seed)
+        arguments = [one.replace(BROKERS, control) for one in user.arguments] if user.kafka else list(user.arguments)
+        document |= {"entry_class": user.entry_class, "arguments": arguments}
+        settings = UNCHAINED | ({} if user.kafka else {CONTROL_KEY: control})
+        return cluster.uploaded(with_kit([user.path], cluster.kit)), program_of(document, settings)
     document["discard_sinks"] = not user.keep_sinks
+    if user.kafka is not None:
+        document |= {"sql": user.text, "kafka": control}
+        connector = sorted(connector_jars(cluster.rest.flink_version()).glob("*.jar"))
+        return cluster.uploaded(with_kit(connector, cluster.kit)), program_of(document, UNCHAINED)
+    document["sql"] = whole_script(user.text, control, seed)
     document["stand_ins"] = {
         table: _options(recording, cluster, control) for table, recording in user.recordings.items()
     }
@@ -81,6 +94,8 @@ def planned_job(user: UserProgram, name: str, cluster: FlinkCluster) -> Job:
         InvalidInput: Flink refuses it, or a source has no rate that can be set.
     """
     vertices, edges = cluster.rest.plan(*submitted(user, name, cluster, _NOBODY, seed=0))
+    if user.kafka is not None:
+        return fed_by_kafka(read_job(name, vertices, edges), user.kafka.topics)
     has_input = {edge.downstream for edge in edges}
     for vertex in vertices:
         if vertex.id not in has_input:
@@ -113,7 +128,8 @@ def source_name(source: Vertex) -> str:
     if found is None:
         raise InvalidInput(
             f"the rate of every source must be set by Sluice, but that of {source.name[:120]!r} cannot be: name the "
-            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated"
+            f"table it reads with a recorded file, use the connector 'sluice', or, in a jar, make it with sluice.Rated; "
+            f"where it reads Kafka, name its topics in the program file and add --feed kafka"
         )
     return found[1]
 
@@ -125,28 +141,32 @@ def _options(recording: Recording, cluster: FlinkCluster, control: str) -> dict[
     return options if text.time_column is None else options | {"time-column": text.time_column}
 
 
-def with_kit(jar: Path, kit: Path) -> Path:
-    """The jar with the kit's classes in it, kept in the cache.
+def with_kit(jars: Sequence[Path], kit: Path) -> Path:
+    """One jar with the jars' and the kit's classes, by the name of the first; kept in the cache.
 
     Raises:
-        InvalidInput: it is no jar.
+        InvalidInput: one is no jar.
     """
-    if not zipfile.is_zipfile(jar):
-        raise InvalidInput(f"{jar} must be a jar, but is not there or not one; check the path")
-    digest = hashlib.sha256(jar.read_bytes() + kit.read_bytes()).hexdigest()
-    return made_once(cache_folder() / f"flink-jar-{digest[:16]}", partial(_merge, jar, kit)) / jar.name
+    for jar in jars:
+        if not zipfile.is_zipfile(jar):
+            raise InvalidInput(f"{jar} must be a jar, but is not there or not one; check the path")
+    digest = hashlib.sha256()
+    for one in (*jars, kit):
+        digest.update(one.read_bytes())
+    made = made_once(cache_folder() / f"flink-jar-{digest.hexdigest()[:16]}", partial(_merge, (*jars, kit)))
+    return made / jars[0].name
 
 
-def _merge(jar: Path, kit: Path, made: Path) -> None:
-    """For files in both, the kit's is taken; services are merged. Signatures are dropped."""
+def _merge(origins: Sequence[Path], made: Path) -> None:
+    """For files in several, the last's is taken; services are merged. Signatures are dropped."""
     content: dict[str, bytes] = {}
-    for origin in (jar, kit):
+    for origin in origins:
         with zipfile.ZipFile(origin) as archive:
             for name in archive.namelist():
                 if name.endswith("/") or (name.startswith("META-INF/") and name.upper().endswith(_SIGNATURES)):
                     continue
                 both = name in content and name.startswith(_SERVICES)
                 content[name] = (content[name] + b"\n" if both else b"") + archive.read(name)
-    with zipfile.ZipFile(made / jar.name, "w", zipfile.ZIP_DEFLATED) as merged:
+    with zipfile.ZipFile(made / origins[0].name, "w", zipfile.ZIP_DEFLATED) as merged:
         for name, data in content.items():
             merged.writestr(name, data)

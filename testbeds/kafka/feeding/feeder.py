@@ -96,7 +96,10 @@ class Fed:
 
 
 class KafkaFeeder(Closing):
-    """Feeds topics, which must exist, until it is closed. Nothing is written until a rate was offered."""
+    """Feeds topics, which must exist, until it is closed. Nothing is written until a rate was offered.
+
+    Its reports arrive at `control`, as of one task of each feed.
+    """
 
     def __init__(
         self, connection: KafkaConnection, feeds: Sequence[Feed], settings: Mapping[str, str] | None = None
@@ -119,7 +122,7 @@ class KafkaFeeder(Closing):
         self._jdk, self._class_path = jdk(), class_path()
         self._folder, self._owner = own_folder("kafka-feeders")
         self._log = self._folder / "feeder.log"
-        self._control = SourceControl()
+        self.control = SourceControl()
         lines = [feed.line(partitions) for feed in feeds]
         self._process = self._start(lines, {"bootstrap.servers": connection.bootstrap, **(settings or {})})
         try:
@@ -128,8 +131,8 @@ class KafkaFeeder(Closing):
             self.close()
             raise
 
-    def offer(self, rates: Mapping[str, float]) -> None:
-        """From now on write these records/s, by the names of the feeds; others stay as they are.
+    def offer(self, rates: Mapping[str, float]) -> str:
+        """From now on write these records/s, by the names of the feeds; others stay as they are. Returns the id of the order.
 
         Raises:
             InvalidInput: there is no such feed, or a rate is below 0 or infinite.
@@ -137,7 +140,9 @@ class KafkaFeeder(Closing):
         """
         if unknown := sorted(set(rates) - set(self._names)):
             raise InvalidInput(f"there is no feed {unknown[0]!r}; there are {', '.join(self._names)}")
-        self._wait_for_reports(self._control.offer(rates), *rates)
+        order = self.control.offer(rates)
+        self._wait_for_reports(order, *rates)
+        return order
 
     def report(self, name: str) -> SourceReport:
         """The last report of a feed.
@@ -146,7 +151,7 @@ class KafkaFeeder(Closing):
             SluiceError: the process has ended.
         """
         self.check()
-        return self._control.reports(name)[0]
+        return self.control.reports(name)[0]
 
     def measure(self, name: str, seconds: float) -> Fed:
         """Wait for so long, and return what was written meanwhile.
@@ -176,7 +181,7 @@ class KafkaFeeder(Closing):
     def close(self) -> None:
         """End the process and remove its files."""
         end(self._process)
-        self._control.close()
+        self.control.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._owner.close()
 
@@ -187,13 +192,13 @@ class KafkaFeeder(Closing):
         (self._folder / "log4j2.properties").write_text("rootLogger.level=OFF\n", encoding="utf-8")
         flags = [f"-Xmx{HEAP_MB}m", "-XX:+UseSerialGC", "-cp", self._class_path]
         flags += [f"-Dlog4j2.configurationFile={(self._folder / 'log4j2.properties').as_uri()}"]
-        program = [_FEEDER, self._control.address, str(producer), str(feeds)]
+        program = [_FEEDER, self.control.address, str(producer), str(feeds)]
         return start_java(self._jdk, flags, program, self._log.with_suffix(".out"), {})
 
     def _wait_for_reports(self, order: str, *names: str) -> None:
         def all_follow() -> bool | None:
             self.check()
-            reports = [self._control.reports(name).get(0) for name in names or self._names]
+            reports = [self.control.reports(name).get(0) for name in names or self._names]
             return all(one is not None and one.order == order for one in reports) or None
 
         wait_for(all_follow, _START_S, "the first report of the Kafka feeder", pause_s=_REPORT_S)

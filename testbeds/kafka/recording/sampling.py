@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from models.errors import InvalidInput, SluiceError
 from testbeds.kafka.connection import ANSWER_S, KafkaConnection
@@ -22,6 +22,8 @@ SCHEMA: Final = pa.schema(
 )
 BATCH: Final = 10_000
 _WAIT_S: Final = 0.5
+_ELECTION: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+_LOOK_EVERY_S: Final = 0.1
 _SILENCE_S: Final = 30.0
 """How long records that are there may take to come."""
 
@@ -103,10 +105,22 @@ class TopicSample:
     def _place(self) -> None:
         numbers = self._connection.partitions(self._consumer.list_topics, self._topic)
         places = [TopicPartition(self._topic, number) for number in numbers]
-        self._kept = {p.partition: self._consumer.get_watermark_offsets(p, timeout=ANSWER_S) for p in places}
+        self._kept = {place.partition: self._offsets(place) for place in places}
         ends = {n: end for n, (_, end) in self._kept.items()}
         starts = self._last(places) if self._wanted.for_s is None else ends
         self._consumer.assign([TopicPartition(self._topic, n, start) for n, start in starts.items()])
+
+    def _offsets(self, place: TopicPartition) -> tuple[int, int]:
+        """Offsets of the first record that is kept, and after the last; waits for the election of a leader."""
+        until = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                first, end = self._consumer.get_watermark_offsets(place, timeout=ANSWER_S)
+                return first, end
+            except KafkaException as error:
+                if error.args[0].code() not in _ELECTION or time.monotonic() > until:
+                    raise
+            time.sleep(_LOOK_EVERY_S)
 
     def _last(self, places: list[TopicPartition]) -> dict[int, int]:
         """Where to begin for about the last records wanted: at one time in all partitions, so that busy ones give more.

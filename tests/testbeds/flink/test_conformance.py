@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from flink_conformance import OnFlink
+from flink_conformance import OneRun, OnFlink
 from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol
 from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.protocol import Configuration, MeasuredWindow, Run
+from testbeds.protocol import Configuration
 
 pytestmark = pytest.mark.slow
 
@@ -32,22 +32,9 @@ class OnLocal(OnFlink):
         return flink
 
 
-class TestFlink(OnLocal, conformance.RefusalConformance, conformance.SampleConformance):
-    """One run for all."""
-
+class TestFlink(OneRun, OnLocal, conformance.RefusalConformance, conformance.SampleConformance):
     settle_s = 20.0
     """Tasks are dated apart by a few tenths of a second on a machine that runs other tests: little of so long a window."""
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
-        with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
-            yield deployed
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def windows(cls, run: Run) -> list[MeasuredWindow]:
-        return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
 class TestRuns(OnLocal, conformance.RunConformance, conformance.SourceConformance):

@@ -154,7 +154,7 @@ def test_a_job_that_restarts_in_mid_measurement_is_no_number(testbed: FlinkTestb
     rest = testbed.local.rest
     vertices = {v.name: v for v in rest.job(run.id).vertices}
     timer = _later(1.0, lambda: rest.require(run.id, {vertices["map"].id: 2}))
-    testbed.local.place({})
+    testbed.local.place([])
     with pytest.raises(Disturbed):
         run.inject(RATE, 5.0, "observe")
     timer.join()

@@ -1,8 +1,6 @@
 """A cluster that runs already, named by its address: a user's SQL, a user's jar, REST and Prometheus to measure by."""
 
-import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +14,11 @@ import pytest
 
 from answering import AnsweringServer
 from flink_client.address import FlinkAddress
-from flink_client.metrics.prometheus_api import Prometheus
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest import FlinkRest
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from rated_programs import JAR, SCRIPT, clicks_script, made_jar
+from running_prometheus import reporter, running_prometheus
 from testbeds.flink.feeding.recordings import recording
 from testbeds.flink.local.distribution import FLINK
 from testbeds.flink.local.processes import LocalCluster
@@ -68,10 +66,7 @@ def reporter_port() -> int:
 @pytest.fixture(scope="module")
 def cluster(reporter_port: int) -> Iterator[LocalCluster]:
     """The user's: it knows of no testbed."""
-    settings = {
-        "metrics.reporter.prom.factory.class": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
-        "metrics.reporter.prom.port": f"{reporter_port}-{reporter_port + 20}",
-    }
+    settings = reporter(reporter_port)
     with LocalCluster() as made:
         made.ensure(Profile((TaskManager("worker:1", 4, 900), TaskManager("worker:2", 5, 900)), settings))
         yield made
@@ -80,34 +75,8 @@ def cluster(reporter_port: int) -> Iterator[LocalCluster]:
 @pytest.fixture(scope="module")
 def prometheus(cluster: LocalCluster, reporter_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of one that scrapes the cluster every second."""
-    if shutil.which("prometheus") is None:
-        pytest.skip("there is no prometheus; install it (Debian, Ubuntu: apt-get install prometheus)")
-    folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
-    targets = [f"127.0.0.1:{port}" for port in range(reporter_port, reporter_port + 8)]
-    scrape = {"job_name": "flink", "scrape_interval": "1s", "static_configs": [{"targets": targets}]}
-    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
-    command = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT
-        )
-    url = f"http://127.0.0.1:{port}"
-
-    def scraped() -> bool | None:
-        assert process.poll() is None, (folder / "log").read_text()
-        try:
-            with Prometheus(url, timeout_s=5.0) as prometheus:
-                times = prometheus.query("flink_taskmanager_Status_JVM_CPU_Time[1m]")
-        except SluiceError:
-            return None
-        return (len(times) == 2 and all(len(one["values"]) >= 3 for one in times)) or None
-
-    try:
-        wait_for(scraped, 60.0, "Prometheus with samples of both TaskManagers")
+    with running_prometheus(tmp_path_factory.mktemp("prometheus"), reporter_port, task_managers=2) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +304,7 @@ def test_a_job_that_a_killed_process_left_ends_by_itself(
         job = testbed.dataflow("clicks")
         run = testbed.deploy(job, Configuration({o.name: 1 for o in job.operators}, 900.0), run="r", seed=1)
         (id_,) = [one["jid"] for one in cluster.rest.get("/jobs/overview")["jobs"] if one["state"] == "RUNNING"]
-        run._submission.control.close()
+        run._control.close()
         until = time.monotonic() + 30
         while cluster.rest.job(id_).state != "FAILED":
             assert time.monotonic() < until

@@ -12,7 +12,7 @@ import pytest
 
 from flink_client.address import FlinkAddress
 from flink_client.rest import FlinkRest
-from flink_conformance import OnFlink
+from flink_conformance import OneRun, OnFlink
 from models.errors import InvalidInput
 from models.job import Job
 from rated_programs import JAR, clicks_script, made_jar
@@ -23,7 +23,7 @@ from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
 from testbeds.local.jdk import find_jdk
-from testbeds.protocol import Configuration, MeasuredWindow, Run
+from testbeds.protocol import Configuration, MeasuredWindow
 
 pytestmark = pytest.mark.slow
 MEMORY_MB = 1024.0
@@ -67,21 +67,8 @@ class OnNamed(OnFlink):
         return named
 
 
-class TestNamed(OnNamed, conformance.RefusalConformance, conformance.SampleConformance):
-    """One run for all."""
-
+class TestNamed(OneRun, OnNamed, conformance.RefusalConformance, conformance.SampleConformance):
     settle_s = 20.0
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
-        with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
-            yield deployed
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def windows(cls, run: Run) -> list[MeasuredWindow]:
-        return conformance.windows_of(run, cls.window_s, cls.settle_s)
 
 
 class TestNamedRuns(OnNamed, conformance.RunConformance, conformance.SourceConformance):

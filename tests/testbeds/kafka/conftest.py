@@ -1,6 +1,5 @@
-"""A broker for all tests of this folder."""
+"""Topics of a broker, and what they hold."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 
@@ -10,15 +9,6 @@ from confluent_kafka import Message, TopicPartition
 from testbeds.kafka.broker import LocalBroker
 from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.topics import Topics
-
-
-@pytest.fixture(scope="session")
-def broker() -> Iterator[LocalBroker]:
-    if shutil.which("mvn") is None:
-        pytest.skip("Maven is not installed; apt-get install maven")
-    with LocalBroker() as made:
-        made.start()
-        yield made
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_a_lag_that_never_goes_away_ends_the_search() -> None:
 
 def test_it_is_used_in_turn() -> None:
     search, _ = _search(FluidJob(1000.0), most_rate=2000.0)
-    with pytest.raises(SluiceError, match="the search has ended"):
+    with pytest.raises(SluiceError, match="InjectionSearch has ended"):
         search.observe([LagPoint(0.0, 0.0, 0.0)] * 2)
     fresh = InjectionSearch(InjectionSettings(search=SEARCH, most_rate=1.0))
     with pytest.raises(InvalidInput, match="two readings of the lag or more, but got 1"):

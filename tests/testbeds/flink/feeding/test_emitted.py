@@ -40,7 +40,7 @@ def read_until(meter: SourceMeter, control: SourceControl, heard: int) -> None:
 def test_counts_go_on_across_orders_and_only_the_order_in_force_counts(
     control: SourceControl, tasks: list[SourceTask]
 ) -> None:
-    meter = SourceMeter(control, DEPLOYED)
+    meter = SourceMeter.of_job(control, DEPLOYED)
     meter.follow("1")
     for task in tasks:
         task.reports("1", 0.5, 40, 3, 100)
@@ -59,7 +59,7 @@ def test_counts_go_on_across_orders_and_only_the_order_in_force_counts(
 
 
 def test_a_task_that_begins_again_is_noticed(control: SourceControl, tasks: list[SourceTask]) -> None:
-    meter = SourceMeter(control, DEPLOYED)
+    meter = SourceMeter.of_job(control, DEPLOYED)
     meter.follow("1")
     for task in tasks:
         task.reports("1", 0.5, 40, 0, 40)

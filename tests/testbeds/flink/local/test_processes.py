@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from models.errors import Infeasible, SluiceError
+from models.job import Job
+from models.slots import PlacedTask
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.lab.cpu import new_cpu_group
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 
 pytestmark = pytest.mark.slow
 OWNER = """
@@ -80,6 +85,18 @@ def test_a_process_that_ends_at_its_start_is_reported_with_its_last_words(cluste
     assert not _with_folder(cluster.folder)
     with pytest.raises(SluiceError, match="was not started"):
         _ = cluster.rest
+
+
+def test_without_the_hook_flink_places_tasks_by_itself(root: Path) -> None:
+    """With it, a task whose TaskManager is not there fails the job."""
+    job = Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
+    with LocalCluster(hooked=False) as cluster, SourceControl() as control:
+        cluster.ensure(Profile((TaskManager("tm1", 1, 900),)))
+        tasks = dict.fromkeys(job.order, 1)
+        program = dataflow_program(job, tasks, control.address, {}, payment=Payment.PACED, slot_per_task=False)
+        jar = cluster.uploaded(cluster.kit)
+        cluster.place([PlacedTask(v.id, 0, "tm9") for v in cluster.rest.plan(jar, program)[0]])
+        cluster.rest.wait_until_running(cluster.rest.run(jar, program), 60.0)
 
 
 def test_a_quota_holds_a_process_to_its_cores() -> None:

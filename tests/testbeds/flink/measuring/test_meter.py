@@ -34,8 +34,8 @@ class _Late:
     def __init__(self, *delays_s: float) -> None:
         self._delays, self._now = itertools.cycle(delays_s), 0
 
-    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
-        assert (vertex, stateful) == (VERTEX, False)
+    def of_vertex(self, vertex: Vertex, by_operator: bool) -> list[Reading]:
+        assert (vertex, by_operator) == (VERTEX, False)
         self._now += 1
         return [Reading(0, STARTED_S + self._now + next(self._delays), _taken(self._now))]
 

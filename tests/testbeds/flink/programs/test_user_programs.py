@@ -28,19 +28,19 @@ def test_a_users_jar_gets_the_kits_classes_and_the_services_of_both(
         "META-INF__ME.SF": "signed",
         SERVICE: "own.Factory",
     }
-    merged = with_kit(_jar(tmp_path / "own.jar", **own), kit)
+    merged = with_kit([_jar(tmp_path / "own.jar", **own)], kit)
     with zipfile.ZipFile(merged) as archive:
         content = {name: archive.read(name).decode() for name in archive.namelist()}
     assert merged.name == "own.jar"
     assert content == {"example/Main.class": "own", "sluice/Run.class": "kit", SERVICE: "own.Factory\nsluice.Factory"}
-    assert with_kit(tmp_path / "own.jar", kit) == merged
+    assert with_kit([tmp_path / "own.jar"], kit) == merged
 
 
 def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no.jar").write_text("x")
     for name in ("no.jar", "nowhere.jar"):
         with pytest.raises(InvalidInput, match="must be a jar"):
-            with_kit(tmp_path / name, tmp_path / "kit.jar")
+            with_kit([tmp_path / name], tmp_path / "kit.jar")
 
 
 @pytest.mark.parametrize(
