@@ -91,6 +91,16 @@ class Subtask:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A failure of a job, after which it may have been started again."""
+
+    time_ms: int
+    """By Flink's clock."""
+    cause: str
+    """The root exception first, shortened."""
+
+
+@dataclass(frozen=True)
 class TaskManagerStatus:
     id: str
     slots: int

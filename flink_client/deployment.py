@@ -5,16 +5,33 @@ Flink knows job vertices. A vertex runs one operator, or several that Flink chai
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from models.errors import Infeasible, InvalidInput
 from models.plan import PlanContent
-from models.slots import is_nested
 
 _ROLE = re.compile(r"^(Source|Sink): ")
 _ADDED_BY_SQL = re.compile(r"(\[\d+\])?(: Writer)?$")
 """SQL numbers its operators, and names a table's sink `orders[7]: Writer`."""
+
+
+class NamedVertex(Protocol):
+    """A vertex with its names."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """Flink's name, such as `Source: clicks -> parse`."""
+        ...
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Names of the operators chained in it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -99,9 +116,9 @@ def _parts(vertex: str) -> tuple[str, ...]:
 
 
 def map_operators(
-    plan: PlanContent, vertices: Sequence[RunningVertex], flink_names: Mapping[str, str]
+    operators: Collection[str], vertices: Sequence[NamedVertex], flink_names: Mapping[str, str]
 ) -> dict[str, str]:
-    """Vertex id of each operator of the plan: the vertex that has the operator's exact name in its chain.
+    """Vertex id of each operator of a plan: the vertex that has the operator's exact name in its chain.
 
     Args:
         flink_names: what Flink calls the operators that have another name there: an operator, a vertex, or a vertex id.
@@ -111,7 +128,7 @@ def map_operators(
     """
     found = {
         name: _called(flink_names[name], vertices) if name in flink_names else _having(name, vertices)
-        for name in plan.parallelism
+        for name in operators
     }
     for name, ids in found.items():
         if len(ids) != 1:
@@ -119,18 +136,18 @@ def map_operators(
             called = f", which Flink calls {flink_names[name]!r:.200}," if name in flink_names else ""
             raise InvalidInput(
                 f"operator {name!r} of the plan{called} is in {'no vertex' if not ids else f'{len(ids)} vertices'} of the "
-                f"running job; the plan has {', '.join(plan.parallelism)}, the job runs {running}; give the operators of the "
+                f"running job; the plan has {', '.join(operators)}, the job runs {running}; give the operators of the "
                 f"job these names, name the vertices in the job's file (flink_name of the operator), or give --vertices FILE "
                 f"with {{operator: vertexId}}"
             )
     return {name: ids[0] for name, ids in found.items()}
 
 
-def _having(operator: str, vertices: Sequence[RunningVertex]) -> list[str]:
+def _having(operator: str, vertices: Sequence[NamedVertex]) -> list[str]:
     return [v.id for v in vertices if operator in v.operators]
 
 
-def _called(name: str, vertices: Sequence[RunningVertex]) -> list[str]:
+def _called(name: str, vertices: Sequence[NamedVertex]) -> list[str]:
     """Vertices of this id or whole name; else those with it in their chain, literally or without role and number."""
     whole = [v.id for v in vertices if name in (v.id, v.name)]
     return whole or [v.id for v in vertices if name in _parts(v.name)] or _having(name, vertices)
@@ -205,6 +222,21 @@ def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: Runni
     return all(Counter(v.task_managers) == workers_of(plan, name) for name, v in running.items() if not v.is_done)
 
 
+def shared_as_planned(plan: PlanContent, job: RunningJob, tasks: Mapping[str, Sequence[int]]) -> bool:
+    """Whether the slots of each TaskManager hold as many tasks as those of the plan; also where the job has vertices that
+    are not in the plan, whose tasks may be in any slot.
+
+    Args:
+        tasks: in each slot that holds any, by TaskManager.
+    """
+    planned = {
+        worker: sorted(len(bundle.vertices) for bundle in bundles for _ in range(bundle.slots))
+        for worker, bundles in plan.slots.items()
+    }
+    running = {worker: sorted(own) for worker, own in tasks.items()}
+    return len(job.vertices) != len(plan.vertices) or running == planned
+
+
 def obstacle_to_placement(
     plan: PlanContent, vertices: Mapping[str, str], job: RunningJob, room: Sequence[AvailableTaskManager]
 ) -> str | None:
@@ -260,11 +292,6 @@ def _obstacle_to_sharing(plan: PlanContent, vertices: Mapping[str, str], job: Ru
                 f"the plan lets these vertices share slots: {listed[0]}; but in the job they are: {listed[1]}; state the "
                 "groups in the job's file as it runs them"
             )
-    if not is_nested(plan.slots, {v.operators[0]: v.slot_sharing_group for v in plan.vertices}):
-        return (
-            "in the plan, slots of one group hold tasks of different vertices, but the placement hook only puts Flink's own "
-            "slots on TaskManagers, in which slot i holds subtask i of each vertex"
-        )
     return None
 
 

@@ -16,7 +16,10 @@ PARTITIONINGS: Final = {"HASH": Partitioning.HASH, "BROADCAST": Partitioning.BRO
 partitioning of its own, and Flink distributes its records evenly once the parallelisms differ."""
 _NUMBER: Final = re.compile(r"\[(\d+)\]:")
 TABLE: Final = re.compile(r"TableSourceScan\(table=\[\[[^,\]]+, [^,\]]+, ([^,\]]+)")
+KAFKA_TABLE: Final = re.compile(r"^Source: KafkaSource-[^.]+\.[^.]+\.(\S+)")
+"""A table that Flink's Kafka connector reads, which names the source itself."""
 _SINK: Final = re.compile(r"^([^\[:]+)\[\d+\]: Writer")
+_SOURCE: Final = re.compile(r"^Source: ([^\[(:]+)")
 _ACTION: Final = re.compile(r"(?:\[\d+\]:)?\s*([A-Za-z][^(\[:]*)")
 """The operation of a vertex, before its arguments; or the name that a jar's program gave it."""
 LONGEST_NAME: Final = 60
@@ -124,7 +127,7 @@ def _is_made_up(description: str, called: Sequence[re.Pattern[str]]) -> bool:
 
 def _stem(description: str, called: Sequence[re.Pattern[str]]) -> str:
     """The name of a vertex, from its description in the plan."""
-    for pattern in (TABLE, *called, _SINK):
+    for pattern in (TABLE, KAFKA_TABLE, *called, _SINK, _SOURCE):
         if found := pattern.search(description):
             return _safe(found[1])
     found = _ACTION.search(description)

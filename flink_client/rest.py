@@ -20,6 +20,7 @@ from flink_client.answers import (
     FINISHED,
     MOST_TASKS,
     RUNNING,
+    Failure,
     JobStatus,
     Subtask,
     TaskManagerStatus,
@@ -30,7 +31,7 @@ from flink_client.answers import (
     numbers,
     shortened,
 )
-from flink_client.http import http_client
+from flink_client.http import http_client, tls_fault
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 
@@ -102,7 +103,7 @@ class FlinkRest(Closing):
             TokenMissing: that variable is not set.
         """
         self.url = url.rstrip("/")
-        self._patience_s = patience_s
+        self._patience_s, self._token_variable = patience_s, token_variable
         self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable)
 
     def close(self) -> None:
@@ -222,6 +223,12 @@ class FlinkRest(Closing):
         entries = answer["exceptionHistory"]["entries"]
         trace = entries[0]["stacktrace"] if entries else answer.get("root-exception")
         return shortened(trace) if trace else None
+
+    @_typed
+    def failures(self, job: str) -> tuple[Failure, ...]:
+        """The failures that Flink remembers, 16 by default, the newest first."""
+        entries = self._get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
+        return tuple(Failure(int(one["timestamp"]), shortened(one["stacktrace"])) for one in entries)
 
     @_typed
     def vertex_metrics(self, job: str, vertex: str, names: Iterable[str], tasks: int) -> list[dict[str, float]]:
@@ -362,6 +369,8 @@ class FlinkRest(Closing):
                 if answer.status_code < 500 or not repeat or time.monotonic() > until:
                     return self._content(answer, method, path)
             except httpx.TransportError as error:
+                if (fault := tls_fault(error, self.url)) is not None:
+                    raise SluiceError(fault) from error
                 if time.monotonic() > until or not (repeat or isinstance(error, httpx.ConnectError)):
                     raise SluiceError(
                         f"Flink at {self.url} does not answer ({type(error).__name__}: {error}); check that the "
@@ -381,7 +390,26 @@ class FlinkRest(Closing):
             said = shortened("\n".join(answer.json()["errors"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             said = shortened(answer.text)
-        raise _Refused(answer.status_code, f"{said} (Flink's answer {answer.status_code} to {method} {path})")
+        raise _Refused(
+            answer.status_code,
+            self._no_access(answer, said) or f"{said} (Flink's answer {answer.status_code} to {method} {path})",
+        )
+
+    def _no_access(self, answer: httpx.Response, said: str) -> str | None:
+        """Why what stands before Flink, which itself asks for no token, does not let requests through."""
+        if answer.is_redirect:
+            return (
+                f"{self.url} answers {answer.status_code}, a redirect to {answer.headers.get('Location', '')!r:.200}; give "
+                "the address that answers itself, and a token if that is a page to log in"
+            )
+        if answer.status_code not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return None
+        fix = (
+            "name an environment variable that holds a bearer token (--token-variable)"
+            if self._token_variable is None
+            else f"the token in {self._token_variable} is not accepted there; check that it is right and still valid"
+        )
+        return f"{self.url} refuses access ({answer.status_code}: {said or 'no reason was given'}); {fix}"
 
 
 def snapshot_result(outcome: Mapping[str, Any], what: str, result: str) -> Any:

@@ -1,10 +1,10 @@
 """State of a Flink cluster from its REST interface: running jobs and their tasks, free slots, the scheduler."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from flink_client.answers import ENDED, FINISHED, RUNNING, graph
 from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
@@ -39,15 +39,35 @@ def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
     Raises:
         InvalidInput: there is no such job, or several.
     """
-    jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] not in ENDED]
+    listed = rest.get("/jobs/overview")["jobs"]
+    jobs = [one for one in listed if one["state"] not in ENDED]
     ids = [one["jid"] for one in jobs if (one["name"] == name if id_ is None else one["jid"] == id_)]
     if len(ids) == 1:
         return str(ids[0])
     if ids:
         raise InvalidInput(f"{len(ids)} jobs named {name!r} run on {rest.url}: {', '.join(ids)}; name one by its id")
     what = f"named {name!r}" if id_ is None else f"with the id {id_}"
+    ended = last_ended([one for one in listed if (one["name"] == name if id_ is None else one["jid"] == id_)])
     there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
-    raise InvalidInput(f"no job {what} runs on {rest.url}; running jobs: {there}; name one by its id")
+    raise InvalidInput(
+        f"no job {what} runs on {rest.url}{f' ({ended})' if ended else ''}; running jobs: {there}; name one by its id"
+    )
+
+
+def last_ended(jobs: Sequence[Mapping[str, Any]]) -> str | None:
+    """The job that ended last, and how, in words; None if none has.
+
+    Args:
+        jobs: of Flink's overview.
+    """
+    ended = [one for one in jobs if one["state"] in ENDED]
+    if not ended:
+        return None
+    last = max(ended, key=lambda one: one.get("end-time", 0))
+    after = f" after {last['duration'] / 1000:,.1f} s" if last.get("duration", 0) > 0 else ""
+    if last["state"] == FINISHED:
+        return f"{last['name']!r} has finished{after}: all of its input was bounded, and is read"
+    return f"{last['name']!r} is {last['state'].lower()}{after}"
 
 
 def running_job(rest: FlinkRest, id_: str) -> RunningJob:
@@ -127,6 +147,23 @@ def room_for(rest: FlinkRest, id_: str) -> tuple[AvailableTaskManager, ...]:
             )
         )
     return tuple(sorted(found, key=lambda room: room.task_manager))
+
+
+def tasks_in_slots(rest: FlinkRest, id_: str) -> dict[str, tuple[int, ...]] | None:
+    """Number of a job's tasks in each slot that holds any, by TaskManager, ascending.
+
+    Returns:
+        None before Flink 2.3, which does not report it. TaskManagers report it with their heartbeats.
+    """
+    found = {}
+    for listed in rest.get("/taskmanagers")["taskmanagers"]:
+        slots = rest.get(f"/taskmanagers/{listed['id']}")["allocatedSlots"]
+        own = [slot.get("assignedTasks") for slot in slots if slot["jobId"] == id_]
+        if None in own:
+            return None
+        if any(own):
+            found[str(listed["id"])] = tuple(sorted(tasks for tasks in own if tasks))
+    return found
 
 
 def settings(rest: FlinkRest) -> dict[str, str]:

@@ -8,14 +8,16 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.deployment import chained_operators
-from flink_client.metrics.readings import TIMES
+from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, settings
-from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.errors import InvalidInput, SluiceError
 
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
@@ -24,6 +26,9 @@ _TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-
 """The names of TIMES in the details of a vertex."""
 _UNKNOWN: Final = -1
 """Value of pending records that a source does not know."""
+_NOT_ASKED: Final = -2.0
+"""In place of a broker's answer."""
+_HASH: Final = "HASH"
 _PARTITION: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
 _CPU: Final = "Status.JVM.CPU.Time"
 _GC: Final = "Status.JVM.GarbageCollector.All.Time"
@@ -45,6 +50,20 @@ Place = tuple[str, int]
 """Topic and partition."""
 LogEnds = Callable[[Collection[Place]], Mapping[Place, float]]
 """Offsets at which the logs of partitions end, as their broker knows them."""
+_STATE_LOOKS: Final = (1, 3)
+"""Readings after a start in which names of state metrics are looked for, which takes a long answer for each vertex."""
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """The vertices of a job since it started."""
+
+    since_ms: int
+    order: list[str]
+    """In topological order."""
+    sources: frozenset[str]
+    keyed: frozenset[str]
+    """Those that records are hash-partitioned to, which have state."""
 
 
 class CountsReader:
@@ -57,10 +76,29 @@ class CountsReader:
                 long ago while it is held back.
         """
         self._rest, self._job, self._log_ends = rest, job, log_ends
-        self._graph: tuple[int, list[str], frozenset[str]] = (-1, [], frozenset())
+        self.faults: list[str] = []
+        """Why some of what was read is unknown."""
+        self._graph = _Graph(-1, [], frozenset(), frozenset())
+        self._readings = 0
+        """Since the job started."""
         self._of_sources: dict[str, tuple[str, ...]] = {}
+        self._of_state: dict[str, tuple[str, ...]] = {}
+        self._read_to: dict[Place, float] = {}
+        """Offset of the last record that was read of each partition or, before the first, of the last one that it had when it
+        was first seen."""
         self._partitions: dict[str, dict[int, dict[Place, str]]] = {}
         """Of each vertex and task: the metric of each partition's offset."""
+
+    def refresh(self) -> None:
+        """Have the JobManager fetch metrics from the TaskManagers, if those that it has are old; it does not wait for them.
+
+        Flink fetches metrics when it is asked for some, and answers with those that it has: without this, a reading shows
+        what was fetched at the one before.
+
+        Raises:
+            SluiceError: Flink does not answer.
+        """
+        self._rest.get(f"/jobs/{self._job}/metrics")
 
     def read(self, *, workers: bool) -> JobCounts:
         """All counters at this time.
@@ -78,8 +116,9 @@ class CountsReader:
                 cause = self._rest.failure(self._job)
                 raise NotRunning(f"job {self._job} is {answer['state'].lower()}" + (f": {cause}" if cause else ""))
             since_ms = answer.get("timestamps", {}).get(RUNNING, 0)
-            order, sources = self._read_graph(since_ms, answer["plan"])
-            vertices = [self._vertex(one, sources) for one in answer["vertices"]]
+            self._read_graph(since_ms, answer["plan"])
+            order = self._graph.order
+            vertices = [self._vertex(one) for one in answer["vertices"]]
             names = {task.worker for vertex in vertices for task in vertex.tasks if task.worker} if workers else set()
             return JobCounts(
                 time_s=time.monotonic(),
@@ -89,22 +128,50 @@ class CountsReader:
                 workers={name: self._worker(name) for name in sorted(names)},
             )
 
-    def _read_graph(self, since_ms: int, plan: Mapping[str, Any]) -> tuple[list[str], frozenset[str]]:
-        """Vertices in topological order, and the sources among them; after a restart the metrics' names are read again."""
-        if since_ms != self._graph[0]:
+    def silent_partitions(self) -> dict[str, tuple[str, ...]]:
+        """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all.
+
+        Raises:
+            SluiceError: Flink does not answer.
+        """
+        with flinks_answers(self._rest.url):
+            found = {}
+            for vertex in self._partitions:
+                offsets = self._offsets(vertex)
+                silent = tuple(f"{topic}-{number}" for (topic, number), at in sorted(offsets.items()) if at < 0)
+                if 0 < len(silent) < len(offsets):
+                    found[vertex] = silent
+            return found
+
+    def _read_graph(self, since_ms: int, plan: Mapping[str, Any]) -> None:
+        """Its vertices; after a restart the metrics' names are read again."""
+        if since_ms != self._graph.since_ms:
             vertices, edges = graph(plan)
             with_input = {edge.downstream for edge in edges}
-            self._graph = since_ms, [v.id for v in vertices], frozenset(v.id for v in vertices) - with_input
+            self._graph = _Graph(
+                since_ms,
+                [v.id for v in vertices],
+                frozenset(v.id for v in vertices) - with_input,
+                frozenset(edge.downstream for edge in edges if edge.ship_strategy == _HASH),
+            )
+            self._readings = 0
             self._of_sources.clear()
-        return self._graph[1:]
+            self._of_state.clear()
+        self._readings += 1
 
-    def _vertex(self, one: Mapping[str, Any], sources: Collection[str]) -> VertexCounts:
-        is_source = one["id"] in sources
+    def _vertex(self, one: Mapping[str, Any]) -> VertexCounts:
+        is_source = one["id"] in self._graph.sources
         details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
         of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
         waiting = self._waiting(one["id"]) if is_source else {}
+        state = self._state(one["id"], len(details)) if one["id"] in self._graph.keyed else {}
         tasks = [
-            self._task(one["id"], task, of_source.get(task["subtask"], {}), waiting.get(task["subtask"]))
+            replace(
+                self._task(
+                    one["id"], task, of_source.get(task["subtask"], {}), waiting.get(task["subtask"], _NOT_ASKED)
+                ),
+                state=state.get(task["subtask"]),
+            )
             for task in details
         ]
         return VertexCounts(
@@ -118,7 +185,7 @@ class CountsReader:
         )
 
     def _task(
-        self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float], by_broker: float | None
+        self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float], by_broker: float
     ) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
@@ -128,7 +195,8 @@ class CountsReader:
             for name, detail in zip(TIMES, _TIMES_OF_DETAILS, strict=True)
         ]
         emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
-        pending = [value for value in waiting if value > _UNKNOWN] if by_broker is None else [by_broker]
+        known = waiting if by_broker == _NOT_ASKED else [by_broker]
+        pending = [value for value in known if value > _UNKNOWN]
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         return TaskCounts(
@@ -150,8 +218,10 @@ class CountsReader:
 
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
         """What the sources of a vertex count, by task and name."""
-        if not any(_PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ())):
-            # A source reports what waits before it only once it has read something, and some never do.
+        known = any(_PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ()))
+        if not known and (vertex not in self._of_sources or _is_power_of_two(self._readings)):
+            # A source reports what waits before it only once it has read something, and some never do: they are asked for
+            # their names, a long answer, less and less often.
             reported = self._rest.metric_names(self._job, vertex)
             found = (m[1] for pattern in (_EMITTED, _READ, _PENDING) for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
@@ -164,19 +234,48 @@ class CountsReader:
         return dict(enumerate(self._rest.vertex_metrics(self._job, vertex, names, tasks)))
 
     def _waiting(self, vertex: str) -> dict[int, float]:
-        """Records that wait before each task of a source by its broker; empty without one."""
+        """Records that wait before each task of a source by its broker; empty without one, _UNKNOWN while it is away."""
         places = self._partitions.get(vertex, {})
         if self._log_ends is None or not any(places.values()):
             return {}
-        offsets: dict[Place, float] = {}
-        for task, of_task in places.items():
-            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
-            offsets |= {place: found[name] for place, name in of_task.items() if name in found}
-        ends = self._log_ends(offsets.keys())
+        offsets = self._offsets(vertex)
+        try:
+            ends = self._log_ends(offsets.keys())
+        except InvalidInput:
+            raise
+        except SluiceError as error:
+            if not self._read_to:  # it has never answered, so the address is wrong
+                raise
+            self.faults.append(f"what waits is unknown: {error}")
+            return dict.fromkeys(places, float(_UNKNOWN))
+        for place, offset in offsets.items():
+            # A source reports -1 until it has read a record of the partition.
+            if offset >= 0:
+                self._read_to[place] = offset
+            else:
+                self._read_to.setdefault(place, ends[place] - 1)
         return {
-            task: math.fsum(max(ends[place] - offsets[place] - 1, 0.0) for place in of_task if place in offsets)
+            task: math.fsum(max(ends[place] - self._read_to[place] - 1, 0.0) for place in of_task if place in offsets)
             for task, of_task in places.items()
         }
+
+    def _offsets(self, vertex: str) -> dict[Place, float]:
+        """The offset of the last record that was read of each partition."""
+        places, offsets = self._partitions.get(vertex, {}), {}
+        for task, of_task in places.items():
+            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
+            offsets.update({place: found[name] for place, name in of_task.items() if name in found})
+        return offsets
+
+    def _state(self, vertex: str, tasks: int) -> dict[int, StateCounts]:
+        """Accesses to the state of each task that counts them."""
+        if self._readings in _STATE_LOOKS and not self._of_state.get(vertex):
+            reported = (name.partition(".") for name in self._rest.metric_names(self._job, vertex))
+            found = {name for task, _, name in reported if task.isdecimal() and name.endswith(STATE_COUNTERS)}
+            self._of_state[vertex] = tuple(sorted(found))
+        names = self._of_state.get(vertex, ())
+        values = self._rest.vertex_metrics(self._job, vertex, names, tasks) if names else []
+        return {task: _state_counts(known) for task, known in enumerate(values) if known}
 
     def _worker(self, name: str) -> WorkerCounts:
         wanted = (_CPU, _GC, f"{_HEAP}.Used", f"{_HEAP}.Max")
@@ -187,6 +286,16 @@ class CountsReader:
             gc_s=None if _GC not in known else known[_GC] / 1e3,
             heap_used=None if used is None or not most or most < 0 else used / most,
         )
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _state_counts(values: Mapping[str, float]) -> StateCounts:
+    """All states of one task together."""
+    sums = [math.fsum(value for name, value in values.items() if name.endswith(counter)) for counter in STATE_COUNTERS]
+    return StateCounts(*sums)
 
 
 def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:

@@ -76,7 +76,7 @@ class PrometheusReadings:
     def refresh_s(self) -> float:
         return self._refresh_s
 
-    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
+    def of_vertex(self, vertex: Vertex, by_operator: bool) -> list[Reading]:
         if time.monotonic() - self._asked_at >= _ASK_EVERY_S:
             self._asked_at = time.monotonic()
             with self._as_it_should():
@@ -107,7 +107,7 @@ class PrometheusReadings:
         """All new samples of all tasks, in one query."""
         names = "|".join(_NAMES)
         series = self._client.query(f'{{__name__=~"{names}",job_id="{self._job}"}}[{self._reach}]')
-        chosen = _one_scraper(series)
+        chosen = one_scraper(series)
         for one in chosen:
             labels = one["metric"]
             if labels.get("quantile", _MEDIAN) != _MEDIAN:
@@ -171,10 +171,10 @@ class PrometheusReadings:
 
 
 def _cpu_query(task_manager: str, reach: str) -> str:
-    return f'{_CPU_TIME}{{tm_id="{_label(task_manager)}"}}[{reach}]'
+    return f'{_CPU_TIME}{{tm_id="{label_of(task_manager)}"}}[{reach}]'
 
 
-def _label(text: str) -> str:
+def label_of(text: str) -> str:
     """Flink's reporter replaces characters that labels must not contain by underscores."""
     return re.sub(r"[^a-zA-Z0-9:_]", "_", text)
 
@@ -188,7 +188,7 @@ def _scraper(series: Mapping[str, Any]) -> tuple[str, str]:
     return series["metric"].get("job", ""), series["metric"].get("instance", "")
 
 
-def _one_scraper(series: list[Any]) -> list[Any]:
+def one_scraper(series: list[Any]) -> list[Any]:
     """Series of a TaskManager from the first of its scrape jobs only."""
     first: dict[str, tuple[str, str]] = {}
     for one in series:

@@ -1,10 +1,12 @@
 """Prometheus' HTTP API: instant queries (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from flink_client.http import MOST_BYTES, http_client
+from flink_client.http import MOST_BYTES, http_client, tls_fault
 from models.closing import Closing
 from models.errors import SluiceError
 
@@ -32,7 +34,8 @@ class Prometheus(Closing):
         try:
             answer = self._client.get("/api/v1/query", params={"query": promql})
         except httpx.RequestError as error:
-            raise SluiceError(f"Prometheus at {self.url} does not answer: {error!s:.300}") from None
+            fault = tls_fault(error, self.url) or f"Prometheus at {self.url} does not answer: {error!s:.300}"
+            raise SluiceError(fault) from None
         if answer.status_code != httpx.codes.OK:
             raise SluiceError(
                 f"Prometheus at {self.url} refuses the query: status {answer.status_code}, {answer.text:.300}"
@@ -44,6 +47,17 @@ class Prometheus(Closing):
                 f"Prometheus at {self.url} answers with something other than an instant query's result "
                 f"({type(error).__name__}: {error!s:.100}); check the address and the query"
             ) from None
+
+    @contextmanager
+    def results(self) -> Iterator[None]:
+        """Turn results of another form into a clear error."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
+            raise SluiceError(
+                f"Prometheus at {self.url} gave an unexpected answer ({type(error).__name__}: {error!s:.200}); check "
+                "the address"
+            ) from error
 
     def close(self) -> None:
         self._client.close()

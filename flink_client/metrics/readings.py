@@ -1,5 +1,6 @@
 """Counters of tasks and TaskManagers: names, and how they are read from Flink's REST interface."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ LATENCIES: Final = tuple(
     for access in accesses
 )
 """Accesses of one key's state (nanoseconds); Flink times one in a hundred of them."""
+READ_BY_SOURCE: Final = re.compile(r"Source__.*\.numRecordsIn")
+"""Records that a source has read. Its task counts them as its own on Flink 2.3, and none on 1.20."""
 CPU_TIME: Final = "Status.JVM.CPU.Time"
 """CPU time of a TaskManager since its JVM started, nanoseconds."""
 REST_REFRESH_S: Final = 1.0
@@ -61,8 +64,12 @@ class Readings(Protocol):
         """Interval at which values are updated, seconds."""
         ...
 
-    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
+    def of_vertex(self, vertex: Vertex, by_operator: bool) -> list[Reading]:
         """New values of the tasks of a vertex, in the order of time.
+
+        Args:
+            by_operator: whether metrics that Flink names after an operator are wanted, too: those of state, and the records
+                that a source has read.
 
         Raises:
             SluiceError: there is no answer, or a task was restarted.
@@ -84,17 +91,17 @@ class RestReadings:
 
     def __init__(self, rest: FlinkRest, job: str, refresh_s: float = REST_REFRESH_S) -> None:
         self._rest, self._job, self._refresh_s = rest, job, refresh_s
-        self._state_names: dict[str, frozenset[str]] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._looked_at: dict[str, float] = {}
 
     @property
     def refresh_s(self) -> float:
         return self._refresh_s
 
-    def of_vertex(self, vertex: Vertex, stateful: bool) -> list[Reading]:
-        if stateful:
-            self._find_state_names(vertex)
-        names = COUNTERS + tuple(sorted(self._state_names.get(vertex.id, ())))
+    def of_vertex(self, vertex: Vertex, by_operator: bool) -> list[Reading]:
+        if by_operator:
+            self._find_names(vertex)
+        names = COUNTERS + tuple(sorted(self._names.get(vertex.id, ())))
         tasks = self._rest.vertex_metrics(self._job, vertex.id, names, vertex.parallelism)
         now = time.monotonic()
         return [Reading(task, now, _together(values)) for task, values in enumerate(tasks)]
@@ -103,21 +110,27 @@ class RestReadings:
         value = self._rest.task_manager_metrics(task_manager, [CPU_TIME]).get(CPU_TIME)
         return [] if value is None else [(time.monotonic(), value / 1e9)]
 
-    def _find_state_names(self, vertex: Vertex) -> None:
-        """State metrics have names that include operator and state, and are known only once Flink reports them."""
-        known = self._state_names.get(vertex.id, frozenset())
+    def _find_names(self, vertex: Vertex) -> None:
+        """These names include operator and state, and are known only once Flink reports them."""
+        known = self._names.get(vertex.id, frozenset())
         if known and time.monotonic() - self._looked_at[vertex.id] < _LOOK_EVERY_S:
             return
         self._looked_at[vertex.id] = time.monotonic()
         reported = (name.partition(".") for name in self._rest.metric_names(self._job, vertex.id))
         wanted = STATE_COUNTERS + tuple(f".{name}_mean" for name in LATENCIES)
-        found = {name for task, _, name in reported if task.isdecimal() and name.endswith(wanted)}
-        self._state_names[vertex.id] = known | found
+        found = {
+            name
+            for task, _, name in reported
+            if task.isdecimal() and (name.endswith(wanted) or READ_BY_SOURCE.fullmatch(name))
+        }
+        self._names[vertex.id] = known | found
 
 
 def _together(values: Mapping[str, float]) -> dict[str, float]:
     """All states of one task together, by the plain name of each counter."""
     known = (*COUNTERS, *STATE_COUNTERS)
+    if any(READ_BY_SOURCE.fullmatch(name) for name in values):
+        values = {name: value for name, value in values.items() if name != COUNTERS[0]}
     counters = ((next((c for c in known if name.endswith(c)), None), value) for name, value in values.items())
     latencies = (value for name, value in values.items() if name.endswith("Latency_mean"))
     return summed(((name, value) for name, value in counters if name is not None), latencies)

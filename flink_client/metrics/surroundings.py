@@ -2,14 +2,16 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from flink_client.answers import flinks_answers, graph, numbers
 from flink_client.job_graph import PARTITIONINGS
 from flink_client.rest import FlinkRest
+from flink_client.running import settings
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.observing import Surroundings, VertexLink
 from models.capacity.observed.record import Checkpoints
+from models.capacity.observed.surroundings import Surroundings, VertexLink
 from models.dataflow import Partitioning
 from models.errors import SluiceError
 
@@ -18,17 +20,32 @@ _LEAST_WATERMARK: Final = 0.0
 """Before the first watermark Flink reports the least number that there is."""
 
 
-def surroundings(rest: FlinkRest, job: str, last: JobCounts, *, lag_by_broker: bool, refresh_s: float) -> Surroundings:
+_NEVER_MS: Final = 2**53
+"""From this interval on, a job takes no checkpoints by itself: Flink states the greatest number."""
+_BACKEND: Final = "state.backend.type"
+_COUNTS: Final = "state.backend.rocksdb.metrics.bytes-read, bytes-written, block-cache-hit and block-cache-miss: true"
+
+
+def surroundings(
+    rest: FlinkRest,
+    job: str,
+    last: JobCounts,
+    *,
+    lag_by_broker: bool,
+    failures: Sequence[str] = (),
+    silent: Mapping[str, Sequence[str]] | None = None,
+) -> Surroundings:
     """Read them once, after the counters.
 
     Args:
         lag_by_broker: whether what waits was counted by the broker.
-        refresh_s: how often Flink refreshes metrics.
+        failures: causes of the job's failures since it is observed, the newest first.
+        silent: partitions of which nothing was read, by vertex.
     """
     with flinks_answers(rest.url):
         plan = rest.get(f"/jobs/{job}/plan")["plan"]
         _, edges = graph(plan)
-        checkpoint = _checkpoint(rest, job)
+        checkpoint, checkpointing = _checkpoint(rest, job), rest.get_if_there(f"/jobs/{job}/checkpoints/config")
         return Surroundings(
             name=str(plan["name"]),
             id=job,
@@ -41,7 +58,10 @@ def surroundings(rest: FlinkRest, job: str, last: JobCounts, *, lag_by_broker: b
             watermark_lag_s=_watermark_lag_s(rest, job, last),
             cores=_cores(rest, last),
             lag_by_broker=lag_by_broker,
-            refresh_s=refresh_s,
+            failures=failures,
+            takes_checkpoints=checkpointing is not None and float(checkpointing["interval"]) < _NEVER_MS,
+            counts_off=_COUNTS if "rocksdb" in _state_backend(rest, checkpointing).lower() else None,
+            silent=silent or {},
         )
 
 
@@ -52,6 +72,12 @@ def _checkpoint(rest: FlinkRest, job: str) -> dict[str, Any] | None:
     except SluiceError:
         return None
     return None if latest.get("completed") is None else dict(latest["completed"])
+
+
+def _state_backend(rest: FlinkRest, checkpointing: Mapping[str, Any] | None) -> str:
+    """That of the job; where it takes no checkpoints, that of the cluster."""
+    known = (checkpointing or {}).get("state_backend") or settings(rest).get(_BACKEND)
+    return str(known or "")
 
 
 def _summary(checkpoint: dict[str, Any]) -> Checkpoints:

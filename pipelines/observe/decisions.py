@@ -8,12 +8,13 @@ from typing import Final
 from flink_client.rest import FlinkRest
 from flink_client.running import room_for
 from models.capacity.diagnosis.facts import BoundFacts
+from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.observation import Budget, Observation
 from models.capacity.observed.record import ObservedCapacity, ObservedVertex
 from models.capacity.observed.scaling import ObservedScaling
-from models.capacity.sizing import DEFAULT_HEADROOM, Margin, slots_interval
+from models.capacity.sizing import Margin, slots_interval
 from models.cluster import WorkerKind, WorkerOffer
-from models.errors import InvalidInput, SluiceError
+from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.budget import Sizing
 from models.planning.expansion import catalogue_unit_costs
@@ -136,11 +137,21 @@ class RunningPlan:
         )
 
     def sized(self, rate: float, risk: float | None, headroom: float | None) -> Sizing:
-        """The task slots for the rate."""
+        """The task slots for the rate, and the rate that sources are planned for.
+
+        Raises:
+            Infeasible: no number of tasks takes it, or takes it surely enough.
+        """
+        self.scaling.tasks(rate)  # says why, where no number of tasks takes the rate
         model = self.scaling.model(self.capacity.mst, self.task_managers.memory_mb, self.sources)
         margin = Margin.asked(risk, headroom, model)
         memory_mb, fewest = self.task_managers.memory_mb, len(self.job.scaled_operators)
-        slots = slots_interval(model, memory_mb, rate, margin, fewest)
+        try:
+            slots = slots_interval(model, memory_mb, rate, margin, fewest)
+        except Infeasible as error:
+            raise self._unsure(model, margin, rate) or error from error
+        # Sources get the same margin as other vertices, and not what the last task of the tightest has to spare.
+        planned_rate = self._by_figures(model, margin, rate, slots.value)
         return Sizing(
             model=PlanningModel(
                 uri=self.observed.uri,
@@ -149,13 +160,31 @@ class RunningPlan:
                 reason=f"planned with what was observed of the running job, by no registered model: {self.capacity.reason}",
             ),
             margin=margin,
-            planned_rate=(headroom or DEFAULT_HEADROOM) * rate,
+            planned_rate=planned_rate,
             budget=Budget(task_slots=slots.value, memory_mb=memory_mb),
             slots=slots,
             task_slots_by_memory_mb={memory_mb: slots.value},
             slots_per_worker=self.task_managers.slots,
+            shared_slots=True,
             reason=(
                 f"{slots.value} task slots for {margin.of(rate)}: the tasks that keep the fullest of each vertex from being "
                 "busy all the time, if a record costs what it does now; sizes that the job has not run at are less sure"
             ),
         )
+
+    def _by_figures(self, model: CapacityModel, margin: Margin, rate: float, slots: int) -> float:
+        """The rate that tasks must take by the figures of their vertices for another to be sustained with the margin."""
+        surely = float(model.quantiles(self.task_managers.memory_mb, slots, (1 - margin.certainty,))[0, 0])
+        return margin.factor * rate * self.scaling.rate_of(slots, self.sources) / surely
+
+    def _unsure(self, model: CapacityModel, margin: Margin, rate: float) -> Infeasible | None:
+        """Why no number of slots is sure enough: the limit of a vertex; None where none is why."""
+        needed = self._by_figures(model, margin, rate, self.scaling.most_slots(self.sources))
+        try:
+            self.scaling.tasks(needed)
+        except Infeasible as limit:
+            return Infeasible(
+                f"to sustain {margin.of(rate)}, the job must take {needed:,.0f} records/s by its figures, and {limit}; or "
+                "accept more risk (--risk)"
+            )
+        return None

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from models.capacity.observed.observing import VertexLink
 from models.capacity.observed.record import ObservedJob, ObservedVertex
+from models.capacity.observed.surroundings import VertexLink
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.job import Job, Kind

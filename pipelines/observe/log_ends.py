@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from flink_client.metrics.counts import Place
+from models.errors import SluiceError
 from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.offsets import OffsetReader
 
@@ -28,4 +29,10 @@ class BrokerLogEnds:
         topics = frozenset(topic for topic, _ in places)
         if topics not in self._readers:
             self._readers[topics] = OffsetReader(self._connection, sorted(topics))
-        return {(one.topic, one.partition): float(one.end) for one in self._readers[topics].read().partitions}
+        try:
+            read = self._readers[topics].read()
+        except SluiceError:
+            # A client keeps the leaders that it knew, which a broker refuses that was started again.
+            del self._readers[topics]
+            raise
+        return {(one.topic, one.partition): float(one.end) for one in read.partitions}

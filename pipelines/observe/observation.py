@@ -9,12 +9,13 @@ from typing import Final
 
 import yaml
 
-from flink_client.answers import flinks_answers
+from flink_client.answers import ENDED, flinks_answers
 from flink_client.rest import FlinkRest
-from flink_client.running import find_job
+from flink_client.running import find_job, last_ended
 from models.capacity.diagnosis.facts import BoundFacts
-from models.capacity.observed.observing import Surroundings, observe, observed_facts
+from models.capacity.observed.observing import observe, observed_facts
 from models.capacity.observed.record import ObservedJob
+from models.capacity.observed.surroundings import Surroundings
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from pipelines.observe.job_file import job_of, operator_names, safe_name
@@ -68,13 +69,15 @@ def running_job_id(rest: FlinkRest, named: str | None) -> str:
         InvalidInput: there is none, or several; the message lists those that run.
     """
     with flinks_answers(rest.url):
-        jobs = [one for one in rest.get("/jobs/overview")["jobs"] if one["state"] in ("RUNNING", "RESTARTING")]
+        listed = rest.get("/jobs/overview")["jobs"]
+        jobs = [one for one in listed if one["state"] not in ENDED]
         if named is not None:
-            by_id = any(one["jid"] == named for one in jobs)
+            by_id = any(one["jid"] == named for one in listed)
             return find_job(rest, named, named if by_id else None)
         if len(jobs) == 1:
             return str(jobs[0]["jid"])
-        there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or "none"
+        ended = None if jobs else last_ended(listed)
+        there = ", ".join(f"{one['name']!r} ({one['jid']})" for one in jobs) or f"none{f' ({ended})' if ended else ''}"
         raise InvalidInput(f"one job must run on {rest.url}, or be named with --job, but there run: {there}")
 
 
@@ -91,13 +94,28 @@ def observe_job(
         SluiceError: the job has ended, Flink does not answer, or reports no metrics.
     """
     watched = watch(rest, id_, seconds, progress, log_ends=None if kafka is None else BrokerLogEnds(kafka))
+    return kept(watched, workspace)
+
+
+def kept(watched: Watched, workspace: Workspace) -> Observed:
+    """Store what was watched, and what it shows.
+
+    Raises:
+        InvalidInput: it was observed for too short a time.
+        SluiceError: there are no metrics.
+    """
     if watched.about is None:
-        raise SluiceError(f"nothing was read of job {id_}; check that it runs, and observe again")
+        raise SluiceError(f"nothing was read of job {watched.job}; check that it runs, and observe again")
     found = observe(watched.readings, watched.about)
     found = found.model_copy(update={"remarks": (*found.remarks, *watched.gaps)})
     name, now = safe_name(found.job), datetime.now(UTC)
     samples = samples_of(watched.readings, name, operator_names(found.vertices), f"observed-{now:%Y%m%dT%H%M%SZ}")
     if samples.num_rows == 0:
+        if watched.about.failures:
+            raise SluiceError(
+                f"job {found.job!r} failed and was started again {found.restarts} time(s) within {found.observed_s:,.0f} s, so "
+                f"that nothing was counted; the last time because of: {watched.about.failures[0]}"
+            )
         raise SluiceError(
             f"Flink reported no counters of the tasks of job {found.job!r} within {found.observed_s:,.0f} s; check that its "
             "tasks run and that metrics are fetched (metrics.fetcher.update-interval above 0), or observe for longer with --for"

@@ -72,11 +72,8 @@ def plan_running(
         run=f"observed-{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
         samples_digest=digest_bytes(workspace.read_bytes(observed.samples_key)),
     )
-    known.scaling.tasks(asked.rate)  # says why, where no number of tasks takes the rate
     sizing = known.sized(asked.rate, asked.risk, asked.headroom)
-    planned_rate = known.scaling.rate_of(sizing.budget.task_slots, known.sources, asked.rate)
-    sizing = sizing.model_copy(update={"planned_rate": max(sizing.planned_rate, planned_rate)})
-    operators = known.operators(planned_rate)
+    operators = known.operators(sizing.planned_rate)
     scaling = scale(operators, sizing, asked.rate, BIDS2)
     workers = PlannedWorkers.of(cluster, sizing, scaling, asked.rate)
     decisions = Decisions(sizing, scaling, tuned_placement(scaling, asked.rate, workers.cluster), workers)

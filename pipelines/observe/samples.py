@@ -17,7 +17,8 @@ PHASE = "observe"
 def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, str], run: str) -> pa.Table:
     """A row for each task and interval, with SAMPLE_SCHEMA.
 
-    CPU of a TaskManager is shared out by busy time, at most its busy time to each task. State accesses are not read.
+    CPU of a TaskManager is shared out by busy time, at most its busy time to each task. Accesses to state are 0 where the
+    state backend does not count them.
 
     Args:
         operators: name of each vertex as an operator, by id; others are left out.
@@ -42,10 +43,10 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
             "backpressured_s": one.backpressured_s,
             "idle_s": one.idle_s if one.busy_s is not None else 0.0,
             "cpu_s": (one.busy_s or 0.0) * per_busy.get(one.worker, 1.0),
-            "state_read_bytes": 0.0,
-            "state_written_bytes": 0.0,
-            "cache_hits": 0.0,
-            "cache_misses": 0.0,
+            "state_read_bytes": 0.0 if one.state is None else one.state.read_bytes,
+            "state_written_bytes": 0.0 if one.state is None else one.state.written_bytes,
+            "cache_hits": 0.0 if one.state is None else one.state.cache_hits,
+            "cache_misses": 0.0 if one.state is None else one.state.cache_misses,
             "state_latency_s": None,
             "lag_records": one.pending,
         }

@@ -1,21 +1,34 @@
 """Reading a running job's counters for a while."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from flink_client.answers import flinks_answers
 from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.observing import Surroundings
-from models.errors import SluiceError
+from models.capacity.observed.surroundings import Surroundings
+from models.errors import InvalidInput, SluiceError
 from pipelines.progress import Progress
 
 LEAST_PAUSE_S: Final = 5.0
 """Between two readings, however often the cluster refreshes: reading costs the JobManager CPU."""
+REFRESHED_S: Final = 1.0
+"""How long before a reading a refresh is asked for; the JobManager fetches metrics within it."""
+OF_PAUSE: Final = 0.2
+"""The same as a share of the pause, at most."""
+BEYOND_REFRESH: Final = 1.1
+"""The pause is so many times Flink's least one between two refreshes, so that each reading is of its own."""
+PER_TASK_S: Final = 0.03
+"""The pause for each task of the job: a reading costs the JobManager about half a millisecond of CPU for each, by which it is
+kept below 2 % of a core."""
+FEWEST_READINGS: Final = 6
+"""However many tasks there are, in the time that is asked for."""
 WORKERS_EVERY: Final = 3
 """TaskManagers are read with every third reading, which takes a request for each."""
 PATIENCE_S: Final = 90.0
@@ -51,21 +64,19 @@ def watch(
 
     Raises:
         NotRunning: the job has ended before it was observed.
+        InvalidInput: metrics are switched off.
         SluiceError: Flink does not answer.
     """
-    refreshed_s = refresh_s(rest)
-    pause_s = max(refreshed_s, LEAST_PAUSE_S)
+    pause_s = paused_s(fetched_every_s(rest), _tasks(rest, job), seconds)
     reader, watched = CountsReader(rest, job, log_ends), Watched(job)
     progress.say(
         f"observe: reading the counters of job {job} every {pause_s:g} s for {seconds:g} s; Ctrl-C ends it early"
     )
     count = max(2, int(seconds / pause_s) + 1)
-    # Flink fetches metrics when they are asked for, and answers with those that it has, which may be old.
-    reader.read(workers=False)
-    sleep(refreshed_s)
+    known = {one.time_ms for one in rest.failures(job)}
     try:
         for number in progress.track(_paced(count, pause_s, clock, sleep), "observe", total=count):
-            if not _read(reader, number, watched, clock):
+            if not _read(reader, number, watched, clock, lambda: sleep(min(REFRESHED_S, OF_PAUSE * pause_s))):
                 break
     except KeyboardInterrupt:
         progress.say("observe: ended early")
@@ -75,9 +86,47 @@ def watch(
             job,
             _with_workers(watched.readings),
             lag_by_broker=log_ends is not None,
-            refresh_s=refreshed_s,
+            failures=[one.cause for one in rest.failures(job) if one.time_ms not in known],
+            silent=reader.silent_partitions(),
         )
+    watched.gaps += _counted(reader.faults)
     return watched
+
+
+def fetched_every_s(rest: FlinkRest) -> float:
+    """How often the cluster refreshes the metrics that it reports, seconds.
+
+    Raises:
+        InvalidInput: it never does.
+    """
+    if (found := refresh_s(rest)) == 0:
+        raise InvalidInput(
+            f"Flink at {rest.url} fetches no metrics, since metrics.fetcher.update-interval is 0; leave that setting out, or "
+            "set it to 10 s"
+        )
+    return found
+
+
+def _counted(said: Sequence[str]) -> list[str]:
+    """Each once, with how often."""
+    return [what if n == 1 else f"{what} ({n} readings)" for what, n in Counter(said).items()]
+
+
+def paused_s(fetched_s: float, tasks: int, seconds: float) -> float:
+    """From one reading to the next.
+
+    Args:
+        fetched_s: least time between two refreshes of Flink's metrics.
+        seconds: how long the job is observed.
+    """
+    return max(BEYOND_REFRESH * fetched_s, LEAST_PAUSE_S, min(PER_TASK_S * tasks, seconds / FEWEST_READINGS))
+
+
+def _tasks(rest: FlinkRest, job: str) -> int:
+    """Of the job; 0 where Flink does not list it."""
+    with flinks_answers(rest.url):
+        listed = rest.get("/jobs/overview")["jobs"]
+        return next((int(one.get("tasks", {}).get("total", 0)) for one in listed if one["jid"] == job), 0)
 
 
 def _paced(count: int, pause_s: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> Iterator[int]:
@@ -88,9 +137,17 @@ def _paced(count: int, pause_s: float, clock: Callable[[], float], sleep: Callab
         yield number
 
 
-def _read(reader: CountsReader, number: int, watched: Watched, clock: Callable[[], float]) -> bool:
-    """Read once; False where the job has ended after it was observed."""
+def _read(
+    reader: CountsReader, number: int, watched: Watched, clock: Callable[[], float], refreshed: Callable[[], None]
+) -> bool:
+    """Read once; False where the job has ended after it was observed.
+
+    Args:
+        refreshed: waits until metrics that were asked for are there.
+    """
     try:
+        reader.refresh()
+        refreshed()
         watched.readings.append(reader.read(workers=number % WORKERS_EVERY == 0))
     except NotRunning as ended:
         if len(watched.readings) < 2:

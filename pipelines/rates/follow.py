@@ -83,6 +83,9 @@ class JobFollower:
         """Seconds until the next poll is due."""
         return 15.0 if self._known is None else self._known.rules.poll_interval_s
 
+    def close(self) -> None:
+        """There is nothing to close."""
+
     def poll(self) -> RateChangeEvent | None:
         """Read the rate once; returns a change for the caller to pass on, if there is one.
 

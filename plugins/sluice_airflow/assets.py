@@ -2,7 +2,7 @@
 
 from airflow.sdk import Asset, AssetWatcher
 
-from sluice_airflow.triggers import RateChangeTrigger
+from sluice_airflow.triggers import ObservationTrigger, RateChangeTrigger
 
 SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
 """Checked samples of a run."""
@@ -24,6 +24,13 @@ RATE_CHANGE = Asset(
 )
 """A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the
 trigger that follows the rates carry it as `payload`, with the evidence."""
+OBSERVED = Asset(
+    name="sluice-observed",
+    uri="x-sluice://observed",
+    group="sluice",
+    watchers=[AssetWatcher(name="sluice-running-jobs", trigger=ObservationTrigger())],
+)
+"""Samples of a window of a running job are stored; an event's `payload` carries the job and what was seen."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
 """A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
 rate and the reason."""

@@ -6,35 +6,81 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 
-class RateChangeTrigger(BaseEventTrigger):
-    """Follows the source rates of all jobs of the workspace (SLUICE_WORKSPACE) that have a plan and, in their file, rules
-    for replanning. Sends one event for each change.
+class WorkspaceTrigger(BaseEventTrigger):
+    """Follows jobs of the workspace (SLUICE_WORKSPACE), and sends one event for each thing that is found.
 
-    Changes are recorded in the workspace, so a second or restarted trigger does not send them again.
-
-    Args:
-        look_every_s: seconds between two listings of the jobs.
+    What is found is recorded in the workspace, so a second or restarted trigger neither loses nor repeats it.
     """
 
     def __init__(self, look_every_s: float = 30.0) -> None:
+        """
+        Args:
+            look_every_s: seconds between two listings of the jobs.
+        """
         super().__init__()  # type: ignore[no-untyped-call]
         self.look_every_s = look_every_s
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        return "sluice_airflow.triggers.RateChangeTrigger", {"look_every_s": self.look_every_s}
+        return f"sluice_airflow.triggers.{type(self).__name__}", {"look_every_s": self.look_every_s}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        from pipelines.rates.threads import in_thread
+        from pipelines.following.threads import in_thread
 
-        async for change in await in_thread(self._changes, "the imports of the stages"):
-            yield TriggerEvent(event_of(change))  # type: ignore[no-untyped-call]
+        # The imports take seconds, in which the triggerer must serve other triggers.
+        async for found in await in_thread(self._found, "the imports of the stages"):
+            yield TriggerEvent(self.event_of(found))  # type: ignore[no-untyped-call]
 
-    def _changes(self) -> Any:
-        # Imported in the thread: the imports take seconds, in which the triggerer must serve other triggers.
+    def _found(self) -> Any:
+        """An asynchronous iterator of what is found."""
+        raise NotImplementedError
+
+    @staticmethod
+    def event_of(found: Any) -> dict[str, Any]:
+        """The content of an event."""
+        raise NotImplementedError
+
+
+class RateChangeTrigger(WorkspaceTrigger):
+    """Follows the source rates of all jobs that have a plan and, in their file, rules for replanning: an event for each
+    change.
+    """
+
+    def _found(self) -> Any:
         from pipelines.rates.watch import rate_change_events
         from pipelines.store.workspace import Workspace
 
         return rate_change_events(Workspace(), self.look_every_s)
+
+    @staticmethod
+    def event_of(found: Any) -> dict[str, Any]:
+        return event_of(found)
+
+
+class ObservationTrigger(WorkspaceTrigger):
+    """Observes all running jobs, those of the catalogue included, whose file says where they run: an event for each window of
+    a job whose samples are stored.
+    """
+
+    def _found(self) -> Any:
+        from pipelines.observe.following import observed_windows
+        from pipelines.store.workspace import Workspace
+
+        return observed_windows(Workspace(), self.look_every_s)
+
+    @staticmethod
+    def event_of(found: Any) -> dict[str, Any]:
+        return event_of_window(found)
+
+
+def event_of_window(window: Any) -> dict[str, Any]:
+    """The content of the event of an `ObservedWindow`."""
+    finished, seen = window.finished, window.seen
+    figures = ("consumed_rate", "arriving_rate", "lag_records", "restarts")
+    return {
+        **finished.model_dump(mode="json", exclude={"schema_version"}),
+        **{name: None if seen is None else getattr(seen, name) for name in figures},
+        "bound_by": None if seen is None else seen.bound_by.sentence,
+    }
 
 
 def event_of(record: Any) -> dict[str, Any]:

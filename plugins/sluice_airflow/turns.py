@@ -64,7 +64,7 @@ class TurnTrigger(BaseTrigger):
         return "sluice_airflow.turns.TurnTrigger", {**given, "look_every_s": self.look_every_s}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        from pipelines.rates.threads import in_thread
+        from pipelines.following.threads import in_thread
 
         is_active = _is_active(self.dag)
         while await in_thread(lambda: self._before(is_active), f"the turn of {self.request_uri}") is not None:

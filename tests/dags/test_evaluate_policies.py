@@ -12,7 +12,13 @@ from pipelines.arena.choice import latest_choice
 from pipelines.store.workspace import Workspace
 from sluice_airflow.tasks import evaluation
 
-SMALL = {"jobs": "nexmark-q1,nexmark-q2", "workloads": "cosine", "policies": ["ds2", "hpa-cpu"], "minutes": 3}
+SMALL = {
+    "jobs": "nexmark-q1,nexmark-q2",
+    "workloads": "cosine",
+    "policies": ["ds2", "hpa-cpu"],
+    "minutes": 3,
+    "burn_in_minutes": 0,
+}
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ def test_all_dags_parse_without_errors(parsed: dict) -> None:
         "apply_plan",
         "capacity_plan",
         "evaluate_policies",
+        "observe_jobs",
         "replan",
         "threshold_table",
         "watch_drift",

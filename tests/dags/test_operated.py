@@ -3,6 +3,8 @@
 A server of the tests answers as Flink does. Jobs are measured by what was published, so that runs take seconds.
 """
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,13 @@ from typing import Any
 import pytest
 
 from flink_server import FakeFlink
+from observed_flink import COUNT, SINK, SOURCE, ObservedFlink
 from operated_job import JOB as APPLIED
 from operated_job import OperatedJob
 from pipelines.apply.record import recorded
+from pipelines.drift.production import find_samples
 from pipelines.inputs.plan_request import PlanRequest
+from pipelines.observe.windows import Windows
 from pipelines.registry.review.decision import list_reviews
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
@@ -24,7 +29,7 @@ from reviewed_job import RATE, approved_job
 from running_airflow import RunningAirflow
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-SOURCE, CHAIN = "a" * 32, "b" * 32
+APPLIED_SOURCE, APPLIED_CHAIN = "a" * 32, "b" * 32
 OTHER = "nexmark-q1"
 
 
@@ -143,8 +148,53 @@ def test_a_new_plan_is_applied_if_a_person_approves_its_steps(
     assert airflow.end("apply_plan", run) == "success"
     became = [(a.outcome, a.approved_by) for a in recorded(workspace, APPLIED, plan.version)]
     if answer == "Approve":
-        assert flink.tasks == {SOURCE: 1, CHAIN: 3}
+        assert flink.tasks == {APPLIED_SOURCE: 1, APPLIED_CHAIN: 3}
         assert became == [("applied", question.shown["responded_by_user"]["name"])]
     else:
-        assert (flink.tasks, became) == ({SOURCE: 1, CHAIN: 1}, [])
+        assert (flink.tasks, became) == ({APPLIED_SOURCE: 1, APPLIED_CHAIN: 1}, [])
         assert airflow.states("apply_plan", run)["one_plan.apply"] == "skipped"
+
+
+def test_a_running_job_is_observed_and_a_killed_triggerer_loses_and_repeats_nothing(
+    running_airflow: RunningAirflow, workspace: Workspace, tmp_path: Path
+) -> None:
+    airflow, job = running_airflow, OperatedJob(tmp_path, workspace)
+    job.call_in_flink({"source": SOURCE, "flatmap": COUNT, "count": SINK})
+
+    def windows() -> int:
+        return sum(key.startswith(f"production/{APPLIED}/") for key in workspace.list("production"))
+
+    with ObservedFlink(rate=600.0) as flink:
+        job.operate({"observe": {"flink": flink.url, "job": "Fraud detection", "every_s": 5, "window_s": 10}})
+        job.publish(2)
+        airflow.unpause("observe_jobs")
+
+        def seen() -> tuple[str, dict[str, Any]] | None:
+            """A run of a window that was read more than once, which the first need not be, and what it was sent."""
+            runs = [str(run["dag_run_id"]) for run in airflow.finished("observe_jobs")]
+            sent = ((run, event["payload"]) for run in runs for event in airflow.events("observe_jobs", run))
+            return next(((run, payload) for run, payload in sent if payload["observed"]), None)
+
+        run, payload = airflow.wait_for(seen)
+        said = airflow.task_log("observe_jobs", run, "windows")
+        assert f"windows: {APPLIED}: 600 records/s arrive, 600 records/s are taken" in said
+        assert payload["samples"].startswith(f"production/{APPLIED}/observed-")
+
+        before, pid = windows(), airflow.component("triggerer")
+        os.kill(pid, signal.SIGKILL)
+        airflow.wait_for(lambda: airflow.component("triggerer") != pid)
+        airflow.wait_for(lambda: windows() >= before + 2)
+        airflow.pause("observe_jobs")
+        (last,) = {key.split("/")[2] for key in workspace.list(f"observing/{APPLIED}") if "finished" in key}
+
+    rows = [
+        row
+        for uri in find_samples(workspace, APPLIED, None, 1000).files
+        for row in workspace.read_table(uri.removeprefix(f"{workspace.url.rstrip('/')}/")).to_pylist()
+        if row["operator"] == "source"
+    ]
+    assert len({(row["run"], row["time_s"]) for row in rows}) == len(rows)
+    # The job's own clock: a look for each reading; the last one that was counted is kept for the next window.
+    until = Windows(workspace, APPLIED).readings(last)[-1].counts.vertices[0].tasks[0].ran_s
+    assert until is not None
+    assert sum(row["interval_s"] for row in rows) == pytest.approx(until - flink.second_s)

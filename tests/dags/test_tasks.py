@@ -15,8 +15,8 @@ from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
 from sluice_airflow.embedded.run import read_parameters
-from sluice_airflow.tasks import planning, replanning, thresholds
-from sluice_airflow.triggers import RateChangeTrigger, event_of
+from sluice_airflow.tasks import observing, planning, replanning, thresholds
+from sluice_airflow.triggers import ObservationTrigger, RateChangeTrigger, event_of
 from transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
@@ -142,12 +142,27 @@ def test_a_change_that_is_none_of_the_workspace_leaves_nothing_there(workspace: 
     assert workspace.list() == []
 
 
-def test_a_trigger_is_made_again_from_what_it_says_of_itself() -> None:
-    path, arguments = RateChangeTrigger(look_every_s=7.0).serialize()
+@pytest.mark.parametrize("kind", [RateChangeTrigger, ObservationTrigger])
+def test_a_trigger_is_made_again_from_what_it_says_of_itself(kind: type[BaseEventTrigger]) -> None:
+    path, arguments = kind(look_every_s=7.0).serialize()
     module, _, name = path.rpartition(".")
     again = getattr(importlib.import_module(module), name)(**arguments)
-    assert isinstance(again, RateChangeTrigger) and again.look_every_s == 7.0
+    assert isinstance(again, kind) and again.look_every_s == 7.0
     assert BaseEventTrigger.hash(path, arguments) == BaseEventTrigger.hash(*again.serialize())
+
+
+def test_what_was_seen_in_a_window_is_said(workspace: Workspace) -> None:
+    seen = {"job": "a", "samples": "production/a/w.parquet", "observed": "observed/a/w.json", "consumed_rate": 600.0}
+    ended = {"job": "b", "samples": None, "observed": None}
+    events = [{"from_trigger": True, "payload": one} for one in (seen | {"bound_by": "nothing binds"}, ended)]
+    transcript = Transcript()
+    with reporting.shown_on(transcript):
+        assert observing.report(events) == ["production/a/w.parquet"]
+        assert observing.report([]) == []
+    said = " | ".join(transcript.said)
+    assert "windows: a: 600 records/s are taken; nothing binds; observed/a/w.json" in said
+    assert "windows: b: it had ended or was deployed anew" in said
+    assert "observes no job, since no file has operations.observe" in said
 
 
 PLANS = "file:///w/plans"

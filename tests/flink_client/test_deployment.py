@@ -9,6 +9,7 @@ from flink_client.deployment import (
     chained_operators,
     map_operators,
     obstacle_to_placement,
+    shared_as_planned,
     slots_needed,
 )
 from flink_server import word_count_plan
@@ -64,7 +65,11 @@ def test_an_operator_is_found_by_its_name_in_flink(flink_name: str, vertex: str)
         "flatmap -> Calc[7]",
         "count -> Calc[8]",
     )
-    assert map_operators(PLAN, vertices, {"source": flink_name}) == {"source": vertex, "flatmap": "4", "count": "5"}
+    assert map_operators(PLAN.parallelism, vertices, {"source": flink_name}) == {
+        "source": vertex,
+        "flatmap": "4",
+        "count": "5",
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,7 @@ def test_an_operator_that_flink_does_not_have_once_is_refused_with_the_ways_to_n
     names: tuple[str, ...], flink_name: str | None, message: str
 ) -> None:
     with pytest.raises(InvalidInput, match=message) as refused:
-        map_operators(PLAN, running(*names), {} if flink_name is None else {"source": flink_name})
+        map_operators(PLAN.parallelism, running(*names), {} if flink_name is None else {"source": flink_name})
     assert "flink_name" in str(refused.value) and "--vertices" in str(refused.value)
 
 
@@ -151,6 +156,22 @@ def job_of(*vertices: tuple[str, str, int]) -> RunningJob:
 
 CHAINED = {"source": "0", "flatmap": "0", "count": "1"}
 SHARED = {"tm1": [(["source", "count"], 1)], "tm2": [(["source", "count"], 1), (["count"], 1)]}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "same"),
+    [
+        ({"tm1": (2,), "tm2": (1, 2)}, True),
+        ({"tm2": (2, 1), "tm1": (2,)}, True),
+        ({"tm1": (1, 1), "tm2": (1, 2)}, False),
+        ({"tm1": (2,), "tm2": (1, 1, 1)}, False),
+        ({"tm1": (2,)}, False),
+    ],
+)
+def test_slots_hold_as_many_tasks_as_planned(tasks, same) -> None:
+    assert shared_as_planned(shared_plan(SHARED), job_of(("0", "s", 2), ("1", "s", 3)), tasks) is same
+    # Where tasks of another vertex are is not in the plan.
+    assert shared_as_planned(shared_plan(SHARED), job_of(("0", "s", 2), ("1", "s", 3), ("2", "s", 1)), tasks)
 
 
 def test_slots_that_are_shared_as_planned_can_be_placed() -> None:

@@ -95,9 +95,9 @@ def test_vertices_without_numbers_keep_their_order() -> None:
     vertices = [Vertex("a", "Source: words", 1, 0), Vertex("b", "Flat Map", 1, 0), Vertex("c", "Flat Map", 1, 0)]
     edges = [VertexEdge("a", "b", "FORWARD"), VertexEdge("b", "c", "BROADCAST")]
     job = read_job("words", vertices, edges)
-    assert job.order == ("source", "flat-map-1", "flat-map-2")
+    assert job.order == ("words", "flat-map-1", "flat-map-2")
     assert [e.partitioning for e in job.edges] == [Partitioning.REBALANCE, Partitioning.BROADCAST]
-    assert [o.flink_name for o in job.operators] == ["Source: words", "Flat Map", "Flat Map"]
+    assert [o.flink_name for o in job.operators] == [None, "Flat Map", "Flat Map"]
 
 
 def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:

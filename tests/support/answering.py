@@ -1,6 +1,7 @@
 """An HTTP server for tests: a function says what it answers."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ Answer = Callable[[BaseHTTPRequestHandler, bytes], tuple[int, object] | None]
 class AnsweringServer(Closing):
     """Listens on this machine from the start, at `url`, until it is closed."""
 
-    def __init__(self, answer: Answer, port: int = 0) -> None:
+    def __init__(self, answer: Answer, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         class Handler(BaseHTTPRequestHandler):
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -31,7 +32,9 @@ class AnsweringServer(Closing):
         self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._http.daemon_threads = True
         self.port = self._http.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        if tls is not None:
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:

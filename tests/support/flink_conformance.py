@@ -1,11 +1,13 @@
 """The job and the windows with which a real Flink is held to the conformance suites."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from models.capacity.mst import MstSettings
 from models.job import Job
 from testbeds import conformance
-from testbeds.protocol import Configuration
+from testbeds.protocol import Configuration, MeasuredWindow, Run, Testbed
 
 SLOWER = 10.0
 """Factor on the small job's costs, which keeps its capacity far below that of this machine."""
@@ -45,3 +47,21 @@ class OnFlink:
     @classmethod
     def configuration(cls) -> Configuration:
         return Configuration(parallelism={"source": 2, "map": 1, "count": 1, "sink": 1}, memory_mb=1024.0)
+
+
+class OneRun:
+    """One run for all tests of a class."""
+
+    settle_s: float
+    window_s: float
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
+        with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
+            yield deployed
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def windows(cls, run: Run) -> list[MeasuredWindow]:
+        return conformance.windows_of(run, cls.window_s, cls.settle_s)

@@ -158,7 +158,7 @@ def _prometheus_counters(server: SpoiltServer, at: Path) -> Any:
     from flink_client.metrics.prometheus import PrometheusReadings
 
     readings = PrometheusReadings(server.url, JOB_ID, ["tm1"])
-    return readings.refresh_s, readings.of_vertex(VERTEX, stateful=False), readings.cpu_s("tm1")
+    return readings.refresh_s, readings.of_vertex(VERTEX, by_operator=False), readings.cpu_s("tm1")
 
 
 def _rehearsal(server: SpoiltServer, at: Path) -> Any:
@@ -207,7 +207,7 @@ def _requests(rng: random.Random, server: SpoiltServer, at: Path) -> Any:
             lambda: rest.task_managers(),
             lambda: rest.plan("known.jar", program),
             lambda: rest.run("known.jar", program),
-            lambda: readings.of_vertex(VERTEX, stateful=True),
+            lambda: readings.of_vertex(VERTEX, by_operator=True),
             lambda: readings.cpu_s("tm1"),
             lambda: rest.checkpoint(JOB_ID, 0.2),
             lambda: (state.ask(at_once=True), state.read(patience_s=0.2)),

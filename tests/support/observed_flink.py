@@ -35,6 +35,17 @@ class ObservedFlink(AnsweringServer):
     share: tuple[float, ...] = (0.75, 0.25)
     """Of the records, of each task that counts."""
     state: str = "RUNNING"
+    backend: str = "HashMapStateBackend"
+    counts_state: bool = False
+    """Whether RocksDB counts; then 10 bytes are read for each record, and 3 of 4 blocks are in memory."""
+    silent: frozenset[int] = frozenset()
+    """Partitions of which nothing is read."""
+    failures: list[str] = field(default_factory=list)
+    """Stack traces, the newest first; the job fails once it is looked at the second time."""
+    takes_checkpoints: bool = True
+    to_sink: str = "FORWARD"
+    """How records get from counting to the last vertex, by Flink's name."""
+    refresh: str = "100 ms"
     reports: bool = True
     fails_at: range = range(0)
     """Looks at the job that fail, the first one being 1."""
@@ -62,6 +73,8 @@ class ObservedFlink(AnsweringServer):
                 return 404, {"errors": ["the JobManager is failing over"]}
         wanted = parse_qs(query).get("get", [""])[0].split(",") if query else []
         answers = self._answers() | self._of_vertices(wanted)
+        if not self.takes_checkpoints:
+            answers = {key: answer for key, answer in answers.items() if "/checkpoints" not in key}
         return (200, answers[path]) if path in answers else (404, {"errors": [f"Not found: {path}"]})
 
     def _answers(self) -> dict[str, object]:
@@ -70,17 +83,25 @@ class ObservedFlink(AnsweringServer):
         metrics = {"Status.JVM.CPU.Time": 1e9 * time.monotonic(), "Status.JVM.GarbageCollector.All.Time": 0}
         checkpoint = {"id": 7, "state_size": 4096, "end_to_end_duration": 250, "trigger_timestamp": 0}
         return {
-            "/jobs/overview": {"jobs": [{"jid": JOB_ID, "name": "Fraud detection", "state": self.state}]},
+            "/jobs/overview": {
+                "jobs": [{"jid": JOB_ID, "name": "Fraud detection", "state": self.state, "duration": 900}]
+            },
             f"/jobs/{JOB_ID}": self._job(),
             f"/jobs/{JOB_ID}/plan": {"plan": self._plan()},
-            f"/jobs/{JOB_ID}/exceptions": {"exceptionHistory": {"entries": []}},
+            f"/jobs/{JOB_ID}/metrics": [{"id": "numRestarts"}],
+            f"/jobs/{JOB_ID}/exceptions": {"exceptionHistory": {"entries": self._failures()}},
+            f"/jobs/{JOB_ID}/checkpoints/config": {"interval": 60_000, "state_backend": self.backend},
             f"/jobs/{JOB_ID}/checkpoints": {"latest": {"completed": checkpoint}},
             f"/jobs/{JOB_ID}/checkpoints/details/7": {"tasks": {COUNT: {"state_size": 4096}}},
-            "/jobmanager/config": [{"key": "metrics.fetcher.update-interval", "value": "100 ms"}],
+            "/jobmanager/config": [{"key": "metrics.fetcher.update-interval", "value": self.refresh}],
             "/taskmanagers": {"taskmanagers": [worker | {"hardware": {"cpuCores": 64}}]},
             "/taskmanagers/tm1": worker | {"allocatedSlots": [{"jobId": JOB_ID}] * 2, "memoryConfiguration": managed},
             "/taskmanagers/tm1/metrics": [{"id": name, "value": str(value)} for name, value in metrics.items()],
         }
+
+    def _failures(self) -> list[object]:
+        seen = self.failures if self._looks > 1 else []
+        return [{"timestamp": 1000 - number, "stacktrace": trace} for number, trace in enumerate(seen)]
 
     def _job(self) -> object:
         vertices = [
@@ -100,7 +121,7 @@ class ObservedFlink(AnsweringServer):
         inputs = {
             SOURCE: [],
             COUNT: [{"id": SOURCE, "ship_strategy": "HASH"}],
-            SINK: [{"id": COUNT, "ship_strategy": "FORWARD"}],
+            SINK: [{"id": COUNT, "ship_strategy": self.to_sink}],
         }
         nodes = [
             {"id": id_, "description": name, "parallelism": len(self.busy[id_]), "inputs": inputs[id_]}
@@ -119,12 +140,23 @@ class ObservedFlink(AnsweringServer):
             "0.Source__card_transactions.pendingRecords": (self.pending or 0.0) + self.pending_grows * self.ran_s,
         }
         for partition in range(PARTITIONS):
-            of_source[f"0.{_READER}.topic.cards.partition.{partition}.currentOffset"] = 1.0
+            offset = -1.0 if partition in self.silent else 1.0
+            of_source[f"0.{_READER}.topic.cards.partition.{partition}.currentOffset"] = offset
         if self.pending is None:
             del of_source["0.Source__card_transactions.pendingRecords"]
-        listed = [{"id": name, "value": str(of_source[name])} for name in wanted if name in of_source]
-        found[f"/jobs/{JOB_ID}/vertices/{SOURCE}/metrics"] = listed if wanted else [{"id": name} for name in of_source]
+        for vertex, known in ((SOURCE, of_source), (COUNT, self._state()), (SINK, {})):
+            listed = [{"id": name, "value": str(known[name])} for name in wanted if name in known]
+            found[f"/jobs/{JOB_ID}/vertices/{vertex}/metrics"] = listed if wanted else [{"id": name} for name in known]
         return found
+
+    def _state(self) -> dict[str, float]:
+        """What RocksDB counts, by task."""
+        counted = {"bytes_read": 10.0, "bytes_written": 5.0, "block_cache_hit": 3.0, "block_cache_miss": 1.0}
+        return {
+            f"{task}.count.rocksdb_{name}": each * self.rate * share * self.ran_s
+            for task, share in enumerate(self.share if self.counts_state else ())
+            for name, each in counted.items()
+        }
 
     def _task(self, vertex: str, task: int, busy: float) -> object:
         share = self.share[task] if vertex == COUNT else 1 / len(self.busy[vertex])

@@ -6,6 +6,8 @@ Notation, of operator i with p_i tasks at the source rate lambda:
     f_i     busyness of its fullest task
     m_i     mean over short intervals of the busyness of the task that is busiest in each: f_i unless a hot key moves
     h_i     share of the records that go to one task beside its even share: the fullest task's is h_i + (1 - h_i) / p_i
+    w_i     work: busyness of all tasks together, were a record as slow everywhere as it is for the fullest task;
+            m_i = w_i (h_i + (1 - h_i) / p_i), so that w_i = b_i p_i where h_i is all that is uneven
 
 A busyness above 1 belongs to a rate that the tasks cannot take. What is unknown is None.
 """
@@ -40,7 +42,9 @@ class OperatorFacts(Format):
     backpressure: Ratio | None = Field(None, description="Mean over tasks of the share of time backpressured.")
     state_share: Ratio | None = Field(None, description="Share of its busy time in which it waits for state.")
     cache_hit_rate: Ratio | None = Field(None, description="State reads answered from memory; null without reads.")
-    fullest_share: Interval | None = Field(None, description="Share of the records of the fullest task, from its keys.")
+    fullest_share: Interval | None = Field(
+        None, description="Share of the records of the fullest task, counted or from its keys."
+    )
 
     @property
     def held_busyness(self) -> float | None:
@@ -60,11 +64,23 @@ class OperatorFacts(Format):
 
     @property
     def hot_share(self) -> float:
-        """h_i; 0 for a single task and where it is unknown."""
+        """h_i; 0 for a single task and where it is unknown.
+
+        It is not more than the share of the records says, where that is known and no hot key moves: what a task is busier
+        beyond that is the time of a record on its machine.
+        """
         if self.unevenness is None or self.parallelism == 1:
             return 0.0
+        moves = (self.peak_busyness or 0.0) > (self.fullest_busyness or 0.0)
+        by_records = 1.0 if self.fullest_share is None or moves else self.fullest_share.value
         even = 1 / self.parallelism
-        return min(max((self.unevenness - 1) * even / (1 - even), 0.0), 1.0)
+        return min(max((min(self.unevenness * even, by_records) - even) / (1 - even), 0.0), 1.0)
+
+    @property
+    def work(self) -> float | None:
+        """w_i; None where it is unknown."""
+        held = self.held_busyness
+        return None if held is None else held / (self.hot_share + (1 - self.hot_share) / self.parallelism)
 
 
 class BoundFacts(Format):

@@ -6,9 +6,9 @@ At the rate lambda of the facts (notation in `facts.py`), the first task or work
 
 With p' tasks instead of p_i, and everything else as it is, the fullest task's busyness becomes
 
-    b_i p_i (h_i + (1 - h_i) / p')                                                                      (2)
+    w_i (h_i + (1 - h_i) / p')                                                                          (2)
 
-since b_i p_i is the work of all tasks together, of which the share h_i stays with one.
+since w_i is the work of all tasks together, of which the share h_i stays with one.
 """
 
 import heapq
@@ -117,14 +117,14 @@ def _scaled(operator: OperatorFacts, factor: float) -> OperatorFacts:
 
 def with_tasks(operator: OperatorFacts, tasks: int) -> OperatorFacts:
     """The operator with another number of tasks (Eq. 2), whatever its limit."""
-    if operator.busyness is None:
+    if operator.busyness is None or operator.work is None:
         return operator.model_copy(update={"parallelism": tasks})
-    work, hot = operator.busyness * operator.parallelism, operator.hot_share
-    fullest = work * (hot + (1 - hot) / tasks)
+    hot = operator.hot_share
+    fullest = operator.work * (hot + (1 - hot) / tasks)
     return operator.model_copy(
         update={
             "parallelism": tasks,
-            "busyness": work / tasks,
+            "busyness": operator.busyness * operator.parallelism / tasks,
             "fullest_busyness": fullest,
             "peak_busyness": fullest,
             "fullest_share": None,

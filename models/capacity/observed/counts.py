@@ -5,6 +5,26 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class StateCounts:
+    """Accesses of a task to its state on disk."""
+
+    read_bytes: float
+    written_bytes: float
+    cache_hits: float
+    """Blocks that were in memory."""
+    cache_misses: float
+
+    def since(self, before: "StateCounts") -> "StateCounts":
+        """What was counted since an earlier reading."""
+        return StateCounts(
+            read_bytes=max(self.read_bytes - before.read_bytes, 0.0),
+            written_bytes=max(self.written_bytes - before.written_bytes, 0.0),
+            cache_hits=max(self.cache_hits - before.cache_hits, 0.0),
+            cache_misses=max(self.cache_misses - before.cache_misses, 0.0),
+        )
+
+
+@dataclass(frozen=True)
 class TaskCounts:
     """Counters of one task. None: Flink does not report it (yet)."""
 
@@ -30,6 +50,8 @@ class TaskCounts:
     """Records that wait before its sources; None where they do not report it."""
     partitions: int | None = None
     """Partitions of a topic that it reads; None where the source does not report them."""
+    state: StateCounts | None = None
+    """None where it has no state on disk, or the state backend does not count."""
 
     @property
     def ran_s(self) -> float | None:

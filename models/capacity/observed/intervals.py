@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
 
 LEAST_S: Final = 1.0
 """Shorter growth of the times is a rounding of Flink's, not a refresh."""
@@ -36,6 +36,8 @@ class TaskInterval:
     idle_s: float
     pending: float | None
     """Records that waited before it at the end."""
+    state: StateCounts | None = None
+    """None where accesses to its state are not counted."""
 
 
 def intervals(readings: Sequence[JobCounts]) -> list[TaskInterval]:
@@ -100,6 +102,7 @@ def _grown(
         backpressured_s=backpressured,
         idle_s=idle,
         pending=after.pending,
+        state=None if before.state is None or after.state is None else after.state.since(before.state),
     )
 
 
@@ -133,3 +136,16 @@ def _cpu(before: WorkerCounts, after: WorkerCounts) -> float | None:
     if before.cpu_s is None or after.cpu_s is None or after.cpu_s < before.cpu_s:
         return None
     return after.cpu_s - before.cpu_s
+
+
+def starts_of(readings: Sequence[JobCounts]) -> list[float]:
+    """When the job was seen to have been started again."""
+    return [
+        after.time_s
+        for before, after in pairwise(readings)
+        if after.running_since_ms != before.running_since_ms or _attempts(after) != _attempts(before)
+    ]
+
+
+def _attempts(reading: JobCounts) -> list[tuple[str, int, int]]:
+    return [(v.id, task.task, task.attempt) for v in reading.vertices for task in v.tasks]

@@ -2,6 +2,15 @@
 
     c_k    records/s that the sources emitted in round k
     L_k    records that waited before them at its end
+    t_k    time of its reading
+    r_k    for how long a task had run by its own clock when its counters were taken
+
+Where the broker counts what waits, the end of its log is of t_k, but what was read of it is as old as the task's counters.
+A task's clock runs as ours does, so that these are late by
+
+    l_k = (t_k - r_k) - min_j (t_j - r_j)                                                          (1)
+
+against the freshest reading, and c l_k of the records between the two were read meanwhile.
 
 What arrives is the mean of c + dL/dt: an overloaded source emits less than that, one that catches up emits more. While
 records wait from the beginning of a round to its end, nothing but the job itself limits what it takes, so that c_k is its
@@ -15,12 +24,18 @@ from typing import Final
 
 import numpy as np
 
+from models.capacity.diagnosis.facts import HELD_BACK
+from models.capacity.diagnosis.finding import BUSY
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.intervals import TaskInterval
 from models.plan import Interval
 
 BACKLOG_S: Final = 3.0
 """From so many seconds of records on, what waits is a backlog: less is under way to the sources."""
+MOST_LATE_S: Final = 6.0
+"""Counters that are older do not say what waits: what was read since is not known so far, seconds."""
+STEADY: Final = 0.05
+"""Share of what is taken by which a backlog changes at least where the job is at its limit, or else a task is busy."""
 WARM_S: Final = 20.0
 """After a start, caches are cold and code is not compiled, seconds."""
 FEWEST_ROUNDS: Final = 2
@@ -39,25 +54,71 @@ class Round:
     """Records/s."""
     lag: float | None
     """Records that wait at its end; None where a source does not report them."""
+    is_held: bool = True
+    """Whether a task was busy, or backpressured, for most of it; true where that is unknown."""
 
 
-def rounds(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> list[Round]:
-    """The rounds in which every source task reported."""
+def rounds(
+    readings: Sequence[JobCounts], intervals: Sequence[TaskInterval], *, lag_by_broker: bool = False
+) -> list[Round]:
+    """The rounds in which every source task reported.
+
+    Args:
+        lag_by_broker: whether the broker counts what waits, which is then corrected by Eq. 1.
+    """
     sources = {v.id for r in readings for v in r.vertices if v.is_source}
     tasks = len({(one.vertex, one.task) for one in intervals if one.vertex in sources})
+    late = _late_s(readings) if lag_by_broker else {}
+    by_end: dict[float, list[TaskInterval]] = {}
+    for one in intervals:
+        by_end.setdefault(one.ended_s, []).append(one)
     found = []
     for reading in readings:
-        own = [one for one in intervals if one.vertex in sources and one.ended_s == reading.time_s]
+        ended = by_end.get(reading.time_s, [])
+        own = [one for one in ended if one.vertex in sources]
         if own and len(own) == tasks:
+            by_task = [(one, late.get(_key(one, reading.time_s), 0.0)) for one in own]
+            read = sum(one.records_in / one.seconds * seconds for one, seconds in by_task)
+            lag = None if any(seconds > MOST_LATE_S for _, seconds in by_task) else _lag(reading)
             found.append(
                 Round(
                     ended_s=reading.time_s,
                     seconds=max(one.seconds for one in own),
                     emitted=sum(one.records_in / one.seconds for one in own),
-                    lag=_lag(reading),
+                    lag=None if lag is None else max(lag - read, 0.0),
+                    is_held=any(map(_is_held, ended)),
                 )
             )
     return found
+
+
+_Key = tuple[str, int, float]
+"""Vertex, task, and time of the reading."""
+
+
+def _key(one: TaskInterval, time_s: float) -> _Key:
+    return one.vertex, one.task, time_s
+
+
+def _late_s(readings: Sequence[JobCounts]) -> dict[_Key, float]:
+    """By how much the counters of source tasks are older than those of the freshest reading, Eq. 1."""
+    began: dict[tuple[str, int, int], dict[float, float]] = {}
+    for reading in readings:
+        for vertex in reading.vertices:
+            for task in vertex.tasks if vertex.is_source else ():
+                if task.runs and task.ran_s is not None:
+                    of_attempt = began.setdefault((vertex.id, task.task, task.attempt), {})
+                    of_attempt[reading.time_s] = reading.time_s - task.ran_s
+    return {
+        (vertex, task, time_s): since - min(at.values())
+        for (vertex, task, _), at in began.items()
+        for time_s, since in at.items()
+    }
+
+
+def _is_held(one: TaskInterval) -> bool:
+    busy = one.busy_s is None or one.busy_s >= BUSY * one.seconds
+    return busy or one.backpressured_s > HELD_BACK * one.seconds
 
 
 def _lag(reading: JobCounts) -> float | None:
@@ -97,6 +158,9 @@ def arriving(of: Sequence[Round]) -> float | None:
 def at_capacity(of: Sequence[Round], started_s: Sequence[float] = (), late_s: float = 0.0) -> list[Round]:
     """The rounds from whose beginning to whose end records waited.
 
+    A backlog that neither grows nor falls while no task is busy is none: such records are not visible yet, as those of
+    a transaction that is open.
+
     Args:
         late_s: by how much what was taken is reported later than what arrived: so much seems to wait beside the backlog.
         started_s: when the job started or restarted; rounds that begin less than WARM_S later are left out.
@@ -107,7 +171,8 @@ def at_capacity(of: Sequence[Round], started_s: Sequence[float] = (), late_s: fl
             continue
         least = (BACKLOG_S + late_s) * after.emitted
         warm = all(not (after.ended_s - after.seconds - WARM_S < s <= after.ended_s) for s in started_s)
-        if warm and after.emitted > 0 and min(before.lag, after.lag) > least:
+        changes = abs(after.lag - before.lag) > STEADY * after.emitted * (after.ended_s - before.ended_s)
+        if warm and after.emitted > 0 and min(before.lag, after.lag) > least and (after.is_held or changes):
             found.append(after)
     return found
 

@@ -2,9 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Final
 
 from models.capacity.diagnosis.bound_by import BoundBy
@@ -12,57 +10,34 @@ from models.capacity.diagnosis.diagnose import diagnose
 from models.capacity.diagnosis.facts import HELD_BACK, BoundFacts, OperatorFacts
 from models.capacity.diagnosis.rates import saturating_rate
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import cpu_shares, intervals
+from models.capacity.observed.intervals import cpu_shares, intervals, starts_of
 from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
 from models.capacity.observed.record import (
-    Checkpoints,
     ObservedCapacity,
     ObservedJob,
     ObservedVertex,
     ObservedWorker,
 )
-from models.capacity.observed.vertices import VertexSeen
+from models.capacity.observed.remarks import remarks
+from models.capacity.observed.surroundings import Surroundings
+from models.capacity.observed.vertices import VertexSeen, held_back
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.plan import Interval
 
 FEWEST_READINGS: Final = 2
 IDLE_RATE: Final = 1e-9
+LATE_S: Final = 2.0
+"""By how much the freshest counters are older than what the broker says at most: a refresh is asked for before each reading."""
 UNSEEN: Final = 0.1
 """Standard deviation of log MST that is computed from busyness, at full busyness."""
 UNSEEN_PER_FACTOR: Final = 0.25
 """The same for each factor e between the rate that was seen and the MST: a record costs another time under another load."""
 Z_95: Final = 1.96
+LONGEST_LABEL: Final = 100
+"""Characters of a vertex's name that are shown."""
 MOST_BUFFERED: Final = 2.0
 """A larger factor between what is sent and taken is none of buffers: Flink counts a record out once for each edge."""
-
-
-@dataclass(frozen=True)
-class VertexLink:
-    """An edge between two vertices, by their ids."""
-
-    upstream: str
-    downstream: str
-    partitioning: Partitioning
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What is known of a running job beside its counters."""
-
-    name: str
-    id: str
-    edges: Sequence[VertexLink]
-    checkpoints: Checkpoints | None = None
-    state_bytes: Mapping[str, float] = field(default_factory=dict)
-    """By vertex id, of the last checkpoint."""
-    watermark_lag_s: float | None = None
-    cores: Mapping[str, float] = field(default_factory=dict)
-    """Of each TaskManager that has cores to itself."""
-    lag_by_broker: bool = False
-    """Whether what waits was counted by the broker, and not by the sources."""
-    refresh_s: float = 0.0
-    """How often Flink refreshes the metrics that it reports."""
 
 
 def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
@@ -75,15 +50,18 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
         raise InvalidInput(
             f"a job is observed by at least {FEWEST_READINGS} readings, but there are {len(readings)}; observe for longer"
         )
-    seen, of_sources = vertices_seen(readings, about), rounds(readings, intervals(readings))
-    starts = _starts(readings)
+    seen = vertices_seen(readings, about)
+    of_sources = rounds(readings, intervals(readings), lag_by_broker=about.lag_by_broker)
+    starts = starts_of(readings)
     facts = observed_facts(readings, about)
+    capacity = _capacity(facts, of_sources, starts, LATE_S if about.lag_by_broker else 0.0)
+    waited = capacity is not None and capacity.seen
     lag = next((one.lag for one in reversed(of_sources) if one.lag is not None), None)
     return ObservedJob(
         job=about.name,
         id=about.id,
         observed_s=readings[-1].time_s - readings[0].time_s,
-        restarts=len(starts),
+        restarts=max(len(starts), len(about.failures)),
         vertices=tuple(_vertex(one, about) for one in seen),
         consumed_rate=consumption(of_sources) if of_sources else None,
         arriving_rate=_arriving(seen, of_sources),
@@ -91,10 +69,10 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
         lag_growth=growth(of_sources),
         watermark_lag_s=about.watermark_lag_s,
         bound_by=_nothing_ran() if facts is None else _bound(facts),
-        capacity=_capacity(facts, of_sources, starts, 2 * about.refresh_s if about.lag_by_broker else 0.0),
+        capacity=capacity,
         checkpoints=about.checkpoints,
         workers=_workers(readings),
-        remarks=tuple(_remarks(seen, of_sources, readings, about)),
+        remarks=tuple(remarks(seen, of_sources, readings, about, waited=waited)),
     )
 
 
@@ -102,7 +80,7 @@ def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[V
     """The vertices of the last reading with all that their tasks did."""
     last, done = readings[-1].vertices, intervals(readings)
     names = Counter(v.name for v in last)
-    labels = {v.id: v.name if names[v.name] == 1 else f"{v.name} [{v.id[:6]}]" for v in last}
+    labels = {v.id: _label(v.name, v.id, alone=names[v.name] == 1) for v in last}
     return tuple(
         VertexSeen(
             last=v,
@@ -115,17 +93,11 @@ def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[V
     )
 
 
-def _starts(readings: Sequence[JobCounts]) -> list[float]:
-    """When the job was seen to have been started again."""
-    return [
-        after.time_s
-        for before, after in pairwise(readings)
-        if after.running_since_ms != before.running_since_ms or _attempts(after) != _attempts(before)
-    ]
-
-
-def _attempts(reading: JobCounts) -> list[tuple[str, int, int]]:
-    return [(v.id, task.task, task.attempt) for v in reading.vertices for task in v.tasks]
+def _label(name: str, id_: str, *, alone: bool) -> str:
+    """What a vertex is called here: sentences with the whole of a chain of ten operators are hard to read."""
+    if len(name) > LONGEST_LABEL:
+        return f"{name[:LONGEST_LABEL].rstrip()}... [{id_[:6]}]"
+    return name if alone else f"{name} [{id_[:6]}]"
 
 
 def observed_facts(readings: Sequence[JobCounts], about: Surroundings) -> BoundFacts | None:
@@ -203,16 +175,7 @@ def _arriving(seen: Sequence[VertexSeen], of_sources: Sequence[Round]) -> float 
     if not of_sources:
         return None
     found = arriving(of_sources)
-    return found if found is not None or _held_back(seen) else consumption(of_sources)
-
-
-def _held_back(seen: Sequence[VertexSeen]) -> bool:
-    """Whether a source may emit less than arrives."""
-    sources = [one for one in seen if one.last.is_source and not one.finished]
-    return any(
-        one.busyness is None or (one.backpressure or 0.0) > HELD_BACK or (one.fullest_busyness or 0.0) > 1 - HELD_BACK
-        for one in sources
-    )
+    return found if found is not None or held_back(seen) else consumption(of_sources)
 
 
 def _capacity(
@@ -259,6 +222,9 @@ def _vertex(one: VertexSeen, about: Surroundings) -> ObservedVertex:
         fullest_share=one.fullest_share,
         bytes_out=one.bytes_out,
         state_bytes=about.state_bytes.get(one.last.id),
+        state_read=None if one.state is None else one.state.read_bytes,
+        state_written=None if one.state is None else one.state.written_bytes,
+        cache_hit_rate=one.cache_hit_rate,
         partitions=one.partitions if one.last.is_source else None,
     )
 
@@ -277,32 +243,3 @@ def _workers(readings: Sequence[JobCounts]) -> tuple[ObservedWorker, ...]:
         heap = None if worker.heap_used is None else min(worker.heap_used, 1.0)
         found.append(ObservedWorker(name=name, cores=used.get(name), gc_share=spent, heap_used=heap))
     return tuple(found)
-
-
-def _remarks(
-    seen: Sequence[VertexSeen], of_sources: Sequence[Round], readings: Sequence[JobCounts], about: Surroundings
-) -> list[str]:
-    found = []
-    if starts := _starts(readings):
-        found.append(f"the job was started again {len(starts)} time(s); what tasks did over a restart is left out")
-    for one in seen:
-        if one.finished:
-            found.append(f"{one.label} has read all of its input and ended")
-        elif one.tasks and one.busyness is None:
-            found.append(f"{one.label} does not report how busy it is, as older sources do not")
-        elif not one.tasks:
-            found.append(
-                f"Flink reported nothing of {one.label}; check that metrics are on and its tasks run, or observe for longer"
-            )
-    sources = [one for one in seen if one.last.is_source and not one.finished]
-    if sources and growth(of_sources) is None:
-        rest = "; they are held back, so that what arrives is unknown" if _held_back(seen) else ""
-        found.append(f"the sources do not report how many records wait before them (pendingRecords){rest}")
-    elif sources and _held_back(seen) and not about.lag_by_broker:
-        found.append(
-            "the sources are held back, and report what waits as of their last fetch, so that more may arrive; give --kafka to "
-            "ask the broker"
-        )
-    if about.checkpoints is None:
-        found.append("no checkpoint was completed, so the size of the state is unknown")
-    return found

@@ -13,7 +13,7 @@ class ObservedVertex(Format):
     """A vertex of the running job."""
 
     id: str = Field(description="Flink's.")
-    name: str = Field(description="Flink's, with the start of its id where two vertices have the same.")
+    name: str = Field(description="Flink's; where two have the same or it is long, with the start of its id, and cut.")
     name_is_flinks: bool = Field(True, exclude=True, description="Whether `name` is exactly Flink's; not written.")
     operators: tuple[str, ...] = Field(description="Those that Flink chained in it.")
     parallelism: PositiveInt = Field(description="Its tasks.")
@@ -31,6 +31,11 @@ class ObservedVertex(Format):
     fullest_share: Ratio | None = Field(description="Share of its records that the fullest task gets.")
     bytes_out: NonNegative | None = Field(description="Bytes/s sent to other tasks.")
     state_bytes: NonNegative | None = Field(description="In the last checkpoint, bytes.")
+    state_read: NonNegative | None = Field(
+        None, description="State that its tasks read, bytes/s; null where the state backend does not count it."
+    )
+    state_written: NonNegative | None = Field(None, description="The same, written.")
+    cache_hit_rate: Ratio | None = Field(None, description="Share of the blocks of state that were in memory.")
     partitions: PositiveInt | None = Field(description="Partitions that a source reads.")
 
 

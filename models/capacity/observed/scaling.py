@@ -1,18 +1,26 @@
 """From what was seen of a running job to the tasks that another rate needs, and to a capacity model.
 
-Notation as in `models/capacity/diagnosis/facts.py`, seen at the source rate lambda_0: b_i, p_i, h_i, and m_i, the busyness
-that saturates first. At another rate lambda and with p tasks the fullest task of vertex i is busy for
+Notation as in `models/capacity/diagnosis/facts.py`, seen at the source rate lambda_0: p_i, h_i, m_i, and the work w_i of all
+tasks together. At another rate lambda and with p tasks the fullest task of vertex i is busy for
 
-    m_i(lambda, p) = lambda / lambda_0  b_i p_i (h_i + (1 - h_i) / p)                              (1)
+    m_i(lambda, p) = lambda / lambda_0  w_i (h_i + (1 - h_i) / p)                                  (1)
 
     p_i(lambda)    the fewest tasks with m_i(lambda, p) <= 1                                       (2)
 
 so that a job with p_i(lambda) tasks takes lambda, if a record costs what it did. The MST that was seen, or computed, says
 by how much that is off at lambda_0; beyond it the growth is multiplied by a drift around 1, as that of any growth law.
+
+The tasks of vertex i are full at
+
+    R_i(p) = lambda_0 / (w_i (h_i + (1 - h_i) / p))                                                (3)
+
+and a number of tasks takes the most when each goes to the vertex with the lowest R_i: a step function, since a task that
+another vertex needs as well brings nothing alone.
 """
 
+import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,12 +35,14 @@ from models.capacity.growth.twin import TwinCurve, TwinCurves
 from models.errors import Infeasible
 from models.plan import Interval
 
+MOST_RATE: Final = 1e12
+"""Records/s that nothing takes: a vertex that does nothing is never full."""
 OBSERVED_DRIFT: Final = 0.14
 """Scale of the drift: that of growth laws, since one size was seen."""
 MOST_GROWTH: Final = 256.0
-"""Rates up to so many times the one that was seen are looked at."""
-_STEP: Final = 1.05
-_HALVINGS: Final = 40
+"""Rates up to so many times the one that fills the job are looked at."""
+_EACH: Final = 64
+"""Up to so many tasks each number of them is looked at, beyond it one of each 64th part."""
 _ROUNDING: Final = 1e-6
 """Share of a task, or of a rate, that is not worth another task."""
 UNKNOWN_SPREAD: Final = 1.0
@@ -76,8 +86,8 @@ class ObservedScaling:
         return needed
 
     def _work(self, operator: OperatorFacts) -> float:
-        """b_i p_i; of a vertex whose busyness is unknown, as if its tasks were full: it then needs more at any other rate."""
-        return (1.0 if operator.busyness is None else operator.busyness) * operator.parallelism
+        """w_i; of a vertex whose busyness is unknown, as if its tasks were full: it then needs more at any other rate."""
+        return operator.parallelism if operator.work is None else operator.work
 
     def rate_per_task(self, name: str, tasks: int, records_in: float) -> float:
         """Records/s of useful time that each of so many tasks takes in the mean when the fullest is busy all the time.
@@ -86,32 +96,20 @@ class ObservedScaling:
             records_in: into all of its tasks at the rate that was seen.
         """
         operator = self.facts.operator(name)
-        hot = operator.hot_share
-        filled = self._work(operator) * (hot + (1 - hot) / tasks)
-        return records_in / (tasks * max(filled, 1e-9))
+        return records_in / self.facts.rate * min(self.full_at(operator, tasks), MOST_RATE) / tasks
 
-    def rate_of(self, slots: int, sources: frozenset[str], least: float) -> float:
-        """The highest rate that takes at most so many tasks beside the sources', from the least on.
+    def rate_of(self, slots: int, sources: frozenset[str]) -> float:
+        """The rate that so many tasks beside the sources' take, each given to the vertex that is full first."""
+        takes = 0.0
+        for size, rate in self._steps(sources):
+            takes = rate
+            if size >= slots:
+                break
+        return takes
 
-        Raises:
-            Infeasible: the least takes more than there may be.
-        """
-        self.tasks(least)
-        low, high = least, least * MOST_GROWTH
-        for _ in range(_HALVINGS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self._fits(middle, sources, slots) else (low, middle)
-        return max(low * (1 - _ROUNDING), least)
-
-    def _fits(self, rate: float, sources: frozenset[str], slots: int) -> bool:
-        try:
-            return self.scaled(rate, sources) <= slots
-        except Infeasible:
-            return False
-
-    def scaled(self, rate: float, sources: frozenset[str]) -> int:
-        """Tasks of all vertices but the sources."""
-        return sum(n for name, n in self.tasks(rate).items() if name not in sources)
+    def most_slots(self, sources: frozenset[str]) -> int:
+        """The most tasks beside the sources' that are looked at: more take no more."""
+        return max(size for size, _ in self._steps(sources))
 
     def model(self, mst: Interval, memory_mb: float, sources: frozenset[str]) -> CapacityModel:
         """The capacity model, with what is unknown of the MST that it begins from.
@@ -146,31 +144,52 @@ class ObservedScaling:
         """The fewest that take the rate: those that a job with the same tightest vertex needs, were the others no wider."""
         return int(
             next(
-                (n for n, takes in zip(curve.task_slots, curve.mst[0], strict=True) if takes >= rate),
+                (n for n, takes in zip(curve.task_slots, curve.mst[0], strict=True) if takes >= rate * (1 - _ROUNDING)),
                 curve.task_slots[-1],
             )
         )
 
     def _curve(self, memory_mb: float, sources: frozenset[str]) -> TwinCurve:
         """The highest rate that each number of tasks takes, as far as vertices can have more tasks."""
-        found: dict[int, float] = {}
-        steps = math.ceil(math.log(MOST_GROWTH, _STEP))
-        for rate in (self.facts.rate * _STEP**step for step in range(-steps, steps + 1)):
-            try:
-                found[self.scaled(rate, sources)] = rate
-            except Infeasible:
-                break
-        sizes = sorted(found)
-        if len(sizes) < 2:
-            last = sizes[-1] if sizes else sum(o.parallelism for o in self.facts.operators if o.name not in sources)
-            found.setdefault(last, self.facts.rate)
-            found[last + 1] = found[last]
-            sizes = sorted(found)
-        return TwinCurve(
-            memory_mb=(memory_mb,),
-            task_slots=tuple(float(n) for n in sizes),
-            mst=(tuple(found[n] for n in sizes),),
-        )
+        kept: dict[int, float] = {}
+        due = 0.0
+        for size, rate in self._steps(sources):
+            last = size, rate
+            if size >= due:
+                kept[size], due = rate, size + max(1.0, size / _EACH)
+        size, rate = last
+        # More than the last take no more.
+        kept |= {size: rate, size + 1: rate}
+        return TwinCurve(memory_mb=(memory_mb,), task_slots=tuple(map(float, kept)), mst=(tuple(kept.values()),))
+
+    def _steps(self, sources: frozenset[str]) -> Iterator[tuple[int, float]]:
+        """Each number of tasks beside the sources', and the rate that they take, up to MOST_GROWTH or what limits allow."""
+        of = {o.name: o for o in self.facts.operators}
+        tasks = dict.fromkeys(of, 1)
+        queue = [(self.full_at(o, 1), name) for name, o in of.items()]
+        heapq.heapify(queue)
+        size, most = len(of.keys() - sources), MOST_GROWTH * max(queue[0][0], self.facts.rate)
+        while True:
+            rate, name = queue[0]
+            grows = self._may_grow(of[name], tasks[name]) and rate < most
+            if not grows or name not in sources:
+                yield max(size, 1), min(rate, MOST_RATE)
+            if not grows:
+                return
+            tasks[name] += 1
+            size += name not in sources
+            heapq.heapreplace(queue, (self.full_at(of[name], tasks[name]), name))
+
+    def full_at(self, operator: OperatorFacts, tasks: int) -> float:
+        """The rate at which the fullest of so many tasks is busy all the time, Eq. 3."""
+        hot = operator.hot_share
+        filled = self._work(operator) * (hot + (1 - hot) / tasks)
+        return self.facts.rate / filled if filled > 0 else math.inf
+
+    def _may_grow(self, operator: OperatorFacts, tasks: int) -> bool:
+        """Whether one more task takes more."""
+        most = self.most_tasks.get(operator.name, math.inf)
+        return tasks < most and self.full_at(operator, tasks + 1) > self.full_at(operator, tasks) * (1 + _ROUNDING)
 
 
 def _normal_quantile(share: "np.ndarray") -> "np.ndarray":

@@ -1,15 +1,16 @@
 """Figures of each vertex of a running job, and the facts of its diagnosis, from the intervals of its tasks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from models.capacity.diagnosis.facts import OperatorFacts
+from models.capacity.diagnosis.facts import HELD_BACK, OperatorFacts
 from models.capacity.diagnosis.finding import UNEVEN
-from models.capacity.observed.counts import VertexCounts
+from models.capacity.observed.counts import StateCounts, VertexCounts
 from models.capacity.observed.intervals import TaskInterval
+from models.plan import Interval
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,26 @@ class VertexSeen:
         """Bytes/s."""
         return sum(t.bytes_out / t.seconds for t in self.tasks) if self.tasks else None
 
+    @cached_property
+    def state(self) -> StateCounts | None:
+        """Accesses of all tasks together to their state, per second; None where none counts them."""
+        known = [(one.state, one.seconds) for one in self.intervals if one.state is not None]
+        if not known:
+            return None
+        seconds = sum(seconds for _, seconds in known) / len({one.task for one in self.intervals if one.state})
+        return StateCounts(
+            read_bytes=sum(state.read_bytes for state, _ in known) / seconds,
+            written_bytes=sum(state.written_bytes for state, _ in known) / seconds,
+            cache_hits=sum(state.cache_hits for state, _ in known) / seconds,
+            cache_misses=sum(state.cache_misses for state, _ in known) / seconds,
+        )
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Share of the blocks of state that were in memory."""
+        looked = 0.0 if self.state is None else self.state.cache_hits + self.state.cache_misses
+        return self.state.cache_hits / looked if self.state is not None and looked > 0 else None
+
     @property
     def selectivity(self) -> float | None:
         into = sum(t.records_in for t in self.tasks)
@@ -142,6 +163,7 @@ class VertexSeen:
             busyness=self.busyness,
             fullest_busyness=self.fullest_busyness,
             peak_busyness=None if self._busy is None else self._peak(),
+            fullest_share=_counted(self.fullest_share),
             backpressure=self.backpressure,
         )
 
@@ -153,3 +175,16 @@ class VertexSeen:
             most[one.ended_s] = max(most.get(one.ended_s, 0.0), (one.busy_s or 0.0) / one.seconds)
         peak, fullest = min(float(np.mean(list(most.values()))), 1.0), self.fullest_busyness or 0.0
         return peak if peak > UNEVEN * fullest else self.fullest_busyness
+
+
+def _counted(share: float | None) -> Interval | None:
+    return None if share is None else Interval(value=share, low=share, high=share)
+
+
+def held_back(seen: Sequence[VertexSeen]) -> bool:
+    """Whether a source may emit less than arrives."""
+    sources = [one for one in seen if one.last.is_source and not one.finished]
+    return any(
+        one.busyness is None or (one.backpressure or 0.0) > HELD_BACK or (one.fullest_busyness or 0.0) > 1 - HELD_BACK
+        for one in sources
+    )

@@ -75,14 +75,14 @@ def test_each_scrape_is_a_reading_at_its_own_time(answers: Answers, readings: Ca
     answers.counter(f"{WINDOW}rocksdb_bytes_written", [(2.0, float("nan"))])
     made = readings()
     assert made.refresh_s == pytest.approx(2.0)
-    found = made.of_vertex(VERTEX, stateful=True)
+    found = made.of_vertex(VERTEX, by_operator=True)
     now = time.monotonic()
     assert [now - one.time_s for one in found] == pytest.approx([6.0, 4.0, 2.0], abs=1.0)
     assert [one.values["numRecordsIn"] for one in found] == [94_000.0, 96_000.0, 98_000.0]
     assert found[-1].values["rocksdb_bytes_read"] == 7.0
     assert found[-1].values["state_latency_s"] == pytest.approx(3.5e-6)
     assert "rocksdb_bytes_written" not in found[-1].values and "state_latency_s" not in found[0].values
-    assert made.of_vertex(VERTEX, stateful=True) == []
+    assert made.of_vertex(VERTEX, by_operator=True) == []
     assert [value for _, value in made.cpu_s("tm.1")] == pytest.approx([88.0, 90.0, 92.0])
     assert made.cpu_s("tm.1") == []
 
@@ -90,14 +90,14 @@ def test_each_scrape_is_a_reading_at_its_own_time(answers: Answers, readings: Ca
 def test_of_two_scrape_jobs_one_is_used(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
     answers.counters([4.0, 2.0], job="flink", instance="a:9249")
     answers.counters([3.0, 1.0], job="flink", instance="b:9249")
-    assert len(readings().of_vertex(VERTEX, stateful=False)) == 2
+    assert len(readings().of_vertex(VERTEX, by_operator=False)) == 2
 
 
 def test_a_task_that_was_restarted_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
     answers.counters([6.0, 4.0])
     answers.counters([2.0], task_attempt_num="1")
     with pytest.raises(SluiceError, match=r"task 0 of vertex v1 was restarted .*attempt 0, then 1"):
-        readings().of_vertex(VERTEX, stateful=False)
+        readings().of_vertex(VERTEX, by_operator=False)
 
 
 def test_a_counter_that_was_reset_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:

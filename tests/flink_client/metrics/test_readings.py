@@ -35,12 +35,26 @@ def test_latencies_that_are_reported_late_and_by_one_task_are_found(monkeypatch:
     monkeypatch.setattr(readings.time, "monotonic", lambda: now[0])
     flink = Growing()
     made = RestReadings(flink, "job")
-    assert [one.values for one in made.of_vertex(VERTEX, stateful=True)] == [{"rocksdb_bytes_written": 10.0}] * 2
+    assert [one.values for one in made.of_vertex(VERTEX, by_operator=True)] == [{"rocksdb_bytes_written": 10.0}] * 2
     flink.reported[f"1.{LATENCY}"] = 4000.0
     now[0] += 4.0
-    made.of_vertex(VERTEX, stateful=True)
+    made.of_vertex(VERTEX, by_operator=True)
     assert flink.looked == 1
     now[0] += 1.0
-    first, second = made.of_vertex(VERTEX, stateful=True)
+    first, second = made.of_vertex(VERTEX, by_operator=True)
     assert flink.looked == 2 and STATE_LATENCY not in first.values
     assert second.values == {"rocksdb_bytes_written": 10.0, STATE_LATENCY: pytest.approx(4e-6)}
+
+
+@pytest.mark.parametrize("of_task", [0.0, 70.0], ids=["1.20", "2.3"])
+def test_what_a_source_has_read_is_counted_once(of_task: float) -> None:
+    """Flink 2.3 counts it as the task's, too."""
+    flink = Growing()
+    read = {
+        "Source__clicks[8].numRecordsIn": 70.0,
+        "Source__clicks[8].numRecordsInErrors": 3.0,
+        "numRecordsIn": of_task,
+    }
+    flink.reported = {f"{task}.{name}": value for task in range(2) for name, value in read.items()}
+    found = RestReadings(flink, "job").of_vertex(VERTEX, by_operator=True)
+    assert [one.values for one in found] == [{"numRecordsIn": 70.0}] * 2

@@ -1,17 +1,18 @@
 """Observing a job and planning it, over the REST interface of a server of this machine."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from flink_client.metrics.counts import Place
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
 from models.capacity.observed.record import ObservedJob
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.plan import Plan
-from observed_flink import COUNT, PARTITIONS, SINK, SOURCE, ObservedFlink
+from observed_flink import COUNT, JOB_ID, PARTITIONS, SINK, SOURCE, ObservedFlink
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
 from pipelines.observe.observation import Observed, observe_job, running_job_id, write_job_file
@@ -25,17 +26,6 @@ from testbeds.protocol import SAMPLE_SCHEMA
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "LEAST_PAUSE_S", 0.05)
-
-
-@pytest.fixture
-def flink() -> Iterator[ObservedFlink]:
-    with ObservedFlink() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path / "workspace")
 
 
 def observed(flink: ObservedFlink, place: Workspace, seconds: float = 0.8) -> Observed:
@@ -69,12 +59,29 @@ def test_a_job_is_described_without_changing_anything(flink: ObservedFlink, plac
 def test_what_arrives_at_an_overloaded_source_is_more_than_it_takes(flink: ObservedFlink, place: Workspace) -> None:
     flink.pending, flink.pending_grows, flink.backpressure = 100_000.0, 200.0, 0.7
     flink.busy[COUNT] = (1.0, 0.4)
-    seen = observed(flink, place).job
+    found = observed(flink, place)
+    seen, first, last = found.job, found.watched.readings[1], found.watched.readings[-1]
     # The server's clock runs faster than that of the readings, by which a lag is dated.
+    before, after = (one.vertices[0].tasks[0].pending for one in (first, last))
+    assert before is not None and after is not None and after > before
+    assert seen.arriving_rate == pytest.approx(600 + (after - before) / (last.time_s - first.time_s))
     assert seen.lag_growth is not None
     assert seen.lag_growth > 0
-    assert seen.arriving_rate == pytest.approx(600 + seen.lag_growth, rel=0.1)  # readings are not evenly spaced
     assert seen.bound_by.vertex == "count"
+
+
+def test_a_refresh_is_asked_for_before_each_reading(flink: ObservedFlink, place: Workspace) -> None:
+    """Else Flink shows what it fetched at the reading before."""
+    readings = observed(flink, place).watched.readings
+    refresh, read = f"GET /jobs/{JOB_ID}/metrics", f"GET /jobs/{JOB_ID}"
+    assert [one for one in flink.requests if one in (refresh, read)] == [refresh, read] * len(readings)
+
+
+def test_large_jobs_are_read_less_often() -> None:
+    """A thousand tasks every 30 s; eight tasks as often as Flink refreshes, and 100,000 six times in three minutes."""
+    assert watching.paused_s(10.0, 1000, 240.0) == pytest.approx(30.0)
+    assert watching.paused_s(10.0, 8, 180.0) == pytest.approx(11.0)
+    assert watching.paused_s(10.0, 100_000, 180.0) == pytest.approx(30.0)
 
 
 def test_documents_and_samples_are_kept(flink: ObservedFlink, place: Workspace) -> None:
@@ -117,12 +124,101 @@ def test_metrics_that_are_off_are_named(flink: ObservedFlink, place: Workspace) 
         observed(flink, place)
 
 
+def test_a_cluster_that_fetches_no_metrics_is_not_waited_for(flink: ObservedFlink, place: Workspace) -> None:
+    flink.refresh = "0 s"
+    with pytest.raises(InvalidInput, match=r"metrics.fetcher.update-interval is 0; leave that setting out"):
+        observed(flink, place)
+
+
+def test_a_job_that_fails_again_and_again_is_quoted(flink: ObservedFlink, place: Workspace) -> None:
+    trace = "JobException: Recovery is done\n\tat a.b(C)\nCaused by: JsonParseException: Unrecognized token 'x'\n\tat d.e(F)"
+    flink.failures = [trace, trace]
+    seen = observed(flink, place).job
+    assert seen.restarts == 2
+    assert seen.remarks[0].startswith("the job failed and was started again 2 time(s) while it was observed")
+    assert "of: JsonParseException: Unrecognized token 'x'" in seen.remarks[0]
+    flink.failures.insert(0, "Another")
+    assert observed(flink, place).job.restarts == 0, "failures from before are not counted"
+    flink.reports = False
+    flink._looks = 0
+    with pytest.raises(SluiceError, match=r"failed and was started again 3 time\(s\) .* because of: Another"):
+        observed(flink, place)
+
+
+def test_a_job_without_checkpoints_says_what_is_unknown_by_that(flink: ObservedFlink, place: Workspace) -> None:
+    flink.takes_checkpoints, flink.pending = False, 50.0
+    seen = observed(flink, place).job
+    assert seen.checkpoints is None
+    assert seen.lag_records == pytest.approx(50.0)
+    (said,) = [remark for remark in seen.remarks if "checkpoint" in remark]
+    assert "takes no checkpoints (execution.checkpointing.interval)" in said
+    assert "what waits is counted as the sources report it" in said
+
+
+def test_a_partition_without_records_is_named(flink: ObservedFlink, place: Workspace) -> None:
+    flink.silent = frozenset({3})
+    assert any("no record of 1 of its 8 partitions (cards-3)" in said for said in observed(flink, place).job.remarks)
+    flink.silent = frozenset()
+    assert not any("partitions" in said for said in observed(flink, place).job.remarks)
+
+
+def test_accesses_to_state_are_shown_where_rocksdb_counts_them(flink: ObservedFlink, place: Workspace) -> None:
+    flink.backend, flink.counts_state = "EmbeddedRocksDBStateBackend", True
+    seen = observed(flink, place)
+    _, count, sink = seen.job.vertices
+    assert (count.state_read, count.state_written, count.cache_hit_rate) == pytest.approx((6000, 3000, 0.75))
+    assert sink.state_read is None
+    table = place.read_table(seen.samples_key)
+    read = sum(table["state_read_bytes"].to_pylist())
+    assert read == pytest.approx(10 * sum(r["records_in"] for r in table.to_pylist() if r["operator"] == "count"))
+    assert not any("not counted" in remark for remark in seen.job.remarks)
+    flink.counts_state = False
+    (said,) = [remark for remark in observed(flink, place).job.remarks if "not counted" in remark]
+    assert "state.backend.rocksdb.metrics.bytes-read" in said
+    flink.backend = "HashMapStateBackend"
+    assert not any("not counted" in remark for remark in observed(flink, place).job.remarks)
+
+
+def test_while_the_broker_is_away_only_the_lag_is_unknown(flink: ObservedFlink, place: Workspace) -> None:
+    flink.silent, asked = frozenset({0}), []
+
+    def ends(places: Collection[Place]) -> Mapping[Place, float]:
+        asked.append(places)
+        if 3 <= len(asked) <= 5:
+            raise SluiceError("no Kafka broker answers at b:9092")
+        return dict.fromkeys(places, 100.0 + 10 * len(asked))
+
+    with FlinkRest(flink.url, patience_s=0.0) as rest:
+        watched = watching.watch(rest, JOB_ID, 0.8, Quiet(), log_ends=ends)
+    waiting = [reading.vertices[0].tasks[0].pending for reading in watched.readings]
+    # Of the partition that is not read, what came since it was first seen waits; of the 7 others all after the second record.
+    assert waiting[:2] == pytest.approx([7 * (110 - 2), 10 + 7 * (120 - 2)])
+    assert waiting[2:5] == [None, None, None]
+    assert waiting[5] == pytest.approx(50 + 7 * (160 - 2))
+    assert watched.gaps == ["what waits is unknown: no Kafka broker answers at b:9092 (3 readings)"]
+
+
+def test_a_broker_that_never_answers_is_an_error(flink: ObservedFlink) -> None:
+    def never(_places: Collection[Place]) -> Mapping[Place, float]:
+        raise SluiceError("no Kafka broker answers at b:9092")
+
+    with FlinkRest(flink.url, patience_s=0.0) as rest, pytest.raises(SluiceError, match="no Kafka broker answers"):
+        watching.watch(rest, JOB_ID, 0.8, Quiet(), log_ends=never)
+
+
 def test_a_job_that_has_ended_cannot_be_observed(flink: ObservedFlink, place: Workspace) -> None:
     with FlinkRest(flink.url, patience_s=0.0) as rest:
         id_ = running_job_id(rest, "Fraud detection")
         flink.state = "CANCELED"
         with pytest.raises(NotRunning, match="is canceled"):
             observe_job(rest, id_, 0.5, place, Quiet())
+
+
+@pytest.mark.parametrize("named", [None, "Fraud detection", JOB_ID])
+def test_a_job_whose_input_was_bounded_is_said_to_have_read_it(flink: ObservedFlink, named: str | None) -> None:
+    flink.state = "FINISHED"
+    with FlinkRest(flink.url, patience_s=0.0) as rest, pytest.raises(InvalidInput, match=r"has finished after 0\.9 s"):
+        running_job_id(rest, named)
 
 
 def test_an_unknown_job_is_answered_with_those_that_run(flink: ObservedFlink) -> None:
@@ -145,6 +241,38 @@ def test_a_plan_for_another_rate(flink: ObservedFlink, place: Workspace) -> None
     assert more.parallelism["count"] == 8
     assert more.parallelism["card-transactions-parse"] == 3
     assert more.version == 2
+
+
+def test_the_margin_is_worth_a_task_and_goes_to_the_tightest_vertex(flink: ObservedFlink, place: Workspace) -> None:
+    """At 600 records/s counting is 1.2 tasks' work, so that 1,200 fill 2.4 and three take 1,500; reading and storing are 0.3
+    and 0.2 tasks' work, and need no second task."""
+    flink.busy[COUNT], flink.share = (0.6, 0.6), (0.5, 0.5)
+    plan = planned(flink, place, 1200.0)
+    assert plan.parallelism["count"] in (3, 4)
+    assert plan.parallelism | {"count": 0} == {"card-transactions-parse": 1, "count": 0, "store-nowhere": 1}
+    assert plan.predicted_mst.low < 1500 < plan.predicted_mst.high
+
+
+def test_a_rate_that_is_too_unsure_for_the_partitions_says_so(flink: ObservedFlink, place: Workspace) -> None:
+    """A task reads 2,000 records/s by the figures, and as many tasks as partitions may read less than that together."""
+    flink.busy[COUNT], flink.share = (0.4, 0.4), (0.5, 0.5)
+    with pytest.raises(Infeasible, match=rf"90% sure, .* 'card-transactions-parse' needs .* may have {PARTITIONS}"):
+        planned(flink, place, 2000.0 * PARTITIONS)
+
+
+def test_operators_with_state_that_share_slots_need_no_more_memory_than_they_run_with(
+    flink: ObservedFlink, place: Workspace
+) -> None:
+    """As in jobs of Apache Beam, where several operators with keys share each slot of a TaskManager of 1,024 MiB."""
+    alone = planned(flink, place, 600.0, headroom=1.0)
+    flink.to_sink = "HASH"
+    plan = planned(flink, place, 600.0, headroom=1.0)
+    assert plan.memory_mb == alone.memory_mb == 1024
+    (before,), shared = (
+        [o.managed_memory_mb for o in one.operators if o.managed_memory_mb > 0] for one in (alone, plan)
+    )
+    assert shared == pytest.approx([before / 2] * 2, abs=0.1)
+    assert not any("times the memory" in reason for reason in plan.reasons)
 
 
 def test_a_plan_beyond_a_hot_key_or_the_partitions_says_so(flink: ObservedFlink, place: Workspace) -> None:

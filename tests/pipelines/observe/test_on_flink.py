@@ -8,27 +8,34 @@ import pytest
 
 from flink_client.rest import FlinkRest
 from flink_client.running import running_job
-from pipelines.observe.observation import observe_job
+from pipelines.observe.observation import kept, observe_job
 from pipelines.observe.planning import RunningRequest, plan_running
+from pipelines.observe.scraped import scraped
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
+from running_prometheus import reporter, running_prometheus
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import program_of, whole_script
+from testbeds.local.machine import free_port
 
 pytestmark = pytest.mark.slow
 RATE = 1000.0
 SETTLE_S = 10.0
 """A cold window is behind its source at first, and buffers hold the difference."""
-PROFILE = Profile((TaskManager("tm1", 4, 900.0),))
+
+
+@pytest.fixture(scope="module")
+def reporter_port() -> int:
+    return free_port()
 
 
 @pytest.fixture
-def running(root: Path) -> Iterator[tuple[FlinkRest, str]]:
+def running(root: Path, reporter_port: int) -> Iterator[tuple[FlinkRest, str]]:
     """Nexmark q11 at a known rate: a source with a chained calculation, session windows in two tasks, and a sink."""
     with SourceControl() as control, LocalCluster() as cluster:
-        cluster.ensure(PROFILE)
+        cluster.ensure(Profile((TaskManager("tm1", 4, 900.0),), reporter(reporter_port)))
         rest = cluster.rest
         script = whole_script((root / "jobs" / "nexmark-q11.sql").read_text(), control.address, seed=1)
         settings = {"parallelism.default": "2"}
@@ -41,9 +48,18 @@ def running(root: Path) -> Iterator[tuple[FlinkRest, str]]:
         rest.cancel(job)
 
 
-def test_what_is_seen_is_what_runs_and_nothing_is_changed(running: tuple[FlinkRest, str], tmp_path: Path) -> None:
+@pytest.fixture
+def prometheus(running: tuple[FlinkRest, str], reporter_port: int, tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "prometheus").mkdir()
+    with running_prometheus(tmp_path / "prometheus", reporter_port, task_managers=1) as url:
+        yield url
+
+
+def test_what_is_seen_is_what_runs_and_nothing_is_changed(
+    running: tuple[FlinkRest, str], prometheus: str, tmp_path: Path
+) -> None:
     rest, job = running
-    place = Workspace(tmp_path)
+    place = Workspace(tmp_path / "workspace")
     before = running_job(rest, job)
     jars = rest.get("/jars")["files"]
     seen = observe_job(rest, job, 40.0, place, Quiet())
@@ -62,6 +78,21 @@ def test_what_is_seen_is_what_runs_and_nothing_is_changed(running: tuple[FlinkRe
     assert seen.job.capacity is not None
     assert seen.job.capacity.mst.low >= 0.9 * RATE
     assert [w.name for w in seen.job.workers] == ["tm1"]
+
+    of_past = kept(scraped(rest, job, 40.0, prometheus), place).job
+    source, keyed = of_past.vertices[:2]
+    assert source.observed_rate == pytest.approx(RATE, rel=0.04)
+    assert source.selectivity is not None
+    assert keyed.observed_rate == pytest.approx(source.selectivity * RATE, rel=0.05)
+    for by_rest, by_prometheus in zip(vertices, of_past.vertices, strict=True):
+        assert by_prometheus.name == by_rest.name
+        # Nearly the same 40 s, but not quite: sessions are of a few seconds, and the ends differ by a scrape.
+        assert by_prometheus.busyness == pytest.approx(by_rest.busyness, rel=0.2, abs=0.03)
+        assert by_prometheus.fullest_share == pytest.approx(by_rest.fullest_share, abs=0.1)
+        assert (by_prometheus.state_written is None) == (by_rest.state_written is None)
+    assert of_past.bound_by.vertex == seen.job.bound_by.vertex
+    (worker,), (other,) = of_past.workers, seen.job.workers
+    assert worker.cores == pytest.approx(other.cores, rel=0.2)
 
     plan = plan_running(rest, seen, RunningRequest(2 * RATE), place, Quiet())
     assert set(plan.parallelism) == {o.name for o in seen.as_job().operators}

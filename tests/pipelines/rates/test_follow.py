@@ -1,6 +1,6 @@
 """A rate change is reported once, however many processes follow the job and however often they restart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -173,8 +173,9 @@ def _no_space(*_: object) -> None:
     raise SluiceError("no space left on device")
 
 
-def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(followed: Any, clocks: Any) -> None:
-    """400,000 records/s are offered to a job that is planned for 60,000 and achieves 23,000."""
+@pytest.fixture
+def overloaded(followed: Any, clocks: Any) -> Iterator[tuple[FakeFlink, JobFollower]]:
+    """A job on Flink that is planned for 60,000 records/s and achieves 23,000, busy all the time."""
     flink = FakeFlink()
     flink.plan = {"nodes": [{"id": id_, "description": name, "parallelism": 1} for id_, name in flink.names.items()]}
     flink.plan["nodes"][1]["inputs"] = [{"id": "a" * 32, "ship_strategy": "HASH"}]  # type: ignore[index]
@@ -182,37 +183,37 @@ def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(followed: A
         followed.plan(60_000.0)
         rates = {"flink": {"url": flink.url}, "timeout_s": 2.0}
         followed.write({"replan": {"rates": rates, "polls": 2, "poll_interval_s": 1.0, "cool_down_s": 0.0}})
-        follows = JobFollower(followed.workspace, JOB, clock=clocks.clock, now=clocks.now)
         flink.emitted_per_s, flink.busyness = 23_000.0, 1.0
-        assert polled(follows, clocks, 6) == []
-        held = read_status(followed.workspace, JOB)
-        assert held is not None and held.state == "held" and "busy 100% of the time" in held.reason
-        flink.busyness = 0.4
-        (event,) = polled(follows, clocks, 6)
-        assert event.change.new_rate == 23_000.0
-        after = read_status(followed.workspace, JOB)
-        assert after is not None and (after.state, after.reason) == ("followed", "")
+        yield flink, JobFollower(followed.workspace, JOB, clock=clocks.clock, now=clocks.now)
     finally:
         flink.close()
 
 
-def test_what_arrives_at_an_overloaded_flink_that_reports_its_lag_is_reported(followed: Any, clocks: Any) -> None:
-    """The same job, with a source that reports `pendingRecords`: the plan must follow the 400,000 records/s."""
-    flink = FakeFlink()
-    flink.plan = {"nodes": [{"id": id_, "description": name, "parallelism": 1} for id_, name in flink.names.items()]}
-    flink.plan["nodes"][1]["inputs"] = [{"id": "a" * 32, "ship_strategy": "HASH"}]  # type: ignore[index]
-    try:
-        followed.plan(60_000.0)
-        rates = {"flink": {"url": flink.url}, "timeout_s": 2.0}
-        followed.write({"replan": {"rates": rates, "polls": 2, "poll_interval_s": 1.0, "cool_down_s": 0.0}})
-        follows = JobFollower(followed.workspace, JOB, clock=clocks.clock, now=clocks.now)
-        flink.emitted_per_s, flink.busyness, flink.pending = 23_000.0, 1.0, 0.0
-        events = []
-        for _ in range(66):
-            flink.pending += 400_000.0 - 23_000.0  # a second
-            events += polled(follows, clocks, 1)
-    finally:
-        flink.close()
+def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(
+    overloaded: tuple[FakeFlink, JobFollower], followed: Any, clocks: Any
+) -> None:
+    """400,000 records/s are offered, which Flink does not report."""
+    flink, follows = overloaded
+    assert polled(follows, clocks, 6) == []
+    held = read_status(followed.workspace, JOB)
+    assert held is not None and held.state == "held" and "busy 100% of the time" in held.reason
+    flink.busyness = 0.4
+    (event,) = polled(follows, clocks, 6)
+    assert event.change.new_rate == 23_000.0
+    after = read_status(followed.workspace, JOB)
+    assert after is not None and (after.state, after.reason) == ("followed", "")
+
+
+def test_what_arrives_at_an_overloaded_flink_that_reports_its_lag_is_reported(
+    overloaded: tuple[FakeFlink, JobFollower], clocks: Any
+) -> None:
+    """A source that reports `pendingRecords`: the plan must follow the 400,000 records/s."""
+    flink, follows = overloaded
+    flink.pending = 0.0
+    events = []
+    for _ in range(66):
+        flink.pending += 400_000.0 - 23_000.0  # a second
+        events += polled(follows, clocks, 1)
     (event,) = events
     assert event.change.new_rate == pytest.approx(400_000.0)
     assert event.change.samples[-1].emitted_rate == 23_000.0

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pipelines.rates.record import RateChangeEvent
-from pipelines.rates.threads import in_thread
 from pipelines.rates.watch import rate_change_events
 from prometheus_server import PrometheusServer
 
@@ -70,12 +69,3 @@ def test_a_job_that_comes_later_is_followed_and_one_that_goes_is_not(followed: A
         followed.write(None)
         (event,) = asyncio.run(_first(followed, 1, lambda: followed.say(server.url, **FAST)))
         assert event.change.old_rate == 1000.0
-
-
-def test_what_fails_in_a_thread_fails_where_it_is_waited_for() -> None:
-    def fail() -> None:
-        raise LookupError("no")
-
-    with pytest.raises(LookupError, match="no"):
-        asyncio.run(in_thread(fail, "a test"))
-    assert asyncio.run(in_thread(lambda: 3, "a test")) == 3

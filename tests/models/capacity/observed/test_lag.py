@@ -1,10 +1,13 @@
 """What arrives, and what a job takes at its limit."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counted import Doing, Vertex, readings
+from counted import Doing, Vertex, job_counts, readings
+from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.intervals import intervals
 from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
 
@@ -25,6 +28,7 @@ def test_what_arrives_is_consumption_and_growth_of_the_lag() -> None:
 
 
 def test_a_catch_up_takes_more_than_arrives() -> None:
+    """It takes 2,000 records/s, though no task is busy for more than half of the time: something else limits it."""
     read = readings(source(1000.0, pending=90_000.0, grows=-400.0))
     of = rounds(read, intervals(read))
     assert arriving(of) == pytest.approx(1200.0)
@@ -62,6 +66,46 @@ def test_rounds_soon_after_a_start_do_not_count() -> None:
     of = [Round(ended_s=t, seconds=10.0, emitted=100.0, lag=10_000.0) for t in range(10, 61, 10)]
     assert [r.ended_s for r in at_capacity(of)] == [20, 30, 40, 50, 60]
     assert [r.ended_s for r in at_capacity(of, started_s=[15.0])] == [50, 60]
+
+
+def by_broker(rate: float, waits: float, late_s: Sequence[float], busy: float = 0.6) -> list[JobCounts]:
+    """Readings every ten seconds whose counters are late, so that the broker counts what was read meanwhile as waiting."""
+    return [
+        job_counts(
+            [Vertex("source", [Doing(rate, rate, busy=busy, pending=waits + rate * late)], is_source=True)],
+            at,
+            at - late,
+        )
+        for at, late in zip(range(10, 10 * len(late_s) + 1, 10), late_s, strict=True)
+    ]
+
+
+def test_what_was_read_since_the_counters_does_not_wait() -> None:
+    """700 records/s; counters that are five seconds older than the freshest seem to leave 3,500 more records waiting."""
+    read = by_broker(700.0, 100.0, late_s=[0, 5, 5, 0, 5, 5])
+    of = rounds(read, intervals(read), lag_by_broker=True)
+    assert [one.lag for one in of] == pytest.approx([100.0] * 5)
+    assert at_capacity(of) == []
+    assert arriving(of) == pytest.approx(700.0)
+
+
+def test_counters_that_are_too_old_do_not_say_what_waits() -> None:
+    read = by_broker(700.0, 100.0, late_s=[0, 0, 8, 0])
+    lags = [one.lag for one in rounds(read, intervals(read), lag_by_broker=True)]
+    assert lags == [pytest.approx(100.0), None, pytest.approx(100.0)]
+
+
+def test_the_age_of_counters_does_not_count_what_the_source_itself_reports() -> None:
+    read = by_broker(700.0, 100.0, late_s=[0, 5, 5])
+    assert [one.lag for one in rounds(read, intervals(read))] == pytest.approx([3600.0] * 2)
+
+
+def test_records_that_are_not_visible_yet_are_no_backlog() -> None:
+    """A transaction is committed every ten seconds, so that 7,000 records seem to wait before tasks that are busy for 60 %."""
+    read = by_broker(700.0, 7000.0, late_s=[0] * 6)
+    assert at_capacity(rounds(read, intervals(read), lag_by_broker=True)) == []
+    full = by_broker(700.0, 7000.0, late_s=[0] * 6, busy=0.95)
+    assert len(at_capacity(rounds(full, intervals(full), lag_by_broker=True))) == 4
 
 
 @given(st.floats(1.0, 1e6), st.floats(-0.4, 0.4), st.integers(3, 30), st.floats(1.0, 60.0))

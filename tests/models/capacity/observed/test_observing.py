@@ -6,7 +6,8 @@ from itertools import pairwise
 import pytest
 
 from counted import Doing, Vertex, added, job_counts, readings, without_times
-from models.capacity.observed.observing import Surroundings, VertexLink, observe
+from models.capacity.observed.observing import LONGEST_LABEL, observe
+from models.capacity.observed.surroundings import Surroundings, VertexLink
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 
@@ -52,7 +53,15 @@ def test_a_slow_vertex_holds_back_those_before_it() -> None:
     seen = observe(readings(held, slow), about("source", "slow"))
     assert (seen.bound_by.vertex, seen.bound_by.cause) == ("slow", "CPU")
     assert seen.arriving_rate is None
-    assert any("pendingRecords" in remark for remark in seen.remarks)
+    assert any("pendingRecords" in remark and "what arrives is unknown" in remark for remark in seen.remarks)
+
+
+def test_a_generator_that_limits_its_own_rate_is_not_taken_for_one_that_keeps_up() -> None:
+    """What it emits counts as what arrives, and the remark says when that is wrong."""
+    made = Vertex("generator", [Doing(10, 10, busy=0.01)], is_source=True)
+    seen = observe(readings(made, Vertex("window", [Doing(10, 0, busy=0.02)])), about("generator", "window"))
+    assert seen.arriving_rate == pytest.approx(10)
+    assert any("unless they limit their own rate" in remark for remark in seen.remarks)
 
 
 def test_more_tasks_than_partitions() -> None:
@@ -127,3 +136,26 @@ def test_whichever_task_is_the_busiest_in_turns_is_no_hot_key() -> None:
     assert seen.capacity is not None
     assert seen.capacity.mst.value == pytest.approx(600 / 0.6)
     assert seen.bound_by.cause == "CPU"
+
+
+def test_the_long_name_of_a_chain_is_cut() -> None:
+    """Apache Beam names an operator by its path in the program, and Flink a vertex by all operators chained in it."""
+    chain = " -> ".join(["Query5/Query5.Snoop/Events/ParMultiDo(Anonymous)"] * 5)
+    vertices = [Vertex(f"{chain} {number}", [Doing(600, 60, busy=0.3)]) for number in (1, 2)]
+    seen = observe(readings(SOURCE, *vertices), about("source", *(v.name for v in vertices)))
+    labels = [v.name for v in seen.vertices[1:]]
+    assert all(len(label) < LONGEST_LABEL + 15 and label.startswith(chain[:90]) for label in labels)
+    assert not any(v.name_is_flinks for v in seen.vertices[1:])
+    assert seen.bound_by.vertex in labels
+
+
+@pytest.mark.parametrize(("busy", "held", "starved"), [(0.1, 0.2, True), (0.8, 0.0, False), (0.1, 0.9, False)])
+def test_records_that_wait_before_idle_tasks_wait_to_be_fetched(busy: float, held: float, starved: bool) -> None:
+    """As 8-byte records in one partition, which Kafka's client handed over more slowly than a job could take them."""
+    source = Vertex(
+        "source", [Doing(600, 600, busy=busy, backpressure=held, pending=60_000.0, pending_grows=300.0)], is_source=True
+    )
+    seen = observe(readings(source, Vertex("count", [Doing(600, 0, busy=0.4)])), about("source", "count"))
+    assert seen.capacity is not None
+    assert seen.capacity.seen
+    assert any("what fetches them" in remark for remark in seen.remarks) is starved

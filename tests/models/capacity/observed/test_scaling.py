@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.capacity.diagnosis.facts import BoundFacts, OperatorFacts
+from models.capacity.growth.twin import TwinCurves
 from models.capacity.observed.scaling import ObservedScaling
 from models.errors import Infeasible
 from models.plan import Interval
@@ -48,6 +49,19 @@ def test_a_hot_key_stays_with_one_task() -> None:
         uneven.tasks(2600.0)
 
 
+def test_a_slower_task_with_as_many_records_has_no_hot_key() -> None:
+    """Two tasks, 66 % and 54 % busy with as many records: each is taken as slow as the first, so that their work is 1.32 at
+    1,000 records/s and 5.94 at 4,500. A hot key of 10 % would need 5.4 (0.1 + 0.9 / p) <= 1, which is 11 tasks."""
+    slower = seen("map", 2, 0.6, 0.66).model_copy(update={"fullest_share": Interval(value=0.5, low=0.5, high=0.5)})
+    assert slower.hot_share == 0.0
+    assert slower.work == pytest.approx(1.32)
+    assert seen("map", 2, 0.6, 0.66).hot_share == pytest.approx(0.1)
+    assert scaling(slower).tasks(2000.0)["map"] == 3
+    assert scaling(slower).tasks(4500.0)["map"] == 6
+    assert scaling(seen("map", 2, 0.6, 0.66)).tasks(4500.0)["map"] == 11
+    assert scaling(slower).full_at(slower, 2) == pytest.approx(1000 / 0.66)
+
+
 def test_a_limit_of_tasks_is_named() -> None:
     with pytest.raises(Infeasible, match="needs 8 tasks for 3,000 records/s, but may have 6"):
         scaling(seen("map", 4, 0.6), limits={"map": 6}).tasks(3000.0)
@@ -69,6 +83,39 @@ def test_idle_vertices_beside_the_tight_one_do_not_count() -> None:
     model = wide.model(Interval(value=1111.0, low=1000.0, high=1222.0), 1024.0, SOURCES)
     # 1.8 x 4 tasks of the map, and one of the sink.
     assert model.interval(1024.0, 9).value == pytest.approx(4 * 1111.0, rel=0.1)
+
+
+def test_each_task_goes_to_the_vertex_that_is_full_first() -> None:
+    """A task of the map takes 1,000 / 1.5 = 667 records/s, one of the sink 1,000: 667, then 1,000 by the sink, 1,333 by two
+    tasks of the map, 2,000 by three. Then both are full, so that a sixth task alone brings nothing."""
+    of = scaling(seen("map", 2, 0.75), seen("sink", 2, 0.5))
+    takes = [of.rate_of(slots, SOURCES) for slots in range(2, 8)]
+    assert takes == pytest.approx([666.7, 1000, 1333.3, 2000, 2000, 2666.7], rel=1e-4)
+    model = of.model(Interval(value=4000 / 3, low=1300.0, high=1400.0), 1024.0, SOURCES)
+    medians = [model.interval(1024.0, slots).value for slots in range(2, 8)]
+    assert medians == pytest.approx(takes, rel=0.02)
+
+
+def test_tasks_of_sources_count_as_none_but_limit_the_rate() -> None:
+    """A source task is full at 500 records/s. With a limit of three, 1,500 is the most, whatever the map has."""
+    facts = BoundFacts(
+        rate=1000.0, measured=True, operators=(seen("source", 3, 2 / 3, is_source=True), seen("map", 2, 0.5))
+    )
+    assert ObservedScaling(facts, {}).rate_of(3, SOURCES) == pytest.approx(3000.0)
+    limited = ObservedScaling(facts, {"source": 3})
+    assert [limited.rate_of(slots, SOURCES) for slots in (1, 2, 3)] == pytest.approx([1000.0, 1500.0, 1500.0])
+    model = limited.model(Interval(value=1500.0, low=1400.0, high=1600.0), 1024.0, SOURCES)
+    assert model.interval(1024.0, 50).value == pytest.approx(1500.0, rel=0.02)
+
+
+def test_large_jobs_are_looked_at_in_steps_of_a_few_per_cent() -> None:
+    of = scaling(seen("map", 400, 0.5))
+    model = of.model(Interval(value=2000.0, low=1999.0, high=2001.0), 1024.0, SOURCES)
+    assert model.interval(1024.0, 811).value == pytest.approx(811 * 5.0, rel=0.02)
+    assert of.rate_of(811, SOURCES) == pytest.approx(811 * 5.0)
+    (curves,) = (one.predicts for one in model.components)
+    assert isinstance(curves, TwinCurves)
+    assert len(curves.curve.task_slots) < 1000
 
 
 @given(st.floats(0.05, 1.0), st.integers(1, 40), st.floats(0.1, 50.0))
