@@ -77,8 +77,8 @@ def ds2_ignores_lag(all_: Replays) -> Verdict:
 
 def ds2_takes_fewest(all_: Replays) -> Verdict:
     runs = _main(all_, "ds2")
-    count, share = _share(runs, lambda r: r.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(r)))
-    return f"fewest task-minutes in {count}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_hours <= min(o.outcome.task_hours for o in all_.others(r)))
+    return f"fewest task-hours in {count}", share > 0.5
 
 
 def dhalion_grows_one(all_: Replays) -> Verdict:
@@ -101,8 +101,8 @@ def dhalion_is_slow(all_: Replays) -> Verdict:
 
 def dhalion_takes_most(all_: Replays) -> Verdict:
     runs = _main(all_, "dhalion")
-    count, share = _share(runs, lambda r: r.outcome.task_minutes >= max(o.outcome.task_minutes for o in all_.others(r)))
-    return f"most task-minutes in {count}", share > 0.5
+    count, share = _share(runs, lambda r: r.outcome.task_hours >= max(o.outcome.task_hours for o in all_.others(r)))
+    return f"most task-hours in {count}", share > 0.5
 
 
 def _lowest(all_: Replays, runs: list[Replay]) -> Verdict:
@@ -127,8 +127,8 @@ def cpu_fails_on_demanding(all_: Replays) -> Verdict:
 def cpu_best_on_sliding(all_: Replays) -> Verdict:
     run = all_.one("SA", "cosine", "hpa-cpu")
     lowest, best = _lowest(all_, [run])
-    fewest = run.outcome.task_minutes <= min(o.outcome.task_minutes for o in all_.others(run))
-    return f"{lowest}; {'fewest' if fewest else 'not the fewest'} task-minutes", best and fewest
+    fewest = run.outcome.task_hours <= min(o.outcome.task_hours for o in all_.others(run))
+    return f"{lowest}; {'fewest' if fewest else 'not the fewest'} task-hours", best and fewest
 
 
 def hpa_follows(all_: Replays) -> Verdict:
@@ -156,7 +156,7 @@ def varga_worse_on_complex(all_: Replays) -> Verdict:
 
 
 def _dominated(run: Replay, by: Replay) -> bool:
-    return run.p95_s >= by.p95_s and run.outcome.task_minutes >= by.outcome.task_minutes
+    return run.p95_s >= by.p95_s and run.outcome.task_hours >= by.outcome.task_hours
 
 
 def random_swa(all_: Replays) -> Verdict:
@@ -175,7 +175,7 @@ def random_swa_latency(all_: Replays) -> Verdict:
 def join_by_dhalion(all_: Replays) -> Verdict:
     run = all_.one("IJ", "cosine", "dhalion")
     others = all_.others(run)
-    ratio = run.outcome.task_minutes / all_.one("IJ", "cosine", "ds2").outcome.task_minutes
+    ratio = run.outcome.task_hours / all_.one("IJ", "cosine", "ds2").outcome.task_hours
     text = f"p95 {run.p95_s:,.0f}, the others {', '.join(f'{o.p95_s:,.0f}' for o in others)}; {ratio:.1f} x DS2's tasks"
     return text, run.p95_s <= HIGH_S < min(o.p95_s for o in others) and ratio > 1.5
 
@@ -183,8 +183,8 @@ def join_by_dhalion(all_: Replays) -> Verdict:
 def sliding_by_ds2(all_: Replays) -> Verdict:
     run = all_.one("SA", "cosine", "ds2")
     cpu = all_.one("SA", "cosine", "hpa-cpu")
-    more = run.outcome.task_minutes / cpu.outcome.task_minutes
-    text = f"correlation {run.follows:.2f}, {more:.2f} x the task-minutes of HPA-CPU"
+    more = run.outcome.task_hours / cpu.outcome.task_hours
+    text = f"correlation {run.follows:.2f}, {more:.2f} x the task-hours of HPA-CPU"
     return text, run.follows < FOLLOWS and more > 1
 
 
@@ -230,10 +230,10 @@ def none_accounts_for_lag(all_: Replays) -> Verdict:
 
 _COOLDOWN = (
     "CPU ends at one core: at most 1 / 0.7 more tasks a step, 5.5 min apart, for a rate that grows 11-fold in 30 min. "
-    "Without the cooldown the p95 under the cosine is 62 s, for 68 % more task-minutes."
+    "Without the cooldown the p95 under the cosine is 62 s, for 68 % more task-hours."
 )
 _CPU_IS_USE = (
-    "CPU in use equals busy time here, so it never exceeds the time not idle, and HPA-Varga takes no fewer task-minutes "
+    "CPU in use equals busy time here, so it never exceeds the time not idle, and HPA-Varga takes no fewer task-hours "
     "than HPA-CPU in 24 of 25 cells. On a cluster, likely, garbage collection and network threads add to the CPU."
 )
 _STEADY = (

@@ -31,8 +31,8 @@ CONSOLE = Console(width=None if sys.stdout.isatty() else 180)
 
 
 def outcomes(found: Replays) -> Table:
-    """p50 and p95 latency, task-minutes and rescales of every replay."""
-    table = Table(title="p50 / p95 latency in s, task-minutes, rescales", show_lines=True)
+    """p50 and p95 latency, task-hours and rescales of every replay."""
+    table = Table(title="p50 / p95 latency in s, task-hours, rescales", show_lines=True)
     table.add_column("query, workload")
     for policy in POLICIES:
         table.add_column(policy, justify="right")
@@ -44,12 +44,12 @@ def outcomes(found: Replays) -> Table:
 
 
 def _outcome(run: Replay, runs: list[Replay]) -> str:
-    """The lowest latency and the fewest task-minutes of a row are bold."""
+    """The lowest latency and the fewest task-hours of a row are bold."""
     latency = f"{run.p50_s:,.0f} / {run.p95_s:,.0f}"
-    tasks = f"{run.outcome.task_minutes:,.0f}"
+    tasks = f"{run.outcome.task_hours:,.1f}"
     if run.p95_s == min(r.p95_s for r in runs):
         latency = f"[bold]{latency}[/bold]"
-    if run.outcome.task_minutes == min(r.outcome.task_minutes for r in runs):
+    if run.outcome.task_hours == min(r.outcome.task_hours for r in runs):
         tasks = f"[bold]{tasks}[/bold]"
     return f"{latency}  {tasks}  {len(run.steps)}"
 

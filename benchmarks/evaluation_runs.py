@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from pydantic import JsonValue
 
 from models.metrics import SAMPLE_INTERVAL_S
 from pipelines.arena.evaluation import evaluate
@@ -153,11 +154,26 @@ class Replays:
         return iter(self._found.values())
 
 
+SETTINGS: Final[dict[str, dict[str, JsonValue]]] = {
+    "ds2": {"warm_up_intervals": 10},
+    **{policy: {"cooldown_s": 300} for policy in ("dhalion", "hpa-cpu", "hpa-varga")},
+}
+"""Section 6.1: five minutes between two rescales."""
+
+
 def replays(workspace: Workspace, seed: int, processes: int | None) -> Replays:
     """Each of the five queries under each of the five workloads and four policies, as `sluice evaluate` replays them."""
     cluster = load_cluster("arena")
     names = {catalogued: name for name, catalogued in JOBS.items()}
-    request = EvaluationRequest(jobs=tuple(names), workloads=tuple(Pattern), policies=POLICIES, seed=seed)
+    request = EvaluationRequest(
+        jobs=tuple(names),
+        workloads=tuple(Pattern),
+        policies=POLICIES,
+        seed=seed,
+        rescale_modes=("savepoint",),
+        burn_in_minutes=0,
+        settings=SETTINGS,
+    )
     return Replays(
         Replay(
             job=names[done.cell.job.name],

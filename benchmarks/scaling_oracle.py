@@ -11,7 +11,7 @@ A schedule is a list of (time, deployment). In each of its stretches the lag fol
 
 u seconds after the start, as fresh code is slow. Let w(t) = time until the job is up again + lag(t) / C. Of all schedules
 with rescales at whole half minutes at which nothing waits, a dynamic programme over the time of the last rescale finds
-the one of the lowest task-minutes + price x records with w > the wait that is allowed; the price is the lowest one at
+the one of the lowest task-hours + price x records with w > the wait that is allowed; the price is the lowest one at
 which these are at most 5 % of all. A finer or more daring schedule may save another percent or two. It is given the
 rates and capacities that policies have to find out, and no noise.
 
@@ -63,7 +63,7 @@ class Deployments:
 class Schedule:
     """The best that was found."""
 
-    task_minutes: float
+    task_hours: float
     late: float
     """Share of the records that wait longer than allowed."""
     rescales: int
@@ -93,7 +93,7 @@ def measured(cell: Cell) -> Deployments:
 
 
 def fewest(cell: Cell, deployments: Deployments, most_wait_s: float) -> Schedule | None:
-    """The schedule of the fewest task-minutes whose p95 is within `most_wait_s`; None if there is none."""
+    """The schedule of the fewest task-hours whose p95 is within `most_wait_s`; None if there is none."""
     physics = Physics()
     rates = np.repeat(np.array(cell.workload.rates), round(cell.workload.step_s / GRID_S))
     down = np.array([physics.rescaling.restart_s, physics.cold_slowdown, physics.cold_decay_s])
@@ -104,7 +104,7 @@ def fewest(cell: Cell, deployments: Deployments, most_wait_s: float) -> Schedule
         price = math.sqrt(low * high)
         tasks, share, rescales = _cheapest(deployments.tasks, late / total, clear, price * len(rates))
         if math.isfinite(tasks) and share <= SHARE_LATE:
-            high, best = price, Schedule(tasks * GRID_S / 60.0, share, int(rescales))
+            high, best = price, Schedule(tasks * GRID_S / 3600.0, share, int(rescales))
         else:
             low = price
     return best

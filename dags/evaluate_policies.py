@@ -26,14 +26,19 @@ PARAMS = {
         description="Patterns, or CSV files of rates (FILE.csv, or FILE.csv:COLUMN).",
     ),
     "policies": Param(
-        ["ds2", "flink", "justin", "dhalion", "hpa-cpu", "hpa-varga", "sluice"],
+        ["ds2", "flink", "justin", "dhalion", "hpa-cpu", "hpa-varga", "sluice", "static"],
         **NAMES,
         description="Scaling policies to compare.",
+    ),
+    "rescale_modes": Param(["in-place"], **NAMES, description="How rescales are made: in-place, savepoint, or both."),
+    "starts": Param(
+        ["well"], **NAMES, description="Initial deployments: well, under (half) or over (twice) provisioned."
     ),
     "settings": Param({}, type="object", description="Settings by policy that differ from its defaults."),
     **params_of(
         EvaluationRequest,
-        *("cluster", "seed", "seeds", "minutes", "peak_rate", "placement", "managed_memory_mb", "latency_bound_s"),
+        *("cluster", "seed", "seeds", "minutes", "burn_in_minutes", "peak_rate", "placement"),
+        *("managed_memory_mb", "latency_bound_s"),
     ),
     "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
 }

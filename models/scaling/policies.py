@@ -19,6 +19,7 @@ from models.scaling.justin.algorithm import JustinSettings
 from models.scaling.justin.policy import Justin
 from models.scaling.policy import Policy
 from models.scaling.sluice import Sluice, SluiceSettings
+from models.scaling.static import Static, StaticSettings
 from models.schema import Format
 
 Settings = TypeVar("Settings", bound=Format)
@@ -91,4 +92,5 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),
     PolicyKind("hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga),
     PolicyKind("sluice", "Sluice", SluiceSettings, Sluice),
+    PolicyKind("static", "Static", StaticSettings, Static),
 )

@@ -1,10 +1,11 @@
-"""Tasks from a job's nominal costs alone, for a start before any measurement.
+"""Tasks from what a record costs at each operator, for a start before a policy has measured anything.
 
-Notation: c_i CPU seconds per record into operator i, r_i records into it per record of the sources (StreamBed Table 1).
-One task does 1 / c_i records/s. Contention, cache misses, skew and bursts are not in these figures.
+Notation: c_i seconds of a task per record into operator i, r_i records into it per record of the sources (StreamBed
+Table 1). One task does 1 / c_i records/s. Contention, cache misses, skew and bursts are not in a job's nominal costs.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from models.capacity.bids2 import bids2
@@ -33,14 +34,18 @@ def sustainable_rate(job: Job, slots: int) -> float:
     return bids2(operators, min(slots, usable), most).source_rate
 
 
-def provision(job: Job, rate: float, slots: int) -> dict[str, int]:
+def provision(job: Job, rate: float, slots: int, cost_s: Mapping[str, float] | None = None) -> dict[str, int]:
     """Tasks with which every operator has HEADROOM at a rate; fewer where slots or the operators' limits say so.
+
+    Args:
+        cost_s: c_i by operator; the nominal CPU time by default.
 
     Raises:
         Infeasible: fewer slots than operators.
     """
     ratio = records_in_per_source_record(job)
+    costs = cost_s if cost_s is not None else {o.name: o.cost.cpu_s for o in job.operators}
     wanted = {
-        o.name: max(1, math.ceil(HEADROOM * rate * ratio[o.name] * o.cost.cpu_s * (1 - 1e-9))) for o in job.operators
+        o.name: max(1, math.ceil(HEADROOM * rate * ratio[o.name] * costs[o.name] * (1 - 1e-9))) for o in job.operators
     }
     return within(wanted, dict.fromkeys(wanted, 1), slots, most_tasks(job)).parallelism

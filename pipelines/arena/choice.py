@@ -1,7 +1,7 @@
 """The policy that an evaluation chooses for a job, stored permanently as policies/<job>/v000001.json, ...
 
 The rule, over all workloads of the job: the policies whose p95 latency is within the bound in the most workloads; of
-them, the one with the fewest task-minutes in all workloads together. If none is within the bound in any workload, the one
+them, the one with the fewest task-hours in all workloads together. If none is within the bound in any workload, the one
 whose worst p95 is the lowest.
 """
 
@@ -38,8 +38,8 @@ class PolicyTotal(Format):
     policy: Name = Field(description="Name of the policy.")
     workloads_within: int = Field(ge=0, description="Workloads in which its p95 latency is within the bound.")
     worst_latency_p95_s: NonNegative | None = Field(description="Highest p95 latency of a workload, seconds.")
-    task_minutes: NonNegative = Field(description="Tasks of all operators over time, all workloads, task-minutes.")
-    memory_mb_minutes: NonNegative = Field(description="Memory of all tasks over time, all workloads, MiB-minutes.")
+    task_hours: NonNegative = Field(description="Tasks of all operators over time, all workloads, task-hours.")
+    memory_gib_hours: NonNegative = Field(description="Memory of all tasks over time, all workloads, GiB-hours.")
 
 
 class PolicyChoice(Format):
@@ -136,14 +136,14 @@ def _total(policy: str, rankings: Sequence[Ranking]) -> PolicyTotal:
         policy=policy,
         workloads_within=sum(s.within_bound for s in own),
         worst_latency_p95_s=max((s.latency_p95_s for s in own if s.latency_p95_s is not None), default=None),
-        task_minutes=math.fsum(s.task_minutes for s in own),
-        memory_mb_minutes=math.fsum(s.memory_mb_minutes for s in own),
+        task_hours=math.fsum(s.task_hours for s in own),
+        memory_gib_hours=math.fsum(s.memory_gib_hours for s in own),
     )
 
 
 def _order(total: PolicyTotal) -> tuple[int, float, float]:
     latency = total.worst_latency_p95_s or 0.0
-    costs = (total.task_minutes, latency) if total.workloads_within else (latency, total.task_minutes)
+    costs = (total.task_hours, latency) if total.workloads_within else (latency, total.task_hours)
     return (-total.workloads_within, *costs)
 
 
@@ -157,7 +157,7 @@ def _reason(totals: Sequence[PolicyTotal], workloads: int, bound_s: float) -> st
     kept = f"{best.policy} keeps the p95 latency within {bound_s:g} s in {of}"
     if equal == 1:
         return f"{kept}, and no other policy in as many"
-    return f"{kept}, and takes the fewest task-minutes of the {equal} that do ({best.task_minutes:,.0f})"
+    return f"{kept}, and takes the fewest task-hours of the {equal} that do ({best.task_hours:,.1f})"
 
 
 def _winner(ranking: Ranking) -> WorkloadWinner:

@@ -2,27 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final
+
+from pydantic import JsonValue
 
 from models.cluster import Cluster
 from models.errors import InvalidInput
 from models.job import Job
+from models.metrics import SAMPLE_INTERVAL_S
 from models.scaling.policies import make_policy
-from models.scaling.provision import sustainable_rate
 from pipelines.arena.grid import FOLDER, Compute, Finished, cell_key, run_cells
 from pipelines.arena.ranking import Ranking, rank, results_table
-from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.cell import MINUTE_S, Cell
+from pipelines.arena.replays.compute import capacity
 from pipelines.arena.replays.workloads import Pattern, Workload, pattern, read_workload
-from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.request import EvaluationRequest, RescaleMode, StartSize
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 
 PEAK_SHARE: Final = 0.5
-"""Nominal peak rate of the patterns, as a share of the rate that the cluster sustains by the job's nominal costs. The rest
-is room to catch up, and for contention and cache misses."""
+"""Nominal peak rate of the patterns, as a share of the highest rate that the simulated cluster sustains. The rest is room to
+catch up."""
 PLACED_BY_CAPS: Final = "sluice"
 """The policy that includes a placement."""
 
@@ -67,35 +72,64 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
 
 def cells(request: EvaluationRequest) -> list[Cell]:
     """All cells of a request, validated as far as possible without a replay; raises as `evaluate`."""
-    for policy in request.policies:
-        make_policy(policy, request.settings_of(policy))
+    for policy, mode in product(request.policies, request.rescale_modes):
+        make_policy(policy, request.settings_of(policy, mode))
     cluster = load_cluster(request.cluster)
     found = []
     for job in map(load_job, request.jobs):
         for name in request.workloads:
             for seed in range(request.seed, request.seed + request.seeds):
                 workload = _workload(request, name, job, cluster, seed)
-                found += [_cell(request, job, cluster, workload, policy, seed) for policy in request.policies]
+                cell = partial(_cell, request, job, cluster, workload, seed)
+                found += list(map(cell, product(request.rescale_modes, request.starts, request.policies)))
     return found
 
 
-def _cell(request: EvaluationRequest, job: Job, cluster: Cluster, workload: Workload, policy: str, seed: int) -> Cell:
+def _cell(
+    request: EvaluationRequest,
+    job: Job,
+    cluster: Cluster,
+    workload: Workload,
+    seed: int,
+    combination: tuple[RescaleMode, StartSize, str],
+) -> Cell:
+    mode, start, policy = combination
     several = any(worker.slots > 1 for worker in cluster.workers)
     return Cell(
         job=job,
         cluster=cluster,
         workload=workload,
         policy=policy,
-        settings=request.settings_of(policy),
+        settings=_settings(request, workload, mode, policy),
+        rescale_mode=mode,
+        start=start,
+        burn_in_s=_burn_in_s(request, workload),
         placement=request.placement or ("caps" if several and policy == PLACED_BY_CAPS else "evenly"),
         managed_memory_mb=request.managed_memory_mb,
         seed=seed,
     )
 
 
+def _settings(request: EvaluationRequest, workload: Workload, mode: RescaleMode, policy: str) -> dict[str, JsonValue]:
+    """Those of the request; `static` is provisioned for the peak of the workload unless it says otherwise."""
+    peak: dict[str, JsonValue] = {"rate": workload.peak_rate} if policy == "static" and workload.peak_rate > 0 else {}
+    return peak | request.settings_of(policy, mode)
+
+
+def _burn_in_s(request: EvaluationRequest, workload: Workload) -> float:
+    """In whole reporting intervals."""
+    burn_in_s = round(request.burn_in_minutes * MINUTE_S / SAMPLE_INTERVAL_S) * SAMPLE_INTERVAL_S
+    if burn_in_s >= workload.seconds:
+        raise InvalidInput(
+            f"the burn-in must be shorter than the workload, but workload {workload.name!r} lasts "
+            f"{workload.seconds / MINUTE_S:g} minutes and burn_in_minutes is {request.burn_in_minutes:g}; give less"
+        )
+    return burn_in_s
+
+
 def _workload(request: EvaluationRequest, name: str, job: Job, cluster: Cluster, seed: int) -> Workload:
     if name in set(Pattern):
-        peak = request.peak_rate or PEAK_SHARE * sustainable_rate(job, cluster.slots)
+        peak = request.peak_rate or PEAK_SHARE * capacity(job, cluster, request.managed_memory_mb).rate
         made = pattern(Pattern(name), peak, seed)
         return made if request.minutes is None else pattern(Pattern(name), peak, seed, request.minutes)
     read = _read(name)

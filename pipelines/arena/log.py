@@ -29,7 +29,7 @@ EVALUATION_TAG: Final = "sluice.evaluation"
 """Digest of the evaluation that a run logs."""
 EVALUATION, POLICY = "evaluation", "policy"
 FIGURES: Final = (
-    "latency_p50_s", "latency_p95_s", "throughput_ratio", "task_minutes", "memory_mb_minutes", "rescales", "downtime_s",
+    "latency_p50_s", "latency_p95_s", "throughput_ratio", "task_hours", "memory_gib_hours", "rescales", "downtime_s",
     "convergence_s", "convergence_steps",
 )  # fmt: skip
 """Fields of a standing that are logged, each as `FIELD.WORKLOAD`."""

@@ -1,7 +1,7 @@
 """The ranking of policies by a stated rule, and the results of many cells as a table.
 
 The rule, for each job and workload: among the policies whose p95 latency is within a bound, the one with the fewest
-task-minutes; if none is, the one with the lowest p95. Over several seeds the medians count.
+task-hours; if none is, the one with the lowest p95. Over several seeds the medians count.
 """
 
 from collections import defaultdict
@@ -26,8 +26,8 @@ class Standing:
     latency_p50_s: float | None
     latency_p95_s: float | None
     throughput_ratio: float | None
-    task_minutes: float
-    memory_mb_minutes: float
+    task_hours: float
+    memory_gib_hours: float
     rescales: float
     downtime_s: float
     convergence_s: float | None
@@ -50,10 +50,11 @@ class Ranking:
 
 
 def rank(finished: Sequence[Finished], bound_s: float = LATENCY_BOUND_S) -> list[Ranking]:
-    """One ranking for each job and workload, in order of appearance."""
-    groups: dict[tuple[str, str], dict[str, list[Finished]]] = defaultdict(lambda: defaultdict(list))
+    """One ranking for each job, workload and rescale mode, in order of appearance; starts count as seeds do."""
+    groups: dict[tuple[str, ...], dict[str, list[Finished]]] = defaultdict(lambda: defaultdict(list))
     for one in finished:
-        groups[one.cell.job.name, one.cell.workload.name][one.cell.policy].append(one)
+        cell = one.cell
+        groups[cell.job.name, cell.workload.name, cell.rescale_mode][cell.policy].append(one)
     return [_ranked([_standing(runs, bound_s) for runs in group.values()], bound_s) for group in groups.values()]
 
 
@@ -67,8 +68,8 @@ def _standing(runs: Sequence[Finished], bound_s: float) -> Standing:
         latency_p50_s=_median([o.latency_p50_s for o in outcomes]),
         latency_p95_s=p95,
         throughput_ratio=_median([o.throughput_ratio for o in outcomes]),
-        task_minutes=median(o.task_minutes for o in outcomes),
-        memory_mb_minutes=median(o.memory_mb_minutes for o in outcomes),
+        task_hours=median(o.task_hours for o in outcomes),
+        memory_gib_hours=median(o.memory_gib_hours for o in outcomes),
         rescales=median(o.rescales for o in outcomes),
         downtime_s=median(o.downtime_s for o in outcomes),
         convergence_s=_median([o.convergence_s for o in outcomes]),
@@ -84,19 +85,19 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 
 def _ranked(standings: Sequence[Standing], bound_s: float) -> Ranking:
-    """Those within the bound by task-minutes, then the others by latency."""
+    """Those within the bound by task-hours, then the others by latency."""
     ordered = sorted(
         standings,
-        key=lambda s: (not s.within_bound, s.task_minutes if s.within_bound else s.latency_p95_s, s.latency_p95_s or 0),
+        key=lambda s: (not s.within_bound, s.task_hours if s.within_bound else s.latency_p95_s, s.latency_p95_s or 0),
     )
     best = ordered[0]
     if len(ordered) == 1:
         kept = "within" if best.within_bound else "beyond"
         return Ranking(tuple(ordered), f"{best.policy}: replayed alone; its p95 latency is {kept} {bound_s:g} s")
-    figures = f"{_latency(best)}, {best.task_minutes:,.0f} task-minutes"
+    figures = f"{_latency(best)}, {best.task_hours:,.1f} task-hours"
     within = sum(s.within_bound for s in ordered)
     if within > 1:
-        why = f"it takes the fewest task-minutes of the {within} policies with a p95 latency within {bound_s:g} s"
+        why = f"it takes the fewest task-hours of the {within} policies with a p95 latency within {bound_s:g} s"
     elif within:
         why = f"only its p95 latency is within {bound_s:g} s"
     else:
@@ -119,6 +120,10 @@ def results_table(finished: Sequence[Finished]) -> pa.Table:
             "seed": one.cell.seed,
             "cluster": one.cell.cluster.name,
             "placement": one.cell.placement,
+            "rescale_mode": one.cell.rescale_mode,
+            "start": one.cell.start,
+            "burn_in_s": one.cell.burn_in_s,
+            "least_between_s": one.cell.least_between_s,
             "peak_rate": one.cell.workload.peak_rate,
             **one.outcome.model_dump(exclude={"convergences"}),
             "convergence_s": one.outcome.convergence_s,
@@ -135,20 +140,21 @@ RESULTS_SCHEMA: Final = pa.schema(
     [
         *(pa.field(name, _TEXT, nullable=False) for name in ("job", "workload", "policy")),
         pa.field("seed", _COUNT, nullable=False),
-        *(pa.field(name, _TEXT, nullable=False) for name in ("cluster", "placement")),
-        pa.field("peak_rate", _NUMBER, nullable=False),
+        *(pa.field(name, _TEXT, nullable=False) for name in ("cluster", "placement", "rescale_mode", "start")),
+        *(pa.field(name, _NUMBER, nullable=False) for name in ("burn_in_s", "least_between_s", "peak_rate")),
         *(pa.field(name, _NUMBER) for name in ("latency_p50_s", "latency_p95_s")),
+        *(pa.field(name, _NUMBER) for name in ("within_1_s", "within_10_s", "within_60_s")),
         *(pa.field(name, _NUMBER, nullable=False) for name in ("input_rate", "throughput")),
         pa.field("throughput_ratio", _NUMBER),
         *(
             pa.field(name, _NUMBER, nullable=False)
-            for name in ("most_lag", "last_lag", "task_minutes", "memory_mb_minutes")
+            for name in ("most_lag", "last_lag", "task_hours", "memory_gib_hours")
         ),
-        *(pa.field(name, _COUNT, nullable=False) for name in ("most_tasks", "rescales", "refusals")),
+        *(pa.field(name, _COUNT, nullable=False) for name in ("most_tasks", "rescales", "refusals", "held_back")),
         pa.field("downtime_s", _NUMBER, nullable=False),
         pa.field("convergence_s", _NUMBER),
         pa.field("convergence_steps", _COUNT, nullable=False),
         pa.field("key", _TEXT, nullable=False),
     ]
 )
-"""Units as in `pipelines.arena.replays.cell.Outcome`."""
+"""Units as in `pipelines.arena.replays.cell.ReplayOutcome`."""

@@ -1,22 +1,66 @@
 """The parameters of an evaluation, declared once: for the command line, the DAG and the evaluation itself."""
 
+import math
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from models.schema import SCHEMA_VERSION, Format, PositiveInt
 
+LISTS: Final = ("jobs", "workloads", "policies", "rescale_modes", "starts")
+"""Fields that name several of a kind."""
 SEED: Final = 1066
 """Seed of the published workloads."""
 LATENCY_BOUND_S: Final = 60.0
 """Default bound; a record that arrives during a restart waits for about half of that."""
-AS_EVALUATED: Final[dict[str, dict[str, JsonValue]]] = {
-    "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": 10},
-    "justin": {"over_provisioning_factor": 0.2},
-}
-"""Settings that differ from a policy's own defaults, so that it is compared as in section 6.1 of the evaluation of
-autoscalers: DS2, and what builds on it, adds 20 % of tasks for spikes and for the lag of rescales; DS2 waits 5 minutes (10
-intervals of 30 s) after each, as Dhalion and both HPA policies do by default."""
+RescaleMode = Literal["in-place", "savepoint"]
+"""in-place: the same JVMs, from the last checkpoint. savepoint: stop with a savepoint and start new JVMs from it."""
+StartSize = Literal["well", "under", "over"]
+"""What the first rate needs; half of it; twice of it, or all slots."""
+LEAST_BETWEEN_S: Final[dict[RescaleMode, float]] = {"in-place": 60.0, "savepoint": 180.0}
+"""Shortest time between two rescales by default, seconds. Flink's meters are means over 60 s, so a decision sooner than that
+would rest on metrics of few seconds. After a savepoint, some 40 s of downtime and 60 s of slow code (three times
+`Physics.cold_decay_s`) come before those 60 s."""
+BURN_IN_MINUTES: Final = 30.0
+"""Time at the beginning of a replay that is not scored, so that how a policy finds its first deployment is not either."""
+
+
+_DS2_INTERVAL_S: Final = 30.0
+
+
+_EXPECTED_RESTART_S: Final[dict[RescaleMode, float]] = {"in-place": 1.0, "savepoint": 60.0}
+"""What somebody who has seen some rescales of the mode would expect."""
+
+
+def recommended_settings(policy: str, mode: RescaleMode) -> dict[str, JsonValue]:
+    """Settings of a policy in the arena, as far as they differ from its defaults.
+
+    | policy | settings | source |
+    |---|---|---|
+    | `ds2`, `justin` | 20 % more tasks | evaluation of autoscalers, section 6.1 |
+    | `flink` | those below | example in the documentation of the operator's autoscaler |
+    | others | their defaults | |
+
+    The arena changes two things. How long a policy waits after a rescale (`ds2`: `warm_up_intervals`, `justin`:
+    `stabilization_s`, `flink`: `stabilization.interval`, others: `cooldown_s`) is the shortest time between two rescales,
+    which is the same for all. And the downtime that `flink` expects is that of the mode; the example has 2 min.
+    """
+    least_between_s = LEAST_BETWEEN_S[mode]
+    differing: dict[str, dict[str, JsonValue]] = {
+        "ds2": {"over_provisioning_factor": 0.2, "warm_up_intervals": math.ceil(least_between_s / _DS2_INTERVAL_S)},
+        "justin": {"over_provisioning_factor": 0.2, "stabilization_s": least_between_s},
+        "flink": {
+            "stabilization.interval": least_between_s,
+            "metrics.window": "5 min",
+            "utilization.target": 0.6,
+            "target.utilization.boundary": 0.2,
+            "restart.time": _EXPECTED_RESTART_S[mode],
+            "catch-up.duration": "5 min",
+        },
+        "static": {},
+        **{name: {"cooldown_s": least_between_s} for name in ("dhalion", "hpa-cpu", "hpa-varga", "sluice")},
+    }
+    return differing.get(policy, {})
 
 
 class EvaluationRequest(Format):
@@ -41,8 +85,8 @@ class EvaluationRequest(Format):
     )
     peak_rate: Annotated[float, Field(gt=0, le=1e12)] | None = Field(
         None,
-        description="Peak rate, records/s: nominal for patterns, the highest of a file. If absent, patterns reach a share "
-        "of what the cluster sustains, and files keep their rates.",
+        description="Peak rate, records/s: nominal for patterns, the highest of a file. If absent, patterns reach half "
+        "of what the simulated cluster sustains, and files keep their rates.",
     )
     placement: Literal["evenly", "caps"] | None = Field(
         None, description="Placement of tasks; if absent, evenly, but CAPS for 'sluice' on workers with several slots."
@@ -51,6 +95,17 @@ class EvaluationRequest(Format):
         None,
         description="Managed memory of one task at the start, MiB; the even share of its TaskManager's if absent.",
         json_schema_extra={"option": "managed-memory"},
+    )
+    rescale_modes: tuple[RescaleMode, ...] = Field(
+        ("in-place",), min_length=1, description="How rescales are made: in-place, savepoint, or both."
+    )
+    starts: tuple[StartSize, ...] = Field(
+        ("well",),
+        min_length=1,
+        description="Initial deployments: well, under (half) or over (twice) provisioned; one replay with each.",
+    )
+    burn_in_minutes: Annotated[float, Field(ge=0, le=1e6)] = Field(
+        BURN_IN_MINUTES, description="Minutes at the beginning of each replay that no metric counts."
     )
     latency_bound_s: float = Field(
         LATENCY_BOUND_S,
@@ -62,7 +117,7 @@ class EvaluationRequest(Format):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for what in ("jobs", "workloads", "policies"):
+        for what in LISTS:
             names = getattr(self, what)
             twice = [name for name in names if names.count(name) > 1]
             if twice:
@@ -74,6 +129,10 @@ class EvaluationRequest(Format):
             raise ValueError(f"there are settings for {strangers[0]!r}, which is not among the policies evaluated")
         return self
 
-    def settings_of(self, policy: str) -> dict[str, JsonValue]:
-        """Settings of a policy in the replays, and in use if it is chosen, as far as they differ from its defaults."""
-        return AS_EVALUATED.get(policy, {}) | self.settings.get(policy, {})
+    def settings_of(self, policy: str, mode: RescaleMode | None = None) -> dict[str, JsonValue]:
+        """Settings of a policy in the replays, and in use if it is chosen, as far as they differ from its defaults.
+
+        Args:
+            mode: how rescales are made; the first of the request by default.
+        """
+        return recommended_settings(policy, mode or self.rescale_modes[0]) | self.settings.get(policy, {})

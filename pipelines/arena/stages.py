@@ -6,18 +6,16 @@ with the missing ones.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from pipelines.arena.choice import PolicyChoice, choose
 from pipelines.arena.evaluation import Evaluation, cells, evaluate
 from pipelines.arena.grid import FOLDER
-from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.request import LISTS, EvaluationRequest
 from pipelines.inputs.files import validate_as
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
-
-LISTS: Final = ("jobs", "workloads", "policies")
 
 
 def keep_request(workspace: Workspace, asked: Mapping[str, Any], origin: str) -> str:

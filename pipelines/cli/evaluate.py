@@ -20,11 +20,9 @@ from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
 
-MIB_PER_GIB = 1024
-
-
 FIELDS = (
-    "cluster", "seed", "seeds", "minutes", "peak_rate", "placement", "managed_memory_mb", "latency_bound_s"
+    "cluster", "seed", "seeds", "minutes", "burn_in_minutes", "peak_rate", "placement", "managed_memory_mb",
+    "latency_bound_s",
 )  # fmt: skip
 
 
@@ -43,9 +41,20 @@ def evaluate_policies(
     policy: Annotated[
         str,
         typer.Option(
-            metavar="P,...", help="Scaling policies to compare; ds2 and justin with 20 % more tasks, as published."
+            metavar="P,...",
+            help="Scaling policies to compare, each with the settings that its documentation recommends.",
         ),
     ],
+    rescale_mode: Annotated[
+        str, typer.Option(metavar="M,...", help="How rescales are made: in-place, savepoint, or both.")
+    ] = "in-place",
+    start: Annotated[
+        str,
+        typer.Option(
+            metavar="S,...",
+            help="Initial deployments: well, under (half) or over (twice) provisioned; one replay with each.",
+        ),
+    ] = "well",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy; repeatable.")
     ] = None,
@@ -65,6 +74,8 @@ def evaluate_policies(
         "jobs": _names(job, "--job"),
         "workloads": _names(workload, "--workload"),
         "policies": _names(policy, "--policy"),
+        "rescale_modes": _names(rescale_mode, "--rescale-mode"),
+        "starts": _names(start, "--start"),
         "settings": settings_by_policy(settings or []),
     }
     request = validate_as(given, EvaluationRequest, origin="the options")
@@ -128,6 +139,8 @@ def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:
                 "workload": one.cell.workload.name,
                 "policy": one.cell.policy,
                 "seed": one.cell.seed,
+                "rescale_mode": one.cell.rescale_mode,
+                "start": one.cell.start,
                 **one.outcome.model_dump(mode="json"),
                 "rescale_log": [r.model_dump(mode="json") for r in one.rescales],
             }
@@ -141,7 +154,7 @@ def _print_ranking(ranking: Ranking, bound_s: float) -> None:
     first = ranking.winner
     seeds = f", medians of {first.seeds} seeds" if first.seeds > 1 else ""
     console.print(f"[bold]{escape(first.job)}, {escape(first.workload)}[/bold]{seeds}")
-    headings = ["p50 s", "p95 s", "read", "task-min", "GiB-min", "rescales", "down s"]
+    headings = ["p50 s", "p95 s", "read", "task-h", "GiB-h", "rescales", "down s"]
     converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
     rows = table("", "policy", *headings, *(["rest s", "steps"] if converges else []), text=("policy",))
     for standing in ranking.standings:
@@ -160,8 +173,8 @@ def _row(standing: Standing) -> list[str]:
         _seconds(standing.latency_p50_s),
         _seconds(standing.latency_p95_s),
         "-" if standing.throughput_ratio is None else f"{standing.throughput_ratio:.1%}",
-        f"{standing.task_minutes:,.0f}",
-        f"{standing.memory_mb_minutes / MIB_PER_GIB:,.0f}",
+        f"{standing.task_hours:,.1f}",
+        f"{standing.memory_gib_hours:,.1f}",
         f"{standing.rescales:g}",
         f"{standing.downtime_s:,.0f}",
     ]

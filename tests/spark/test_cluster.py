@@ -137,6 +137,7 @@ def code_of(_):
 
 spark = session(sys.argv[1])
 asked = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2", "hpa-cpu"], "minutes": 3}
+asked["burn_in_minutes"] = 0
 wanted = {cell.policy: cell for cell in cells(EvaluationRequest.model_validate(asked))}
 found = dict(replay_on_spark(wanted))
 print("SAME", all(found[p].outcome == run_cell(c).outcome and found[p].trace.equals(run_cell(c).trace)

@@ -4,18 +4,24 @@ Both are plain data, so that a cell can be computed in another process or on ano
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal, Self
 
 import pyarrow as pa
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from models.cluster import Cluster
 from models.job import Job
-from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+from models.metrics import SAMPLE_INTERVAL_S
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 from pipelines.arena.replays.workloads import Workload
-from pipelines.arena.request import SEED
+from pipelines.arena.request import BURN_IN_MINUTES, LEAST_BETWEEN_S, SEED, RescaleMode, StartSize
 
-MINUTE_S = 60.0
+MINUTE_S: Final = 60.0
+HOUR_S: Final = 3600.0
+
+
+def _least_between_s(given: dict[str, Any]) -> float:
+    return LEAST_BETWEEN_S[given.get("rescale_mode", "in-place")]
 
 
 class Cell(Format):
@@ -31,7 +37,32 @@ class Cell(Format):
     managed_memory_mb: Positive | None = Field(
         None, description="Managed memory of one task at the start, MiB; the even share of its TaskManager's if absent."
     )
+    rescale_mode: RescaleMode = Field("in-place", description="How a rescale is made, which decides its downtime.")
+    start: StartSize = Field(
+        "well", description="Size of the initial deployment, compared with what the first rate needs."
+    )
+    burn_in_s: NonNegative = Field(
+        BURN_IN_MINUTES * MINUTE_S,
+        description="Time at the beginning that no metric counts, seconds; a multiple of the reporting interval.",
+    )
+    least_between_s: NonNegative = Field(
+        default_factory=_least_between_s,
+        description="Shortest time from the end of a rescale to the next one, seconds; the same for all policies.",
+    )
     seed: int = Field(SEED, ge=0, description="Seed of all random choices in the testbed.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.burn_in_s % SAMPLE_INTERVAL_S:
+            raise ValueError(
+                f"burn_in_s must be a multiple of the reporting interval of {SAMPLE_INTERVAL_S:g} s, but got "
+                f"{self.burn_in_s:g}"
+            )
+        if self.burn_in_s >= self.workload.seconds:
+            raise ValueError(
+                f"burn_in_s must be shorter than the workload of {self.workload.seconds:g} s, but got {self.burn_in_s:g}"
+            )
+        return self
 
 
 class RescaleRecord(Format):
@@ -64,20 +95,25 @@ class Convergence(Format):
 
 
 class ReplayOutcome(Format):
-    """Metrics of section 5.1 of the evaluation of autoscalers."""
+    """Metrics of section 5.1 of the evaluation of autoscalers, and attainment. All but `convergences` count from the end of
+    the burn-in; latencies are those of records that arrived from then on."""
 
     latency_p50_s: NonNegative | None = Field(description="Median over records; null if none arrived.")
     latency_p95_s: NonNegative | None = Field(description="95th percentile over records.")
+    within_1_s: Ratio | None = Field(description="Share of records that waited at most 1 s; null if none arrived.")
+    within_10_s: Ratio | None = Field(description="Share of records that waited at most 10 s.")
+    within_60_s: Ratio | None = Field(description="Share of records that waited at most 60 s.")
     input_rate: NonNegative = Field(description="Records that arrived per second, mean.")
     throughput: NonNegative = Field(description="Records read per second, mean.")
     throughput_ratio: NonNegative | None = Field(description="Records read per record that arrived.")
     most_lag: NonNegative = Field(description="Largest lag, records.")
     last_lag: NonNegative = Field(description="Lag at the end, records.")
-    task_minutes: NonNegative = Field(description="Tasks of all operators over time, task-minutes.")
-    memory_mb_minutes: NonNegative = Field(description="Memory of all tasks over time, MiB-minutes.")
+    task_hours: NonNegative = Field(description="Tasks of all operators over time, task-hours.")
+    memory_gib_hours: NonNegative = Field(description="Memory of all tasks over time, GiB-hours.")
     most_tasks: PositiveInt = Field(description="Most tasks at a time.")
     rescales: int = Field(ge=0, description="Scaling actions.")
     refusals: int = Field(ge=0, description="Decisions that the cluster could not deploy.")
+    held_back: int = Field(ge=0, description="Recommendations ignored because the last rescale was too recent.")
     downtime_s: NonNegative = Field(description="Time in which the job read nothing because of rescales.")
     convergences: tuple[Convergence, ...] = Field((), description="One entry for each lasting change of the rate.")
 

@@ -12,6 +12,7 @@ nothing waited at its ends.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,22 +23,48 @@ _ROUNDING: Final = 1e-9
 """Largest rounding error, as a share of the records."""
 
 
-def quantiles(arrived: np.ndarray, read: np.ndarray, interval_s: float, shares: Sequence[float]) -> list[float] | None:
-    """Seconds within which each share of the records was read; None if none arrived.
+@dataclass(frozen=True)
+class Waiting:
+    """The distribution of the waiting times of records: linear between values, each of which appears twice, before and
+    after its point weight."""
+
+    values_s: np.ndarray
+    reached: np.ndarray
+    """Share of the records that waited at most this long, ascending to 1."""
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Seconds within which each share of the records was read."""
+        values, reached = self.values_s, self.reached
+        right = np.clip(np.searchsorted(reached, np.asarray(shares) - _ROUNDING), 1, len(values) - 1)
+        low, high = reached[right - 1], reached[right]
+        part = np.clip(np.divide(shares - low, high - low, out=np.ones_like(low), where=high > low), 0.0, 1.0)
+        return [float(v) for v in values[right - 1] + part * (values[right] - values[right - 1])]
+
+    def share_within(self, limit_s: float) -> float:
+        """Share of the records that waited at most `limit_s`."""
+        values, reached, limit_s = self.values_s, self.reached, limit_s + _NO_TIME_S
+        last = int(np.searchsorted(values, limit_s, side="right")) - 1
+        if last < 0:
+            return 0.0
+        if last == len(values) - 1:
+            return 1.0
+        part = (limit_s - values[last]) / (values[last + 1] - values[last])
+        return float(min(reached[last] + part * (reached[last + 1] - reached[last]), 1.0))
+
+
+def waiting(arrived: np.ndarray, read: np.ndarray, interval_s: float, skipped: int = 0) -> Waiting | None:
+    """How long records waited; None if none arrived.
 
     Args:
         arrived: records that arrived in each interval; float64[intervals].
         read: records read in each interval.
+        skipped: intervals at the beginning whose records do not count.
     """
-    starts, ends, weights = _segments(arrived, read, interval_s)
+    starts, ends, weights = _segments(arrived, read, interval_s, skipped)
     total = float(np.sum(weights))
     if total <= 0:
         return None
-    values, reached = _distribution(np.minimum(starts, ends), np.maximum(starts, ends), weights / total)
-    right = np.clip(np.searchsorted(reached, np.asarray(shares) - _ROUNDING), 1, len(values) - 1)
-    low, high = reached[right - 1], reached[right]
-    part = np.clip(np.divide(shares - low, high - low, out=np.ones_like(low), where=high > low), 0.0, 1.0)
-    return [float(v) for v in values[right - 1] + part * (values[right] - values[right - 1])]
+    return Waiting(*_distribution(np.minimum(starts, ends), np.maximum(starts, ends), weights / total))
 
 
 def waiting_s(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> np.ndarray:
@@ -59,10 +86,13 @@ def _tolerance(came: np.ndarray) -> float:
     return float(came[-1]) * 1e-9
 
 
-def _segments(arrived: np.ndarray, read: np.ndarray, interval_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _segments(
+    arrived: np.ndarray, read: np.ndarray, interval_s: float, skipped: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sections of records with linear waiting times: that of the first, of the last, and the number of records."""
     came, gone, times = _curves(arrived, read, interval_s)
     bends = np.unique(np.concatenate([came, gone]))
+    bends = bends[bends >= came[skipped]]
     first, last = bends[:-1], bends[1:]
     # Unread records count as read at the end.
     out_first = _inverse(gone, times, first, after=True)

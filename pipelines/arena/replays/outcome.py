@@ -4,12 +4,14 @@
 |---|---|
 | latency | time in the input queue, percentiles over records (`pipelines.arena.replays.latency`) |
 | throughput | records read per second, and per record that arrived |
-| task-minutes | tasks of all operators, sources included, over time; a new deployment counts from the decision on |
-| memory-minutes | heap 134 MiB, network 39 MiB and managed memory of each task (Justin section 5), over time |
+| within 1, 10, 60 s | share of records that waited at most that long |
+| task-hours | tasks of all operators, sources included, over time; a new deployment counts from the decision on |
+| memory-hours | heap 134 MiB, network 39 MiB and managed memory of each task (Justin section 5), over time |
 | rescales | scaling actions; each takes the job down for its downtime |
 | convergence | after a lasting change of the rate: time until the job runs with its final tasks, and rescales until then |
 
-Tasks are final if there is no rescale in the last 10 minutes before the next lasting change, or the end.
+All but convergence count from the end of the burn-in; latencies are those of records that arrived from then on. Tasks are
+final if there is no rescale in the last 10 minutes before the next lasting change, or the end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,38 +23,45 @@ import pyarrow as pa
 
 from models.metrics import SAMPLE_INTERVAL_S
 from pipelines.arena.replays import latency
-from pipelines.arena.replays.cell import MINUTE_S, TRACE_SCHEMA, Convergence, ReplayOutcome, RescaleRecord
+from pipelines.arena.replays.cell import HOUR_S, TRACE_SCHEMA, Convergence, ReplayOutcome, RescaleRecord
 from pipelines.arena.replays.replay import Trace
 from pipelines.arena.replays.workloads import Workload
 
+MIB_PER_GIB: Final = 1024.0
+LIMITS_S: Final = (1, 10, 60)
+"""Waiting times of which the share of records within is reported, seconds."""
 SETTLED_S: Final = 600.0
 """A policy has converged to tasks that stay for this long, until the rate changes again."""
 
 
-def outcome(trace: Trace, workload: Workload) -> ReplayOutcome:
-    """The metrics of a replay of `workload`."""
+def outcome(trace: Trace, workload: Workload, burn_in_s: float = 0.0) -> ReplayOutcome:
+    """The metrics of a replay of `workload`, of which the first `burn_in_s` seconds do not count."""
     arrived = trace.rate * SAMPLE_INTERVAL_S
-    found = latency.quantiles(arrived, trace.read, SAMPLE_INTERVAL_S, (0.5, 0.95))
-    p50, p95 = found if found is not None else (None, None)
-    seconds = len(arrived) * SAMPLE_INTERVAL_S
-    came, read = float(np.sum(arrived)), float(np.sum(trace.read))
-    tasks, memory_mb = tasks_over_time(trace), memory_over_time(trace)
-    done = [r for r in trace.rescales if not r.refused]
+    first = round(burn_in_s / SAMPLE_INTERVAL_S)
+    waited = latency.waiting(arrived, trace.read, SAMPLE_INTERVAL_S, first)
+    p50, p95 = (None, None) if waited is None else waited.quantiles((0.5, 0.95))
+    seconds = (len(arrived) - first) * SAMPLE_INTERVAL_S
+    came, read = float(np.sum(arrived[first:])), float(np.sum(trace.read[first:]))
+    tasks, memory_mb = tasks_over_time(trace)[first:], memory_over_time(trace)[first:]
+    decided = [r for r in trace.rescales if r.time_s >= burn_in_s]
+    done = [r for r in decided if not r.refused]
     return ReplayOutcome(
         latency_p50_s=p50,
         latency_p95_s=p95,
+        **{f"within_{s}_s": None if waited is None else waited.share_within(s) for s in LIMITS_S},
         input_rate=came / seconds,
         throughput=read / seconds,
         throughput_ratio=read / came if came > 0 else None,
-        most_lag=float(np.max(trace.lag)),
+        most_lag=float(np.max(trace.lag[first:])),
         last_lag=float(trace.lag[-1]),
-        task_minutes=float(np.sum(tasks)) * SAMPLE_INTERVAL_S / MINUTE_S,
-        memory_mb_minutes=float(np.sum(memory_mb)) * SAMPLE_INTERVAL_S / MINUTE_S,
+        task_hours=float(np.sum(tasks)) * SAMPLE_INTERVAL_S / HOUR_S,
+        memory_gib_hours=float(np.sum(memory_mb)) * SAMPLE_INTERVAL_S / HOUR_S / MIB_PER_GIB,
         most_tasks=int(np.max(tasks)),
         rescales=len(done),
-        refusals=len(trace.rescales) - len(done),
-        downtime_s=seconds - float(np.sum(trace.running_s)),
-        convergences=convergences(done, workload),
+        refusals=len(decided) - len(done),
+        held_back=sum(time_s >= burn_in_s for time_s in trace.held_back),
+        downtime_s=max(seconds - float(np.sum(trace.running_s[first:])), 0.0),
+        convergences=convergences([r for r in trace.rescales if not r.refused], workload),
     )
 
 

@@ -1,14 +1,15 @@
 """The loop of the arena: records arrive, the policy observes the operators, and its decisions are deployed.
 
-Rulings. A policy is called at multiples of its interval, with rates over the running time since the last call; not while
-the job is down, nor within a reporting interval after that, nor before every operator has taken a record. A decision is
-limited to the cluster (`models.scaling.limits`); if nothing is left to change, the job continues unchanged. All tasks take
-a slot, including those of sources.
+Rulings. A policy is called at multiples of its interval, with rates over the running time since the last call
+(`pipelines.arena.replays.metrics`); not while the job is down, nor within a reporting interval after that, nor before
+metrics were fetched in which every operator has taken a record. A decision is ignored within `least_between_s` after a
+rescale, and otherwise limited to the cluster (`models.scaling.limits`); if nothing is left to change, the job continues
+unchanged. All tasks take a slot, including those of sources.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
@@ -22,8 +23,12 @@ from models.scaling.meter import Meter
 from models.scaling.policy import Decision, Facts, Policy, Rescaled
 from models.scaling.rates import Rates
 from pipelines.arena.replays.cell import RescaleRecord
+from pipelines.arena.replays.metrics import FlinkMetrics
 from pipelines.arena.replays.workloads import Workload
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
+
+_CLOCK_S: Final = 1e-6
+"""Times closer than this are equal."""
 
 Placer = Callable[[Mapping[str, int], float], Placement | None]
 """The placement for the current parallelism and rate; None leaves it to the testbed."""
@@ -55,6 +60,8 @@ class Trace:
     deployed: tuple[tuple[int, Mapping[str, int], float], ...]
     """First interval with these tasks, the tasks, and the memory of all of them, MiB."""
     rescales: tuple[RescaleRecord, ...]
+    held_back: tuple[float, ...] = ()
+    """When a recommendation was ignored since the last rescale was too recent, seconds since the start."""
 
 
 def replay(
@@ -64,8 +71,13 @@ def replay(
     policy: Policy,
     start: Start,
     placer: Placer = lambda parallelism, rate: None,
+    least_between_s: float = 0.0,
+    metrics: FlinkMetrics | None = None,
 ) -> Trace:
-    """Run the job through the workload under the policy.
+    """Run the job through the workload under the policy, which rescales it at most once in `least_between_s` of running.
+
+    Args:
+        metrics: what the policy gets of what the operators did; None: all that they did since its last call, exactly.
 
     Raises:
         InvalidInput: the testbed cannot rescale, or lacks a metric that the policy needs.
@@ -80,7 +92,7 @@ def replay(
     with testbed.deploy(job, configuration, run=f"arena-{policy.name}", seed=start.seed) as run:
         if not hasattr(run, "serve"):
             raise InvalidInput(f"the testbed {testbed.name!r} cannot rescale a running job; use the simulator")
-        loop = _Loop(cast(ElasticRun, run), job, policy, testbed.cluster.slots, placer)
+        loop = _Loop(cast(ElasticRun, run), job, policy, testbed.cluster.slots, placer, least_between_s, metrics)
         for i, rate in enumerate(workload.rates):
             loop.serve(rate, until=round((i + 1) * workload.step_s / SAMPLE_INTERVAL_S))
         return loop.trace()
@@ -95,7 +107,11 @@ class _Loop:
     policy: Policy
     slots: int
     placer: Placer
+    least_between_s: float
+    metrics: FlinkMetrics | None
     now: int = 0
+    ran_s: float = 0.0
+    """How long the job has run since the policy was last called, seconds."""
     up_s: float = 0.0
     """When the job runs, or will run again."""
     last: Rescaled | None = None
@@ -104,6 +120,7 @@ class _Loop:
     """First reporting interval of a measured capacity, one after the last, and its value."""
     deployed: list[tuple[int, Mapping[str, int], float]] = field(default_factory=list)
     rescales: list[RescaleRecord] = field(default_factory=list)
+    held_back: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.every = round(self.policy.interval_s / SAMPLE_INTERVAL_S)
@@ -115,6 +132,9 @@ class _Loop:
     def _take_note(self) -> None:
         """Memory of the deployments from now on."""
         running = self.run.configuration
+        self.ran_s = 0.0
+        if self.metrics:
+            self.metrics.restart()
         self.meter.deployed(running.parallelism, running.managed_memory_mb)
         self.deployed.append(
             (self.now, running.parallelism, deployed_memory_mb(running.parallelism, running.managed_memory_mb))
@@ -123,26 +143,41 @@ class _Loop:
     def serve(self, rate: float, until: int) -> None:
         """Let records arrive at `rate` until then, while the policy acts."""
         while self.now < until:
-            end = min(until, (self.now // self.every + 1) * self.every)
+            end = self.now + 1 if self.metrics else min(until, (self.now // self.every + 1) * self.every)
             served = self.run.serve(rate, (end - self.now) * SAMPLE_INTERVAL_S)
             self.now = end
             self.served.append(served)
-            self.meter.record(served.activity, rate)
+            self.ran_s += served.running_s
+            self._measure(served, rate)
             if end % self.every == 0:
                 self._tick(rate)
 
+    def _measure(self, served: Served, rate: float) -> None:
+        if self.metrics is None:
+            self.meter.record(served.activity, rate)
+            return
+        fetched = self.metrics.refresh(served.activity, rate)
+        if fetched is not None:
+            self.meter.record(fetched.activity, fetched.arrival_rate)
+
     def _tick(self, rate: float) -> None:
-        seconds = self.meter.seconds
+        seconds, self.ran_s = self.ran_s, 0.0
         if seconds < SAMPLE_INTERVAL_S:
             self.meter.restart()
             return
+        if self.metrics and self.metrics.latest and not self.meter.seconds:
+            self.meter.record(self.metrics.latest.activity, self.metrics.latest.arrival_rate)
         rates = self.meter.read()
         if rates is None:
             return
         self.capacity.append((self.now - round(seconds / SAMPLE_INTERVAL_S), self.now, self._capacity(rates)))
         time_s = self.now * SAMPLE_INTERVAL_S
         advice = self.policy.observe(Facts(time_s, seconds, rates, self.last, self.slots))
-        if advice.deploy is not None:
+        if advice.deploy is None:
+            return
+        if self.last is not None and time_s < self.last.ended_s + self.least_between_s - _CLOCK_S:
+            self.held_back.append(time_s)
+        else:
             self._deploy(advice.deploy, advice.reason, rate)
 
     def _capacity(self, rates: Rates) -> float:
@@ -198,6 +233,7 @@ class _Loop:
             capacity=capacity,
             deployed=tuple(self.deployed),
             rescales=tuple(self.rescales),
+            held_back=tuple(self.held_back),
         )
 
 

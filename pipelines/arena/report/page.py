@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import Ranking
-from pipelines.arena.report.curves import MIB_PER_GIB, Curves, curves, policy_colours, seconds_per_point
+from pipelines.arena.report.curves import Curves, curves, policy_colours, seconds_per_point
 from pipelines.arena.report.time_figure import time_figure
 from pipelines.arena.report.trade_off import trade_off, trade_off_figure
 from pipelines.arena.request import EvaluationRequest
@@ -81,7 +81,6 @@ def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Worksp
         request=request,
         sections=made,
         colours=policy_colours(request.policies),
-        mib_per_gib=MIB_PER_GIB,
         converges=any(s.convergence_steps or s.convergence_s is not None for m in made for s in m.ranking.standings),
         figures={name: _embedded(figure) for name, figure in figures.items()},
         heights={name: figure.layout.height for name, figure in figures.items()},

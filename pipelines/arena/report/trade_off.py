@@ -1,4 +1,4 @@
-"""Latency against task-minutes of each policy, and their Pareto front."""
+"""Latency against task-hours of each policy, and their Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from pipelines.report.style import NEUTRAL, layout
 @dataclass(frozen=True)
 class Point:
     policy: str
-    task_minutes: float
+    task_hours: float
     latency_p95_s: float
 
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Policies by task-minutes; those of the front are no worse in one and better in the other than any other."""
+    """Policies by task-hours; those of the front are no worse in one and better in the other than any other."""
 
     points: tuple[Point, ...]
     front: tuple[Point, ...]
@@ -28,8 +28,8 @@ class TradeOff:
 
 def trade_off(standings: Sequence[Standing]) -> TradeOff:
     """Policies without records to read are left out."""
-    known = [Point(s.policy, s.task_minutes, s.latency_p95_s) for s in standings if s.latency_p95_s is not None]
-    points = sorted(known, key=lambda p: (p.task_minutes, p.latency_p95_s))
+    known = [Point(s.policy, s.task_hours, s.latency_p95_s) for s in standings if s.latency_p95_s is not None]
+    points = sorted(known, key=lambda p: (p.task_hours, p.latency_p95_s))
     front: list[Point] = []
     for point in points:
         if not front or point.latency_p95_s < front[-1].latency_p95_s:
@@ -42,7 +42,7 @@ def trade_off_figure(info: TradeOff, bound_s: float) -> go.Figure:
     figure = go.Figure()
     figure.add_trace(
         go.Scatter(
-            x=[p.task_minutes for p in info.front], y=[_drawn(p) for p in info.front], mode="lines",
+            x=[p.task_hours for p in info.front], y=[_drawn(p) for p in info.front], mode="lines",
             line={"color": NEUTRAL, "width": 1.5, "shape": "hv"}, name="Pareto front", hoverinfo="skip",
         )
     )  # fmt: skip
@@ -53,17 +53,17 @@ def trade_off_figure(info: TradeOff, bound_s: float) -> go.Figure:
         position = "bottom center" if index % 2 else "top center"
         _draw_policy(figure, point, colours[point.policy], symbol, position)
     figure.add_hline(y=bound_s, line={"color": NEUTRAL, "dash": "dash", "width": 1})
-    figure.update_xaxes(title="task-minutes", exponentformat="SI", range=_range([p.task_minutes for p in info.points]))
+    figure.update_xaxes(title="task-hours", exponentformat="SI", range=_range([p.task_hours for p in info.points]))
     figure.update_yaxes(title="p95 latency, s", type="log", dtick=1)
     layout(figure, "", height=360)
     return figure.update_layout(title=None, showlegend=False, margin={"l": 60, "r": 12, "t": 16, "b": 48})
 
 
 def _draw_policy(figure: go.Figure, point: Point, colour: str, symbol: str, position: str) -> None:
-    shown = f"{point.policy}: p95 {point.latency_p95_s:,.1f} s, {point.task_minutes:,.0f} task-minutes"
+    shown = f"{point.policy}: p95 {point.latency_p95_s:,.1f} s, {point.task_hours:,.1f} task-hours"
     figure.add_trace(
         go.Scatter(
-            x=[point.task_minutes], y=[_drawn(point)], mode="markers+text", name=point.policy, meta=point.policy,
+            x=[point.task_hours], y=[_drawn(point)], mode="markers+text", name=point.policy, meta=point.policy,
             text=[point.policy], textposition=position, textfont={"color": colour, "size": 12},
             marker={"size": 12, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
             hovertext=[shown], hoverinfo="text",

@@ -32,6 +32,20 @@ class TestFlinkWithShortWindows(PolicyConformance):
         return make_policy("flink", short)
 
 
+class TestStatic(PolicyConformance):
+    settle_s = 1e9
+
+    def make(self) -> Policy:
+        return make_policy("static")
+
+
+class TestStaticForAPeak(PolicyConformance):
+    settle_s = 1e9
+
+    def make(self) -> Policy:
+        return make_policy("static", {"rate": 4000.0, "factor": 1.0, "warm_up_s": 0})
+
+
 class TestJustin(PolicyConformance):
     settle_s = 60.0
 

@@ -50,7 +50,9 @@ def cell(job: Job, cluster: Cluster) -> Callable[..., Cell]:
 
     def make(policy: str = "ds2", **given: object) -> Cell:
         workload = Workload(name="jump", rates=(8000, 8000, 24000, 24000))
-        return Cell.model_validate({"job": job, "cluster": cluster, "workload": workload, "policy": policy, **given})
+        return Cell.model_validate(
+            {"job": job, "cluster": cluster, "workload": workload, "policy": policy, "burn_in_s": 0, **given}
+        )
 
     return make
 
@@ -93,6 +95,7 @@ def request_of() -> Callable[..., EvaluationRequest]:
 
     def make(**given: object) -> EvaluationRequest:
         short = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2", "hpa-cpu"], "minutes": 6}
+        short |= {"burn_in_minutes": 0}
         return EvaluationRequest.model_validate(short | given)
 
     return make

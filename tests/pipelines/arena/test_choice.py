@@ -22,11 +22,11 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def ranking(workload: str, figures: dict[str, tuple[float, float]]) -> Ranking:
-    """Of each policy its p95 latency, and its task-minutes."""
+    """Of each policy its p95 latency, and its task-hours."""
     standings = [
         Standing(
             job="q", workload=workload, policy=policy, latency_p50_s=0, latency_p95_s=p95, throughput_ratio=1.0,
-            task_minutes=cost, memory_mb_minutes=2 * cost, rescales=0, downtime_s=0, convergence_s=None,
+            task_hours=cost, memory_gib_hours=2 * cost, rescales=0, downtime_s=0, convergence_s=None,
             convergence_steps=0, seeds=1, within_bound=p95 <= 60,
         )
         for policy, (p95, cost) in figures.items()
@@ -60,8 +60,8 @@ def test_of_those_that_keep_it_equally_often_the_cheapest_is_chosen(chosen: Call
     calm = {"ds2": (70, 10.0), "flink": (10, 1040.0), "sluice": (1, 1050.0)}
     assert chosen(calm) == (
         "flink",
-        "flink keeps the p95 latency within 60 s in its one workload, and takes the fewest task-minutes of the 2 that do "
-        "(1,040)",
+        "flink keeps the p95 latency within 60 s in its one workload, and takes the fewest task-hours of the 2 that do "
+        "(1,040.0)",
     )
 
 

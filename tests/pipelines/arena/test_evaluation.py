@@ -4,16 +4,17 @@ import pytest
 from pydantic import ValidationError
 
 from models.errors import Infeasible, InvalidInput
-from models.scaling.provision import sustainable_rate
+from models.scaling.policies import POLICIES
 from pipelines.arena.evaluation import PEAK_SHARE, cells, evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import RESULTS_SCHEMA, rank
+from pipelines.arena.replays.compute import capacity
 from pipelines.arena.replays.workloads import Pattern, pattern
 from pipelines.arena.request import EvaluationRequest
-from pipelines.inputs.catalogue import load_job
+from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.store.workspace import Workspace
 
-Q1 = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2"]}
+Q1 = {"jobs": ["nexmark-q1"], "workloads": ["cosine"], "policies": ["ds2"], "burn_in_minutes": 0}
 
 
 def _request(**given) -> EvaluationRequest:
@@ -28,10 +29,37 @@ def test_a_request_is_a_grid():
     assert made[0].workload != made[2].workload  # another seed
 
 
+def test_modes_and_starts_are_a_grid_too():
+    made = cells(_request(rescale_modes=["in-place", "savepoint"], starts=["well", "under", "over"], minutes=40))
+    assert [(c.rescale_mode, c.start) for c in made] == [
+        (mode, start) for mode in ("in-place", "savepoint") for start in ("well", "under", "over")
+    ]
+    assert [c.least_between_s for c in made] == [60] * 3 + [180] * 3
+    assert {c.burn_in_s for c in cells(_request(burn_in_minutes=30, minutes=40))} == {1800}
+    with pytest.raises(InvalidInput, match="lasts 20 minutes and burn_in_minutes is 30; give less"):
+        cells(_request(burn_in_minutes=30, minutes=20))
+
+
+def test_all_policies_wait_equally_long_after_a_rescale_and_static_knows_the_peak():
+    for mode, least_s in (("in-place", 60), ("savepoint", 180)):
+        made = {c.policy: c for c in cells(_request(policies=list(POLICIES), rescale_modes=[mode]))}
+        waits = {
+            "ds2": made["ds2"].settings["warm_up_intervals"] * 30,
+            "justin": made["justin"].settings["stabilization_s"],
+            "flink": made["flink"].settings["stabilization.interval"],
+            **{name: made[name].settings["cooldown_s"] for name in ("dhalion", "hpa-cpu", "hpa-varga", "sluice")},
+        }
+        assert set(waits.values()) == {least_s} == {c.least_between_s for c in made.values()}
+        assert waits.keys() | {"static"} == set(POLICIES)
+        assert made["static"].settings == {"rate": made["static"].workload.peak_rate}
+    (given,) = cells(_request(policies=["static"], settings={"static": {"rate": 5, "factor": 2}}))
+    assert given.settings == {"rate": 5, "factor": 2}
+
+
 def test_patterns_are_scaled_to_job_and_cluster_by_default():
     job = load_job("nexmark-q1")
     (by_default,) = cells(_request())
-    assert by_default.workload == pattern(Pattern.COSINE, PEAK_SHARE * sustainable_rate(job, 70))
+    assert by_default.workload == pattern(Pattern.COSINE, PEAK_SHARE * capacity(job, load_cluster("arena")).rate)
     (given,) = cells(_request(peak_rate=22_000, minutes=30))
     assert given.workload == pattern(Pattern.COSINE, 22_000, minutes=30)
 
@@ -97,19 +125,19 @@ def finished(cell, tmp_path_factory) -> list[Finished]:
     return run_cells([cell("ds2", seed=s) for s in (1, 2)], Workspace(tmp_path_factory.mktemp("arena")), processes=1)
 
 
-def _as(finished: Finished, policy: str, p95: float | None, task_minutes: float) -> Finished:
-    outcome = finished.outcome.model_copy(update={"latency_p95_s": p95, "task_minutes": task_minutes})
+def _as(finished: Finished, policy: str, p95: float | None, task_hours: float) -> Finished:
+    outcome = finished.outcome.model_copy(update={"latency_p95_s": p95, "task_hours": task_hours})
     cell = finished.cell.model_copy(update={"policy": policy})
     return Finished(cell, finished.key, outcome, ())
 
 
-def test_within_the_bound_the_fewest_task_minutes_win(finished):
+def test_within_the_bound_the_fewest_task_hours_win(finished):
     one = finished[0]
     (ranking,) = rank([_as(one, "a", 5, 900), _as(one, "b", 59, 700), _as(one, "c", 61, 100)], bound_s=60)
     assert [s.policy for s in ranking.standings] == ["b", "a", "c"]
     assert ranking.reason == (
-        "b: it takes the fewest task-minutes of the 2 policies with a p95 latency within 60 s "
-        "(p95 59.0 s, 700 task-minutes)"
+        "b: it takes the fewest task-hours of the 2 policies with a p95 latency within 60 s "
+        "(p95 59.0 s, 700.0 task-hours)"
     )
 
 
@@ -135,5 +163,5 @@ def test_an_evaluation_leaves_a_table(tmp_path):
     table = workspace.read_table(evaluation.results_key)
     assert table.schema == RESULTS_SCHEMA
     assert table["policy"].to_pylist() == ["ds2", "hpa-cpu"]
-    assert table["task_minutes"].to_pylist() == [one.outcome.task_minutes for one in evaluation.finished]
+    assert table["task_hours"].to_pylist() == [one.outcome.task_hours for one in evaluation.finished]
     assert [r.winner.policy for r in evaluation.rankings] == [evaluation.rankings[0].standings[0].policy]

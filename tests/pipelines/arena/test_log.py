@@ -47,7 +47,7 @@ def test_figures_winners_and_artifacts_are_logged(
         f"winner.{workload}": standing.policy for workload, standing in best.items()
     }
     assert outer.data.params["policies"] == "ds2,hpa-cpu" and outer.data.params["seeds"] == "2"
-    assert outer.data.metrics["task_minutes.cosine"] == best["cosine"].task_minutes
+    assert outer.data.metrics["task_hours.cosine"] == best["cosine"].task_hours
     assert sorted(f.path for f in tracking.client.list_artifacts(outer.info.run_id)) == [
         "report.html",
         "results.parquet",

@@ -7,11 +7,13 @@ import pytest
 
 from pipelines.cli import EXIT_USAGE, run
 
+SHORT = ("--minutes", "3", "--burn-in-minutes", "0")
+
 
 @pytest.fixture
 def evaluate(tmp_path: Path):
     def call(*options: str) -> int:
-        given = ["--job", "nexmark-q1", "--workload", "cosine", "--policy", "ds2", "--minutes", "3", "--no-log"]
+        given = ["--job", "nexmark-q1", "--workload", "cosine", "--policy", "ds2", *SHORT, "--no-log"]
         return run(["evaluate", *given, "--processes", "1", "--workspace", str(tmp_path / "workspace"), *options])
 
     return call
@@ -34,7 +36,7 @@ def test_a_report_in_no_folder_is_refused_before_anything_is_replayed(capsys, ev
 
 
 def test_an_evaluation_is_logged_once(capsys, tracked_workspace):
-    options = ["--workload", "cosine", "--policy", "ds2", "--minutes", "3", "--processes", "1"]
+    options = ["--workload", "cosine", "--policy", "ds2", *SHORT, "--processes", "1"]
     command = ["evaluate", "--job", "nexmark-q1", *options, "--workspace", tracked_workspace.url, "--json"]
     logged = []
     for _ in range(2):

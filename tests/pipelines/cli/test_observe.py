@@ -1,6 +1,7 @@
 """`sluice observe` and `sluice plan --from-running` against a server that answers as Flink does."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pipelines.cli.duration import seconds_of
 from pipelines.cli.output import console
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
+from scraping_prometheus import Scraping
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +55,22 @@ def test_machines_get_one_document(flink: ObservedFlink, capsys: pytest.CaptureF
     assert found["lag_records"] is None
     assert found["arriving_rate"] == pytest.approx(600)
     assert found["bound_by"]["vertex"] == "count"
+
+
+def test_the_past_is_shown_at_once(flink: ObservedFlink, capsys: pytest.CaptureFixture[str]) -> None:
+    with Scraping() as prometheus:
+        arguments = ["observe", "--flink", flink.url, "--prometheus", prometheus.url, "--for", "60", "--json"]
+        began_s = time.monotonic()
+        assert run(arguments) == 0
+        assert time.monotonic() - began_s < 60
+        found = json.loads(capsys.readouterr().out)
+        assert found["observed_s"] == pytest.approx(60, abs=1)
+        assert [v["observed_rate"] for v in found["vertices"]] == pytest.approx([600, 600, 600])
+        assert [v["busyness"] for v in found["vertices"]] == pytest.approx([0.6, 0.6, 0.6])
+        assert (found["lag_records"], found["arriving_rate"]) == pytest.approx((25, 600))
+        assert found["checkpoints"]["state_bytes"] == 4096
+        assert run([*arguments, "--kafka", "b:9092"]) == 2
+    assert "--prometheus reads the past" in capsys.readouterr().err
 
 
 def test_a_running_job_is_planned(flink: ObservedFlink, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.arena.replays.latency import quantiles, waiting_s
+from pipelines.arena.replays.latency import waiting, waiting_s
+
+
+def _waiting(arrived, read, skipped=0):
+    return waiting(np.array(arrived, dtype=float), np.array(read, dtype=float), 10.0, skipped)
 
 
 def _quantiles(arrived, read, *shares):
-    return quantiles(np.array(arrived, dtype=float), np.array(read, dtype=float), 10.0, shares)
+    waited = _waiting(arrived, read)
+    return None if waited is None else waited.quantiles(shares)
 
 
 def test_what_is_read_at_once_does_not_wait():
@@ -47,6 +52,28 @@ def test_what_is_never_read_counts_with_its_time_until_the_end():
     assert _quantiles([100, 0, 0], [0, 0, 0], 0.0, 0.5, 1.0) == pytest.approx([20, 25, 30])
 
 
+def test_shares_within_a_limit():
+    # From 20 s down to 10 s, evenly: half of the records wait at most 15 s.
+    waited = _waiting([100, 100, 0], [0, 0, 200])
+    assert [waited.share_within(s) for s in (9.9, 10, 12, 15, 20, 60)] == pytest.approx(
+        [0, 0, 0.2, 0.5, 1, 1], abs=1e-6
+    )
+    # Half at once, half 20 s late.
+    waited = _waiting([50, 50, 0, 0], [50, 0, 0, 50])
+    assert [waited.share_within(s) for s in (0, 19, 20)] == pytest.approx([0.5, 0.5, 1], abs=1e-6)
+
+
+def test_only_records_that_arrived_after_the_skipped_intervals_count():
+    # 100 records that wait 30 s, then 100 that wait 20 s, then 300 that are read at once.
+    arrived, read = [100, 100, 0, 0, 300], [0, 0, 0, 200, 300]
+    assert _waiting(arrived, read).share_within(1) == pytest.approx(0.6)
+    later = _waiting(arrived, read, skipped=1)
+    assert later.share_within(1) == pytest.approx(0.75)
+    assert later.share_within(60) == 1
+    assert _waiting(arrived, read, skipped=2).quantiles([0.99]) == pytest.approx([0], abs=1e-9)
+    assert _waiting([5, 0], [5, 0], skipped=1) is None
+
+
 def test_the_next_record_has_waited_since_it_came():
     # 100 come in the first 10 s; none is read until 20 s, then 50: the next one came at 5 s, 25 s before.
     arrived, read = np.array([100.0, 0, 0, 0]), np.array([0.0, 0, 50, 50])
@@ -59,16 +86,20 @@ def test_the_next_record_has_waited_since_it_came():
 )
 def test_latency_is_no_longer_than_the_run_and_its_mean_is_littles(arrived, shares):
     """By Little's law the area between the curves is records times mean latency."""
-    came, read, waiting = np.array(arrived, dtype=float), [], 0.0
+    came, read, unread = np.array(arrived, dtype=float), [], 0.0
     for records, share in zip(arrived, shares, strict=False):
-        read.append((waiting + records) * share)
-        waiting += records - read[-1]
+        read.append((unread + records) * share)
+        unread += records - read[-1]
     gone = np.array(read)
-    many = quantiles(came, gone, 5.0, [(i + 0.5) / 2000 for i in range(2000)])
-    if many is None:
+    waited = waiting(came, gone, 5.0)
+    if waited is None:
         assert sum(arrived) == 0
         return
+    many = waited.quantiles([(i + 0.5) / 2000 for i in range(2000)])
     assert 0 <= many[0] <= many[-1] <= 5 * len(arrived) + 1e-9
+    within = [waited.share_within(s) for s in (0, 1, 10, 60, 5 * len(arrived))]
+    assert within == sorted(within) and within[-1] == 1
+    assert waited.share_within(many[1000]) >= 0.5
     lag = np.concatenate([[0], np.cumsum(came) - np.cumsum(gone)])
     area = float(np.sum((lag[1:] + lag[:-1]) / 2 * 5.0))
     assert np.mean(many) * sum(arrived) == pytest.approx(area, rel=0.02, abs=0.01 * sum(arrived))

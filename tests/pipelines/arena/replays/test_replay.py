@@ -19,10 +19,11 @@ MEMORY = {"source": 0.0, "map": 158.0, "sink": 0.0}
 def run(job, cluster):
     """Replays on the ideal simulator, with a workload of minutes."""
 
-    def replayed(policy, rates, tasks=TASKS):
+    def replayed(policy, rates, tasks=TASKS, least_between_s=0.0):
         workload = Workload(name="w", rates=rates)
         start = Start(tasks, 4096.0, MEMORY, seed=1)
-        trace = replay(Simulator(cluster, physics=Physics().ideal()), job, workload, policy, start)
+        testbed = Simulator(cluster, physics=Physics().ideal())
+        trace = replay(testbed, job, workload, policy, start, least_between_s=least_between_s)
         return trace, outcome(trace, workload)
 
     return replayed
@@ -35,9 +36,9 @@ def test_without_decisions_nothing_changes_and_everything_is_read(run, scripted)
     assert {facts.interval_s for facts in policy.seen} == {60}
     assert {facts.max_task_slots for facts in policy.seen} == {10}
     assert (result.rescales, result.downtime_s, result.most_tasks) == (0, 0, 3)
-    assert result.task_minutes == pytest.approx(3 * 3)
+    assert result.task_hours == pytest.approx(3 * 3 / 60)
     # Heap 134 and network 39 MiB for each of three tasks, and 158 MiB of managed memory for one of them.
-    assert result.memory_mb_minutes == pytest.approx(3 * (3 * 173 + 158))
+    assert result.memory_gib_hours == pytest.approx(3 * (3 * 173 + 158) / 60 / 1024)
     assert result.throughput_ratio == pytest.approx(1.0, abs=1e-3)
     assert result.latency_p95_s == pytest.approx(0, abs=0.1)
 
@@ -70,7 +71,7 @@ def test_a_rescale_takes_the_job_down_and_the_lag_is_caught_up(run, scripted):
     caught_up_s = 5.0 * (up + int(np.argmax(trace.lag[up:] < 1)) + 1)
     assert caught_up_s == pytest.approx(expected_s, abs=10)
     assert result.last_lag == 0 and result.throughput_ratio == pytest.approx(1)
-    assert result.task_minutes == pytest.approx(1 * 3 + 4 * 6)
+    assert result.task_hours == pytest.approx((1 * 3 + 4 * 6) / 60)
     # The record that is read when the job is up again came when 600 000 records had been read: after 30 s.
     assert table(trace)["latency_s"][up - 1].as_py() == pytest.approx(5 * up - 30, abs=1)
 
@@ -86,6 +87,14 @@ def test_it_is_not_called_while_the_job_is_down_and_gets_the_rescale_afterwards(
     assert later[0].last_rescale is not None
     assert later[0].last_rescale.ended_s == pytest.approx(up_s)
     assert policy.seen[0].last_rescale is None
+
+
+def test_what_comes_too_soon_after_a_rescale_is_not_deployed(run, scripted):
+    # Up at about 90 s: 60 s later is between 140 and 160 s.
+    script = {60.0: {"map": 2}, 120.0: {"map": 3}, 140.0: {"map": 3}, 160.0: {"map": 4}}
+    trace, result = run(scripted(10.0, script), (5000,) * 4, least_between_s=60.0)
+    assert [(r.time_s, r.parallelism["map"]) for r in trace.rescales] == [(60, 2), (160, 4)]
+    assert trace.held_back == (120, 140) and result.held_back == 2
 
 
 def test_decisions_are_brought_within_the_cluster(run, scripted):
@@ -109,7 +118,7 @@ def test_memory_is_deployed_and_counted(run, scripted):
     policy = scripted(60.0, {60.0: {"map": 2}}, memory_mb={"map": 316.0})
     _, result = run(policy, (5000, 5000))
     assert policy.seen[-1].rates.operators["map"].memory_mb == 316
-    assert result.memory_mb_minutes == pytest.approx((3 * 173 + 158) + (4 * 173 + 2 * 316))
+    assert result.memory_gib_hours == pytest.approx((3 * 173 + 158 + 4 * 173 + 2 * 316) / 60 / 1024)
 
 
 def test_an_interval_may_span_several_rates(run, scripted):

@@ -110,7 +110,7 @@ def test_the_table_names_the_winner_and_why(html: str, evaluated: Evaluation) ->
         assert row is not None
     assert body.count('<tr class="winner') == 2
     assert "medians of\n2 seeds from 1066" in body
-    assert f"{evaluated.rankings[0].winner.task_minutes:,.0f}</td>" in body
+    assert f"{evaluated.rankings[0].winner.task_hours:,.1f}</td>" in body
 
 
 def test_the_report_lies_beside_the_results(asked: EvaluationRequest, evaluated: Evaluation, kept_in: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which policies none beats in both latency and task-minutes."""
+"""Which policies none beats in both latency and task-hours."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,10 +7,10 @@ from pipelines.arena.ranking import Standing
 from pipelines.arena.report.trade_off import trade_off
 
 
-def standing(policy: str, task_minutes: float, p95: float | None) -> Standing:
+def standing(policy: str, task_hours: float, p95: float | None) -> Standing:
     return Standing(
         job="q", workload="w", policy=policy, latency_p50_s=p95, latency_p95_s=p95, throughput_ratio=1.0,
-        task_minutes=task_minutes, memory_mb_minutes=0, rescales=0, downtime_s=0, convergence_s=None,
+        task_hours=task_hours, memory_gib_hours=0, rescales=0, downtime_s=0, convergence_s=None,
         convergence_steps=0, seeds=1, within_bound=True,
     )  # fmt: skip
 
@@ -25,8 +25,8 @@ def test_the_front_goes_from_cheap_to_fast() -> None:
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=12))
 def test_no_policy_beats_one_of_the_front_and_each_other_is_beaten(pairs: list[tuple[int, int]]) -> None:
     info = trade_off([standing(str(i), cost, late) for i, (cost, late) in enumerate(pairs)])
-    front = [(p.task_minutes, p.latency_p95_s) for p in info.front]
+    front = [(p.task_hours, p.latency_p95_s) for p in info.front]
     assert front == sorted(set(front))
-    for point in ((p.task_minutes, p.latency_p95_s) for p in info.points):
+    for point in ((p.task_hours, p.latency_p95_s) for p in info.points):
         assert not any(point != f and point[0] <= f[0] and point[1] <= f[1] for f in front)
         assert any(f[0] <= point[0] and f[1] <= point[1] for f in front)
