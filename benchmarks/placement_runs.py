@@ -30,6 +30,15 @@ from testbeds.simulator import Simulator
 Rule = Policy | Literal["caps, paper's rule"]
 PAPERS_RULE: Final = "caps, paper's rule"
 """CAPS whose tuning relaxes all dimensions by one factor (section 5.2), including those that cannot become a bottleneck."""
+QUERIES: Final = {
+    "Q1-sliding": "nexmark-q5",
+    "Q2-join": "nexmark-q8",
+    "Q3-inf": "q3-inf",
+    "Q4-join": "nexmark-q3",
+    "Q5-aggregate": "nexmark-q6",
+    "Q6-session": "nexmark-q11",
+}
+"""Jobs of the catalogue that stand for the queries of CAPSys section 6.1."""
 WARMUP_S, OBSERVE_S = 360.0, 600.0
 SUSTAINED = 0.99
 """Share of the target rate from which on it counts as reached."""

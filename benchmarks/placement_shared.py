@@ -19,7 +19,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from placement_pool import Pool
-from placement_runs import SUSTAINED, Deployment, on_cores, parallelism_for, physical, run_plan, spread_of, true_rates
+from placement_runs import (
+    QUERIES,
+    SUSTAINED,
+    Deployment,
+    on_cores,
+    parallelism_for,
+    physical,
+    run_plan,
+    spread_of,
+    true_rates,
+)
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import kendalltau
@@ -33,14 +43,6 @@ from models.placement.shared.sharing import SharedDataflow
 from models.vertices import JobVertex
 from pipelines.inputs.catalogue import load_job
 
-QUERIES = {
-    "Q1-sliding": "nexmark-q5",
-    "Q2-join": "nexmark-q8",
-    "Q3-inf": "q3-inf",
-    "Q4-join": "nexmark-q3",
-    "Q5-aggregate": "nexmark-q6",
-    "Q6-session": "nexmark-q11",
-}
 POLICIES: tuple[SharedPolicy, ...] = ("caps", "default", "evenly", "tasks")
 ROOMY_SLOTS = 8
 

@@ -27,6 +27,7 @@ from placement_odrp import against_odrp
 from placement_pool import Pool
 from placement_runs import (
     PAPERS_RULE,
+    QUERIES,
     SUSTAINED,
     Deployment,
     Rule,
@@ -46,14 +47,6 @@ from models.job import Job, Kind
 from models.plan import Placement
 from pipelines.inputs.catalogue import load_cluster, load_job
 
-QUERIES = {
-    "Q1-sliding": "nexmark-q5",
-    "Q2-join": "nexmark-q8",
-    "Q3-inf": "q3-inf",
-    "Q4-join": "nexmark-q3",
-    "Q5-aggregate": "nexmark-q6",
-    "Q6-session": "nexmark-q11",
-}
 POLICIES: tuple[Rule, ...] = ("caps", PAPERS_RULE, "default", "evenly")
 PAPER_FIGURE_7 = {
     ("Q1-sliding", "default"): "1.18 on average",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -41,24 +42,40 @@ def is_nested(slots: Mapping[str, Sequence[SlotBundle]], group_of: Mapping[str, 
     )
 
 
-def subtasks_in(slots: Mapping[str, Sequence[SlotBundle]]) -> list[tuple[str, int, str]]:
-    """(vertex, subtask, worker) of every task, by vertex.
+class PlacedTask(NamedTuple):
+    """Where one task of a vertex goes."""
+
+    vertex: str
+    subtask: int
+    worker: str
+    slot: int | None = None
+    """Number of the slot on its worker; None where Flink's default decides which tasks share one."""
+
+
+def subtasks_in(slots: Mapping[str, Sequence[SlotBundle]], group_of: Mapping[str, str | None]) -> list[PlacedTask]:
+    """Every task, by vertex.
 
     The slots with the most tasks have the lowest numbers, and a vertex numbers its tasks in the order of their slots. So
-    where `is_nested`, slot i of a group holds subtask i of each of its vertices.
+    where `is_nested`, slot i of a group holds subtask i of each of its vertices, and slots need no numbers; and vertices
+    that share all of their slots have tasks of the same number in each.
 
     Args:
         slots: workers in the order in which equal slots are numbered.
+        group_of: vertex -> slot sharing group.
     """
     ordered = sorted(
-        ((worker, bundle) for worker, bundles in slots.items() for bundle in bundles),
+        ((worker, bundle) for worker, bundles in slots.items() for bundle in bundles for _ in range(bundle.slots)),
         key=lambda slot: -len(slot[1].vertices),
     )
-    workers: dict[str, list[str]] = {}
+    nested = is_nested(slots, group_of)
+    taken: Counter[str] = Counter()
+    tasks: dict[str, list[PlacedTask]] = {}
     for worker, bundle in ordered:
         for vertex in bundle.vertices:
-            workers.setdefault(vertex, []).extend([worker] * bundle.slots)
-    return [(vertex, i, worker) for vertex, own in workers.items() for i, worker in enumerate(own)]
+            own = tasks.setdefault(vertex, [])
+            own.append(PlacedTask(vertex, len(own), worker, None if nested else taken[worker]))
+        taken[worker] += 1
+    return [task for own in tasks.values() for task in own]
 
 
 def slots_in(slots: Mapping[str, Sequence[SlotBundle]]) -> int:

@@ -76,7 +76,7 @@ class PipelineRun:
         """The job's program on Flink; None for operators with stated costs."""
         from pipelines.inputs.programs import job_program
 
-        return job_program(self.job_path)
+        return job_program(self.job_path, self.request.feed == "kafka")
 
     @cached_property
     def cluster(self) -> Cluster | WorkerOffer:

@@ -24,12 +24,18 @@ class Sizing(Format):
     margin: Margin
     planned_rate: Positive = Field(
         description="What sources and scaling policies are planned for, records/s: the target rate times the headroom, or "
-        "times 1.1 where a risk was named."
+        "times 1.1 where a risk was named; for a running job what its figures must allow for the target to be that sure."
     )
     budget: Budget
     slots: SlotsInterval = Field(description="The task slots, with the range that what is needed lies in.")
     task_slots_by_memory_mb: dict[float, PositiveInt] = Field(description="What each memory size would have needed.")
     slots_per_worker: PositiveInt = Field(description="Slots that share the memory of one TaskManager, as measured.")
+    shared_slots: bool = Field(
+        False,
+        exclude_if=lambda shared: not shared,
+        description="Whether tasks shared the slots that were measured as they do in the plan, so that a slot needs no more "
+        "memory than it had; false: a slot held one task.",
+    )
     reason: str
     would_help: HelpfulMeasurement | None = Field(
         None,

@@ -47,7 +47,7 @@ class Scaling(Format):
     stateful_per_slot: PositiveInt = Field(
         1,
         exclude_if=lambda number: number == 1,
-        description="Operators with state that share a slot's memory, at most.",
+        description="How many times the memory of a measured slot one has, for the operators with state that share it.",
     )
 
     @property
@@ -97,12 +97,14 @@ def scale(
     budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
     predicted = predicted_mst(sizing.model, budget)
     records_in = operators.records_in(rate)
-    stateful = stateful_per_slot(job)
+    share_memory = stateful_per_slot(job)
+    # Slots that were shared when they were measured had the memory of all of them.
+    stateful, measured_with = (1, share_memory) if sizing.shared_slots else (share_memory, 1)
     per_slot_mb = stateful * memory_mb / sizing.slots_per_worker
     return Scaling(
         budget=budget,
         parallelism=parallelism,
-        managed_memory_mb=managed_memory(job, memory_mb, sizing.slots_per_worker),
+        managed_memory_mb=managed_memory(job, memory_mb, sizing.slots_per_worker, measured_with),
         policy=decided.policy,
         records_in_per_s=records_in,
         true_rate_per_task=dict(operators.true_rate_per_task),

@@ -63,9 +63,14 @@ def fitting_memory(
     return fitting
 
 
-def managed_memory(job: Job, memory_mb: float, slots_per_worker: int) -> dict[str, float]:
-    """Managed memory of one task of each operator, MiB; 0 where it keeps no state."""
-    share = managed_memory_per_slot_mb(memory_mb, slots_per_worker)
+def managed_memory(job: Job, memory_mb: float, slots_per_worker: int, tasks_with_state: int = 1) -> dict[str, float]:
+    """Managed memory of one task of each operator, MiB; 0 where it keeps no state.
+
+    Args:
+        memory_mb: of a TaskManager with so many slots.
+        tasks_with_state: that share such a slot.
+    """
+    share = managed_memory_per_slot_mb(memory_mb, slots_per_worker) / tasks_with_state
     return {o.name: round(share, 1) if o.state is not None else 0.0 for o in job.operators}
 
 

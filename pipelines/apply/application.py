@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from flink_client.answers import flinks_answers
-from flink_client.deployment import placed_as_planned
+from flink_client.deployment import placed_as_planned, shared_as_planned
 from flink_client.rescales import COMPLETED, RecordedRescale, rescales
 from flink_client.rest import FlinkRest
-from flink_client.running import NotRunning, has_ended, running_job
+from flink_client.running import NotRunning, has_ended, running_job, tasks_in_slots
 from models.errors import SluiceError
 from pipelines.apply.applied import Applied, Effect, Outcome, harm
 from pipelines.apply.change import Change, change_for
@@ -215,6 +215,8 @@ class _Application:
         try:
             with flinks_answers(self._rest.url):
                 job = running_job(self._rest, self._job_id)
+                numbered = placed and self._preparation.numbers_slots
+                tasks = tasks_in_slots(self._rest, self._job_id) if numbered else None
         except NotRunning as error:
             if has_ended(self._rest, self._job_id):
                 raise
@@ -227,4 +229,6 @@ class _Application:
         preparation = self._preparation
         if placed and not placed_as_planned(preparation.plan, preparation.vertices, job):
             return "not all tasks run where the plan places them"
+        if tasks is not None and not shared_as_planned(preparation.plan, job, tasks):
+            return "not all tasks share slots as in the plan"
         return None

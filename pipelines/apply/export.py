@@ -18,9 +18,10 @@ from flink_client.deployment import workers_of
 from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
-from models.slots import is_nested, subtasks_in
+from models.slots import PlacedTask, subtasks_in
 from models.wording import natural_order
 from pipelines.inputs.files import read_document
+from testbeds.flink.placement_hook import placement_lines
 
 Vertices = Mapping[str, str]
 """Operator name -> Flink job vertex id (32 hexadecimal digits)."""
@@ -58,7 +59,7 @@ def export(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) -> 
         return _yaml(_overrides_document(plan, named))
     if form is ExportFormat.FLINKDEPLOYMENT_RESOURCES:
         return _yaml(_resources_document(plan))
-    return "".join(f"{vertex} {subtask} {worker}\n" for vertex, subtask, worker in subtasks(plan, named))
+    return placement_lines(subtasks(plan, named))
 
 
 def _named(plan: Plan) -> dict[str, str]:
@@ -81,10 +82,10 @@ def remarks(plan: Plan, form: ExportFormat, vertices: Vertices | None = None) ->
         )
     if form is not ExportFormat.PLACEMENT:
         said.append("the placement is not in this format; export it with --format placement")
-    if form is ExportFormat.PLACEMENT and not _flinks_default(plan):
+    if form is ExportFormat.PLACEMENT and any(task.slot is not None for task in subtasks(plan, _named(plan))):
         said.append(
-            "the plan's slots are not those of Flink's default, where slot i holds subtask i of each vertex of its group: the "
-            "lines put each task on its TaskManager, but which tasks share a slot there has to be set by other means"
+            "the plan's slots are not those of Flink's default, where slot i holds subtask i of each vertex of its group; so "
+            "each line ends with the number of the task's slot on its TaskManager"
         )
     if form is ExportFormat.FLINKDEPLOYMENT:
         said.append("TaskManagers are not included; if they change, apply --format flinkdeployment-resources first")
@@ -167,22 +168,19 @@ def _annotations(plan: Plan) -> dict[str, str]:
     return {"sluice/plan": f"{plan.job}@{plan.version}"}
 
 
-def _flinks_default(plan: Plan) -> bool:
-    return is_nested(plan.slots, {v.operators[0]: v.slot_sharing_group for v in plan.vertices})
-
-
-def subtasks(plan: Plan, vertices: Vertices) -> list[tuple[str, int, str]]:
-    """(vertex id, subtask index, TaskManager id) of every subtask, by operator.
+def subtasks(plan: Plan, vertices: Vertices) -> list[PlacedTask]:
+    """Every task of each vertex id, by operator.
 
     Tasks of an operator are interchangeable, so its subtasks are numbered over the workers in the natural order of
     their names (tm-2 before tm-10). Where slots are shared, tasks in the slots with the most tasks have the lowest numbers.
     """
     if plan.slots:
         by_name = {worker: plan.slots[worker] for worker in sorted(plan.slots, key=natural_order)}
-        return [(vertices[head], subtask, worker) for head, subtask, worker in subtasks_in(by_name)]
+        placed = subtasks_in(by_name, {v.operators[0]: v.slot_sharing_group for v in plan.vertices})
+        return [task._replace(vertex=vertices[task.vertex]) for task in placed]
     chained = {name for _, name in _chained(plan, vertices)}
     return [
-        (vertices[name], subtask, worker)
+        PlacedTask(vertices[name], subtask, worker)
         for name in plan.parallelism
         if name not in chained
         for subtask, worker in enumerate(_worker_of_each_task(plan, name))

@@ -27,7 +27,7 @@ from models.job import Job
 from models.plan import Plan
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import parallelism_of, subtasks
-from testbeds.flink.placement_hook import placement_file, placement_lines
+from testbeds.flink.placement_hook import placement_file, placement_text
 
 _MEMORY_TOLERANCE: Final = 0.02
 """Relative tolerance of memory sizes, which Flink rounds."""
@@ -65,6 +65,11 @@ class Preparation:
     as_planned: bool
     """Whether the tasks run, or will run, where the plan places them."""
     advice: tuple[str, ...]
+
+    @property
+    def numbers_slots(self) -> bool:
+        """Whether the plan says which tasks share a slot, as Flink's default would not."""
+        return any(task.slot is not None for task in subtasks(self.plan, self.vertices))
 
 
 def prepare(
@@ -134,7 +139,7 @@ def found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job |
     """
     flink_names = {} if job_file is None else job_file.flink_names
     try:
-        return map_operators(plan, job.vertices, flink_names)
+        return map_operators(plan.parallelism, job.vertices, flink_names)
     except InvalidInput:
         if flink_names:
             raise
@@ -208,8 +213,7 @@ def _move(
     detour = None if rescale else _detour(job, wanted, slots)
     if not rescale and detour is None:
         return None, "no task can be added or removed for a moment to make Flink place tasks again; restart the job"
-    workers = {(vertex, task): worker for vertex, task, worker in subtasks(plan, vertices)}
-    return Move(file, placement_lines(slots, workers), detour), None
+    return Move(file, placement_text(slots, subtasks(plan, vertices)), detour), None
 
 
 def _detour(job: RunningJob, wanted: Mapping[str, int], slots: int) -> dict[str, int] | None:

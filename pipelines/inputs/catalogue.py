@@ -17,6 +17,7 @@ CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
 JOBS, CLUSTERS = "jobs", "clusters"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 SQL_SUFFIX: Final = ".sql"
+JAR_SUFFIX: Final = ".jar"
 
 
 def catalogue_folder() -> Path:
@@ -53,6 +54,11 @@ def load_job(name_or_path: str | Path) -> JobFile:
 def load_job_file(name_or_path: str | Path) -> JobFile | ProgramFile:
     """The content of a job's file: operators, or a program for Flink; raises as `load_job`."""
     path = _find(JOBS, name_or_path)
+    if path.suffix == JAR_SUFFIX:
+        raise InvalidInput(
+            f"{path} needs a program file that says which of its classes to run; write one: {{name: {script_name(path)}, "
+            f"jar: {path.name}, entry_class: ...}}, with its topics and '--feed kafka' where it reads Kafka"
+        )
     job = read_as_one_of(path, _kind_of_job)
     _check_name(path, job.name, name_or_path)
     if isinstance(job, JobFile) and job.sql is not None and not (path.parent / job.sql).is_file():
@@ -121,7 +127,12 @@ def _files(kind: str) -> dict[str, Path]:
 def is_path(name_or_path: str | Path) -> bool:
     """Anything with a path separator or one of the suffixes is a path; the rest are names."""
     text = str(name_or_path)
-    return isinstance(name_or_path, Path) or os.sep in text or "/" in text or text.endswith((*SUFFIXES, SQL_SUFFIX))
+    return (
+        isinstance(name_or_path, Path)
+        or os.sep in text
+        or "/" in text
+        or text.endswith((*SUFFIXES, SQL_SUFFIX, JAR_SUFFIX))
+    )
 
 
 def _find(kind: str, name_or_path: str | Path) -> Path:

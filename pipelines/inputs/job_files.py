@@ -3,7 +3,7 @@
 A program is a SQL script or a jar for Flink. Its operators are read from Flink's plan, not declared.
 """
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -28,6 +28,39 @@ class RecordedTable(Format):
         "of emission. If absent, the column of the table's watermark.",
     )
     header_lines: int = Field(0, ge=0, description="Lines at the beginning of the file to skip.")
+
+
+class FedTopicFile(Format):
+    """A topic that a program reads, and what Sluice writes to it: a recording, or records that are made up."""
+
+    partitions: int = Field(ge=1, le=10_000, description="Partitions, as many as in production.")
+    source: str | None = Field(
+        None,
+        min_length=1,
+        description="Source that reads it, as Flink names it, or its table. Needed if the program has several sources and none "
+        "has the topic's name.",
+    )
+    recording: str | None = Field(
+        None,
+        min_length=1,
+        description="Recorded topic: Parquet by 'sluice record', JSON lines, or Parquet whose rows become JSON. Path relative "
+        "to this file, or absolute.",
+    )
+    time: str | None = Field(
+        None,
+        min_length=1,
+        description="Field of the recording with the event time; a file by 'sluice record' needs none.",
+    )
+    key: str | None = Field(
+        None, min_length=1, description="Field of the recording with the key; absent: the recorded key, or none."
+    )
+    keys: int = Field(1000, ge=0, description="Number of keys of made-up records; 0: none.")
+    exponent: float = Field(0.0, ge=0, lt=100, description="Of the Zipf law that their keys are drawn from; 0: evenly.")
+    value_bytes: int = Field(100, ge=0, description="Least length of their values, bytes.")
+    share: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        1.0,
+        description="Weight of this topic in the rate, where records are made up; recorded topics have their records.",
+    )
 
 
 _RECORDED: Final[Any] = Field(
@@ -89,7 +122,21 @@ class ProgramFile(Format):
     entry_class: str | None = Field(
         None, min_length=1, description="Class in the jar whose main method builds the job."
     )
-    arguments: tuple[str, ...] = Field((), description="Arguments of the main method.")
+    arguments: tuple[str, ...] = Field(
+        (), description="Arguments of the main method. With 'topics', '{kafka}' stands for the address of the brokers."
+    )
+    topics: dict[str, FedTopicFile] = Field(
+        default_factory=dict,
+        exclude_if=lambda topics: not topics,
+        description="Topics that the program reads, by name; Sluice creates and feeds them with '--feed kafka'.",
+    )
+    brokers: str | None = Field(
+        None,
+        exclude_if=lambda brokers: brokers is None,
+        min_length=1,
+        description="HOST:PORT of Kafka brokers on which the topics are created, and removed again; absent: a broker that "
+        "Sluice starts on this machine.",
+    )
     recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
 
     @model_validator(mode="after")

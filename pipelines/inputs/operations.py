@@ -11,6 +11,8 @@ from flink_client.address import Url
 from models.scaling.rate_band import BandRules
 from models.schema import Format, Name, NonNegative, Positive, PositiveInt
 
+MOST_READINGS = 1000
+"""Of one window."""
 VariableName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=120)]
 
 
@@ -92,6 +94,42 @@ class Applying(Format):
         return self
 
 
+class Observing(Format):
+    """How the running job is observed while Airflow runs."""
+
+    flink: Url = Field(description="REST address of the cluster that runs the job.")
+    job: str | None = Field(
+        None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
+    )
+    every_s: float = Field(60.0, ge=5, le=3600, description="Time between two readings of its counters, seconds.")
+    window_s: float = Field(
+        3600.0, le=86400, description="Time that one file of samples covers, seconds; at least two readings."
+    )
+    kafka: str | None = Field(
+        None,
+        min_length=1,
+        description="HOST:PORT of brokers of the topics that it reads, to count what waits there; default: as its sources "
+        "report it.",
+    )
+    token_variable: VariableName | None = Field(
+        None, description="Environment variable of the triggerer that holds a bearer token, if one is required."
+    )
+    timeout_s: Positive = Field(30.0, le=600, description="Time limit of an answer, seconds.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Observing":
+        if self.window_s < 2 * self.every_s:
+            raise ValueError(
+                f"'window_s' must be at least twice 'every_s', but got {self.window_s:g} and {self.every_s:g}"
+            )
+        if self.window_s > MOST_READINGS * self.every_s:
+            raise ValueError(
+                f"a window has at most {MOST_READINGS} readings, but 'window_s' is {self.window_s:g} and 'every_s' is "
+                f"{self.every_s:g}"
+            )
+        return self
+
+
 class Reviewing(Format):
     """Who decides whether a new capacity model, the challenger, replaces the champion."""
 
@@ -131,6 +169,7 @@ class Operations(Format):
     """How a job is operated."""
 
     replan: Replanning | None = Field(None, description="Follow the source rate, and replan when it changes.")
+    observe: Observing | None = Field(None, description="Observe the running job, and store samples for drift.")
     apply: Applying = Field(default_factory=Applying, description="Whether new plans are applied to Flink.")
     review: Reviewing = Field(default_factory=Reviewing, description="Who approves new capacity models.")
     drift: Drifting = Field(default_factory=Drifting, description="When drift of production triggers new measurements.")

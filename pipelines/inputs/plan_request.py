@@ -55,6 +55,12 @@ class PlanRequest(Format):
         exclude_if=lambda version: version == DEFAULT_FLINK,
         description="Version of the Flink that Sluice starts; a running one has its own.",
     )
+    feed: Literal["rated", "kafka"] = Field(
+        "rated",
+        exclude_if=lambda feed: feed == "rated",
+        description="What feeds the sources of a program on Flink: 'rated', sources whose rate Sluice sets; 'kafka', the "
+        "topics that its file names, for programs as they are in production.",
+    )
     measurements: str | None = Field(
         None,
         description="Measurements file of the testbed 'recorded', CSV.",
@@ -142,6 +148,8 @@ class PlanRequest(Format):
             raise ValueError(
                 "'flink_version' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
             )
+        if self.feed != "rated" and self.testbed != "flink":
+            raise ValueError("'feed' must be given for the testbed 'flink' only")
         if self.job.endswith(".sql") and self.testbed != "flink":
             raise ValueError("a SQL file can be measured on the testbed 'flink' only, since Flink plans its operators")
         return self

@@ -52,6 +52,9 @@ _COLUMNS: Final = {
     "out/in": ("-",),
     "share": ("-", "100%"),
     "state": ("-", "0 bytes"),
+    "read/s": ("-", "0 bytes"),
+    "written/s": ("-", "0 bytes"),
+    "cached": ("-",),
 }
 """Columns, each with the cells that say nothing."""
 
@@ -69,6 +72,9 @@ def _cells(one: ObservedVertex) -> dict[str, str]:
         "out/in": "-" if one.selectivity is None else f"{one.selectivity:.3g}",
         "share": _share(one.fullest_share),
         "state": "-" if one.state_bytes is None else _bytes(one.state_bytes),
+        "read/s": "-" if one.state_read is None else _bytes(one.state_read),
+        "written/s": "-" if one.state_written is None else _bytes(one.state_written),
+        "cached": _share(one.cache_hit_rate),
     }
 
 

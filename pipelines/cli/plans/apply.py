@@ -12,6 +12,7 @@ from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.plan import Plan
+from models.slots import PlacedTask
 from pipelines.apply.application import apply, without_password
 from pipelines.apply.applied import Applied, Effect
 from pipelines.apply.export import read_vertices, subtasks
@@ -143,10 +144,15 @@ def _steps_document(flink: str, preparation: Preparation, todo: list[str]) -> di
         "scheduler": preparation.scheduler,
         "method": preparation.method,
         "changes": [change.model_dump(mode="json") for change in preparation.changes],
-        "placement": [{"vertex": v, "task": task, "task_manager": worker} for v, task, worker in placed],
+        "placement": [_placed(task) for task in placed],
         "steps": todo,
         "advice": list(preparation.advice),
     }
+
+
+def _placed(task: PlacedTask) -> dict[str, Any]:
+    where: dict[str, Any] = {"vertex": task.vertex, "task": task.subtask, "task_manager": task.worker}
+    return where if task.slot is None else where | {"slot": task.slot}
 
 
 def _print_applied(plan: Plan, applied: Applied) -> None:

@@ -221,3 +221,30 @@ def test_tasks_with_the_same_number_share_a_slot_on_the_same_worker(shared: Plan
         "window 3 tm-10",
     ]
     assert not any("Flink's default" in said for said in remarks(shared, ExportFormat.PLACEMENT))
+
+
+def test_slots_of_another_mix_end_each_line(shared: Plan) -> None:
+    """Two slots with source and window, two with window and sink."""
+    tasks = {"source": 2, "window": 4, "sink": 2}
+    vertex = shared.vertices[0].model_dump(mode="json")
+    slots = [{"vertices": [name, "window"], "slots": 1} for name in ("source", "sink")]
+    apart = Plan.model_validate(
+        shared.model_dump(mode="json")
+        | {
+            "operators": [o.model_dump(mode="json") | {"parallelism": tasks[o.name]} for o in shared.operators],
+            "vertices": [vertex | {"operators": [name], "parallelism": n} for name, n in tasks.items()],
+            "slots": {"tm-10": slots, "tm-2": slots},
+            "placement": {w: {"source": 1, "window": 2, "sink": 1} for w in ("tm-10", "tm-2")},
+        }
+    )
+    assert sorted(export(apart, ExportFormat.PLACEMENT).splitlines()) == [
+        "sink 0 tm-2 1",
+        "sink 1 tm-10 1",
+        "source 0 tm-2 0",
+        "source 1 tm-10 0",
+        "window 0 tm-2 0",
+        "window 1 tm-2 1",
+        "window 2 tm-10 0",
+        "window 3 tm-10 1",
+    ]
+    assert any("the number of the task's slot" in said for said in remarks(apart, ExportFormat.PLACEMENT))

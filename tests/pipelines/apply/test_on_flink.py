@@ -149,7 +149,7 @@ def _a_restart_keeps_to_the_plan_or_to_what_ran_before(wordcount: WordCount, mak
         settings=dict(wordcount.program.settings),
     )
     restart = Restart(program, (wordcount.cluster.folder / "savepoints").as_uri())
-    wordcount.cluster.place({})
+    wordcount.cluster.place([])
     before = wordcount.id
     prepared = wordcount.prepared(make_plan({"tm1": {"source": 1, "flatmap": 1, "count": 1}}))
     by_restart = replace(prepared, restart=restart, method="restart", move=None)

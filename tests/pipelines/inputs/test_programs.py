@@ -11,6 +11,9 @@ from pipelines.inputs.plan_request import PlanRequest
 from pipelines.inputs.programs import job_program
 from pipelines.measuring.flink import flink_address
 from testbeds.flink.programs.user_programs import SqlScript, UserJar
+from testbeds.kafka.feeding.feeder import GeneratedFeed
+from testbeds.kafka.feeding.replay import TopicRecording
+from testbeds.kafka.supply import FedTopic, KafkaFeed
 
 FILE = "name: visits\nsql: visits.sql\ntables:\n  clicks: {file: clicks.csv, time_column: at, header_lines: 1}\n"
 
@@ -52,6 +55,54 @@ def test_a_jar_is_named_with_its_class(folder: Path) -> None:
     (folder / "job.jar").write_bytes(b"x")
     found = job_program(str(folder / "job.yaml"))
     assert found is not None and found.program == UserJar(folder / "job.jar", "a.B", ("1",))
+
+
+FED = """\
+name: shop
+jar: shop.jar
+entry_class: a.B
+arguments: ['--brokers', '{kafka}']
+topics:
+  orders: {partitions: 8, recording: orders.jsonl, time: at, source: orders of today}
+  clicks: {partitions: 4, keys: 10, exponent: 1.5, value_bytes: 300, share: 2}
+"""
+
+
+def test_topics_are_fed_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(FED)
+    (tmp_path / "shop.jar").write_bytes(b"x")
+    (tmp_path / "orders.jsonl").write_text('{"at": 1}\n')
+    rated, found = job_program(str(tmp_path / "shop.yaml")), job_program(str(tmp_path / "shop.yaml"), reads_kafka=True)
+    assert rated is not None and found is not None and rated.digest != found.digest
+    assert isinstance(rated.program, UserJar) and rated.program.kafka is None
+    assert isinstance(found.program, UserJar) and found.program.kafka == KafkaFeed(
+        (
+            FedTopic("orders", 8, TopicRecording("orders", tmp_path / "orders.jsonl", "at"), source="orders of today"),
+            FedTopic("clicks", 4, GeneratedFeed("clicks", 10, 1.5, 300), 2.0),
+        )
+    )
+    (tmp_path / "orders.jsonl").write_text('{"at": 2}\n')
+    changed = job_program(str(tmp_path / "shop.yaml"), reads_kafka=True)
+    assert changed is not None and changed.digest != found.digest
+
+
+@pytest.mark.parametrize("file", ["visits.yaml", "visits.sql", "visits.jar"])
+def test_a_program_without_topics_cannot_be_fed(folder: Path, file: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"needs a program file that names the topics.*topics: \{clicks: \{partitions"
+    ):
+        job_program(str(folder / file), reads_kafka=True)
+
+
+def test_a_bare_jar_is_answered_with_the_file_that_it_needs(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"\{name: visits, jar: visits\.jar, entry_class: \.\.\.\}"):
+        job_program(str(folder / "visits.jar"))
+
+
+def test_topics_are_fed_on_flink_only() -> None:
+    with pytest.raises(ValueError, match="'feed' must be given for the testbed 'flink' only"):
+        PlanRequest(job="shop.yaml", rate=1.0, feed="kafka")
+    assert "feed" not in PlanRequest(job="nexmark-q1", rate=1.0).model_dump()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from models.keys.sketch import KeyedBy
 from pipelines.keys.recorded import sketch_of
 from pipelines.keys.stream import RecordedStream
 from testbeds.feeding.control import SourceControl
+from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program, program_of
@@ -31,9 +32,9 @@ KEYS = {"distinct": 2**45, "hot_share": 0.3, "hot_period_records": 5000}
 SETTINGS = {"state.backend.type": "hashmap"}
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster() as made:
+@pytest.fixture(scope="module", params=RELEASES.values(), ids=RELEASES)
+def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
+    with LocalCluster(release=request.param) as made:
         made.ensure(Profile((TaskManager("tm1", 16, 1400, managed_mb=16.0),)))
         yield made
 

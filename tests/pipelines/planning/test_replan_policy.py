@@ -99,10 +99,15 @@ def test_a_replan_uses_the_settings_that_the_policy_won_with(tmp_path: Path) -> 
     request = PlanRequest(job=JOB, rate=10e6, testbed="recorded", measurements=str(measured), measurement_rows=5)
     run_all(PipelineRun(request, workspace))
     evaluated = EvaluationRequest(
-        jobs=(JOB,), workloads=("steps",), policies=("ds2",), minutes=2, settings={"ds2": {"minor_change_tasks": 0}}
+        jobs=(JOB,),
+        workloads=("steps",),
+        policies=("ds2",),
+        minutes=2,
+        burn_in_minutes=0,
+        settings={"ds2": {"minor_change_tasks": 0}},
     )
     choice = choose(evaluated, evaluate(evaluated, workspace, processes=1), JOB, workspace, "2026-01-01T00:00:00+00:00")
-    assert choice.settings == {"over_provisioning_factor": 0.2, "warm_up_intervals": 10, "minor_change_tasks": 0}
+    assert choice.settings == {"over_provisioning_factor": 0.2, "warm_up_intervals": 2, "minor_change_tasks": 0}
 
     rate, job = 12e6, load_job(JOB)
     plan = _replanned(workspace, rate)
