@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEAST_SHARE: Final = 0.05
+DRIFT: Final = 0.03
+"""Standard deviation by which the capacity of a deployment changes from one time to the next."""
 _PRIOR: Final = np.diag([1 / 0.15**2, 1 / 0.3**2])
 _NOISE_VARIANCE: Final = 0.1**2
 
@@ -35,14 +37,20 @@ class AttainableShare:
         self._weighted = np.zeros(2)
         self._first: float | None = None
 
-    def observe(self, even: float, reached: float, expected: float, seconds: float) -> None:
-        """Record that a deployment of even capacity `even` took `reached` records/s; `expected` is m(x)."""
+    def observe(self, even: float, reached: float, expected: float, seconds: float, weight: float = 1.0) -> None:
+        """Record that a deployment of even capacity `even` takes `reached` records/s.
+
+        Args:
+            expected: m(x).
+            seconds: since the last observation.
+            weight: of this one; it divides the variance of the noise.
+        """
         if self._first is None:
             self._first = math.log(even)
         row = np.array([1.0, math.log(even) - self._first])
-        keep = math.exp(-seconds / self._memory_s)
-        self._precision = keep * self._precision + (1 - keep) * _PRIOR + np.outer(row, row) / _NOISE_VARIANCE
-        self._weighted = keep * self._weighted + row * math.log(reached / even / expected) / _NOISE_VARIANCE
+        keep, precision = math.exp(-seconds / self._memory_s), weight / _NOISE_VARIANCE
+        self._precision = keep * self._precision + (1 - keep) * _PRIOR + np.outer(row, row) * precision
+        self._weighted = keep * self._weighted + row * math.log(reached / even / expected) * precision
 
     def __call__(self, even: Array, expected: Array) -> Array:
         """Share at each even capacity, shape (n,); never above 1, and such that more capacity never takes less."""
@@ -54,3 +62,10 @@ class AttainableShare:
             alpha = (self._weighted[0] - self._precision[0, 1] * beta) / self._precision[0, 0]
         share = expected * np.exp(alpha + beta * (np.log(even) - self._first))
         return np.asarray(np.clip(share, LEAST_SHARE, 1.0))
+
+    def deviation(self, even: Array) -> Array:
+        """Standard deviation of the logarithm of the share at each even capacity, shape (n,)."""
+        first = math.log(even[0]) if self._first is None else self._first
+        rows = np.column_stack([np.ones(len(even)), np.log(even) - first])
+        variance = np.einsum("ni,ij,nj->n", rows, np.linalg.inv(self._precision), rows)
+        return np.asarray(np.sqrt(variance + DRIFT**2))

@@ -8,14 +8,16 @@ Notation, for operator i:
     p_i     its tasks
     e       attainable share: what skew, bursts and contention leave of the even capacity
 
-    even capacity   min_i p_i / a_i                                       (DS2 Eq. 7 and 8, inverted)
+    even tasks      p_i, or G / ceil(G / p_i) with G key groups: the busiest task has ceil(G / p_i) of them
+    even capacity   min_i even tasks_i / a_i                              (DS2 Eq. 7 and 8, inverted)
     capacity        e x even capacity, records/s at the sources together
 
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with its average cost, however short the interval in which it fires.
 
 e depends on the deployment, and is learned (`attainable`) from the rate read in intervals in which records waited
-throughout, and from a higher utilisation that was sustained without waiting records.
+throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
+rate at which the busiest task would be busy all the time.
 """
 
 import math
@@ -34,6 +36,16 @@ Array = NDArray[np.float64]
 
 SATURATED_LAG_S: Final = 1.0
 """Lag, in seconds of reading, at both ends of an interval from which the interval shows the capacity."""
+METRICS_MEMORY_S: Final = 300.0
+"""Time constant of forgetting past work; longer than windows that fire in bursts."""
+CAPACITY_MEMORY_S: Final = 7200.0
+"""Time constant of forgetting the attained share of the even capacity."""
+ATTAINABLE_SHARE: Final = 0.95
+"""Share of the even capacity that skew and bursts leave, until it is measured or modelled."""
+LEAST_BUSY: Final = 0.5
+"""Busyness of the busiest task from which it says something of the capacity."""
+TIME_NOISE: Final = 0.02
+"""Standard deviation of a task's measured times: the largest of n is too large by sqrt(2 ln n) times that."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +58,22 @@ class Demand:
     task_seconds: Array
     """a_i: useful task-seconds per source record."""
     most_tasks: Array
+    key_groups: Array
+    """G; infinite where the input has none."""
 
     def even_capacity(self, tasks: Array) -> Array:
-        """Source records/s that `tasks`, shape (..., operators), could take if all were even; shape (...)."""
-        return np.asarray(np.min(tasks / np.maximum(self.task_seconds, 1e-15), axis=-1))
+        """Source records/s that `tasks`, shape (..., operators), could take if all keys were even; shape (...)."""
+        groups = np.where(np.isinf(self.key_groups), tasks, self.key_groups)
+        even = groups / np.ceil(groups / tasks * (1 - 1e-9))
+        return np.asarray(np.min(even / np.maximum(self.task_seconds, 1e-15), axis=-1))
 
     def tasks_for(self, rate: Array) -> Array:
         """Fewest tasks of each operator whose even capacity reaches `rate`, shape (n,) -> (n, operators)."""
-        exact = np.outer(rate, self.task_seconds)
-        return np.asarray(np.clip(np.ceil(exact * (1 - 1e-9)), 1.0, self.most_tasks))
+        exact = np.maximum(np.outer(rate, self.task_seconds) * (1 - 1e-9), 1e-12)
+        groups = np.where(np.isinf(self.key_groups), 1.0, self.key_groups)
+        groups_a_task = np.maximum(np.floor(groups / exact), 1.0)
+        found = np.where(np.isinf(self.key_groups), np.ceil(exact), np.ceil(groups / groups_a_task))
+        return np.asarray(np.clip(found, 1.0, self.most_tasks))
 
 
 class Learned:
@@ -65,8 +84,9 @@ class Learned:
         self._useful_s: dict[str, float] = {}
         self._records: dict[str, float] = {}
         self._stale: set[str] = set()
-        self._attainable = AttainableShare(settings.capacity_memory_s)
+        self._attainable = AttainableShare(CAPACITY_MEMORY_S)
         self._lag = 0.0
+        self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
 
     @property
@@ -100,15 +120,17 @@ class Learned:
         read = read_rate(rates)
         lag, before = lag_of(rates), self._lag
         self._lag = lag
+        self._sources = frozenset(rates.sources)
         if read > 0 and warm:
             self._add(rates, read, seconds)
             self._demand = self._demand_of(rates)
-            self._learn_share(frozenset(rates.sources), read, seconds, min(lag, before), lag)
+            if "learning" not in self._settings.without:
+                self._learn_share(rates, read, seconds, min(lag, before), lag)
         elif self.known:
             self._demand = self._demand_of(rates)
 
     def _add(self, rates: Rates, read: float, seconds: float) -> None:
-        keep = math.exp(-seconds / self._settings.metrics_memory_s)
+        keep = math.exp(-seconds / METRICS_MEMORY_S)
         for name, metrics in rates.operators.items():
             kept = 0.0 if name in self._stale else keep
             useful = _needed(name, "busyness", metrics.busyness) * metrics.parallelism * seconds
@@ -124,29 +146,54 @@ class Learned:
             np.array([m.parallelism for m in metrics], dtype=np.float64),
             np.array([self._useful_s[name] / self._records[name] for name in names]),
             np.array([m.at_most(self._settings.largest_parallelism) for m in metrics], dtype=np.float64),
+            np.array([self._groups(m) for m in metrics], dtype=np.float64),
         )
 
-    def share(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
-        """e at `tasks`, shape (n, operators) -> (n,)."""
-        return self._attainable(demand.even_capacity(tasks), self._expected(demand, tasks, sources))
+    def _groups(self, metrics: OperatorMetrics) -> float:
+        known = None if "key-groups" in self._settings.without else metrics.key_groups
+        return math.inf if known is None else float(known)
 
-    def _expected(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
+    def share(self, demand: Demand, tasks: Array) -> Array:
+        """e at `tasks`, shape (n, operators) -> (n,)."""
+        return self._attainable(demand.even_capacity(tasks), self._expected(demand, tasks))
+
+    def _expected(self, demand: Demand, tasks: Array) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""
         champion = self._settings.capacity_model
         if champion is None:
-            return np.full(len(tasks), self._settings.attainable_share)
-        scaled = np.array([name not in sources for name in demand.names])
+            return np.full(len(tasks), ATTAINABLE_SHARE)
+        scaled = np.array([name not in self._sources for name in demand.names])
         predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
         return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
 
-    def _learn_share(self, sources: frozenset[str], read: float, seconds: float, least_lag: float, lag: float) -> None:
+    def deviation(self, demand: Demand, tasks: Array) -> Array:
+        """Standard deviation of the logarithm of the capacity of `tasks`, shape (n, operators) -> (n,)."""
+        return self._attainable.deviation(demand.even_capacity(tasks))
+
+    def _learn_share(self, rates: Rates, read: float, seconds: float, least_lag: float, lag: float) -> None:
         demand = self.demand
         now, enough = demand.tasks[None, :], SATURATED_LAG_S * read
         even = float(demand.even_capacity(demand.tasks))
-        kept_up = lag <= enough and read > even * float(self.share(demand, now, sources)[0])
+        expected = float(self._expected(demand, now)[0])
+        kept_up = lag <= enough and read > even * float(self.share(demand, now)[0])
+        busiest = _busiest(rates)
         if least_lag > enough or kept_up:
-            expected = float(self._expected(demand, now, sources)[0])
             self._attainable.observe(even, read, expected, seconds)
+        elif LEAST_BUSY <= busiest < 1:
+            self._attainable.observe(even, read / busiest, expected, seconds, _weight(busiest))
+
+
+def _busiest(rates: Rates) -> float:
+    """Share of time that the busiest task is busy, less what the largest of so many noisy values is too large by."""
+    return max(
+        ((m.max_busyness or 0.0) / (1 + TIME_NOISE * math.sqrt(2 * math.log(m.parallelism))))
+        for m in rates.operators.values()
+    )
+
+
+def _weight(busiest: float) -> float:
+    """Of the capacity that a task's busyness shows: noise of 10 % at full load, more with what is extrapolated."""
+    return float((0.1 / (0.1 + 0.5 * (1 - busiest))) ** 2)
 
 
 def read_rate(rates: Rates) -> float:
