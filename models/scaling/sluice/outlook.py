@@ -10,8 +10,9 @@ objective are late; so are those at the end until the wait is below it, for as l
 option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
-x the rate and what the lag needs within `DRAIN_S`, and more than `SPARE` x the rate is reduced to that. So an unlikely path
-costs its correction, not an overload until the end.
+x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x that is reduced to it, but not before a rescale that
+begins now could be followed by another: otherwise a reduction would always be postponed. So an unlikely path costs its
+correction, not an overload until the end.
 """
 
 from dataclasses import dataclass
@@ -25,10 +26,12 @@ from models.compiled import compiled
 Array = NDArray[np.float64]
 
 STEP_S: Final = 10.0
-SEEN_AFTER_S: Final = 30.0
-"""Until metrics that are means over a minute show a change, and a decision follows."""
+SEEN_AFTER_S: Final = 20.0
+"""Until the lag shows an overload, which takes a fetch of the metrics, and a decision follows."""
 CORRECTED: Final = 1.1
 SPARE: Final = 1.3
+LEAST_KEPT: Final = 0.1
+"""Share of the capacity that a reduction keeps."""
 DRAIN_S: Final = 60.0
 LEAST_SPARE: Final = 0.05
 """Share of the capacity assumed to be spare when lag at the end is read."""
@@ -59,6 +62,8 @@ class Situation:
     """Downtime of later rescales."""
     between_s: float
     """Shortest time between two."""
+    work: float
+    """Task-seconds of a record: tasks that a later rescale adds per record/s."""
     least_tasks: float
     most_tasks: float
     """Of the job, and that the cluster takes."""
@@ -79,7 +84,8 @@ def outlook(
         np.column_stack([options.capacity, options.deviation, options.tasks, options.downtime_s, options.settled_s]),
         paths,
         _multiples(len(paths)),
-        np.array([s.lag, s.restart_s, s.between_s, s.least_tasks, s.most_tasks, path_s, objective_s, float(corrects)]),
+        np.array([s.lag, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks]),
+        np.array([path_s, objective_s, float(corrects)]),
     )
     return held, late
 
@@ -97,9 +103,10 @@ _STRIDE: Final = 13
 
 
 @compiled
-def _walk(options: Array, paths: Array, multiples: Array, situation: Array) -> tuple[Array, Array]:
+def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rules: Array) -> tuple[Array, Array]:
     """Mean task-seconds and late records of each option over all paths, each of shape (options,)."""
-    lag_now, restart_s, between_s, least_tasks, most_tasks, path_s, objective_s, corrects = situation
+    lag_now, restart_s, between_s, work, least_tasks, most_tasks = situation
+    path_s, objective_s, corrects = rules
     held, late = np.zeros(len(options)), np.zeros(len(options))
     steps = int(paths.shape[1] * path_s / STEP_S)
     delay = int(SEEN_AFTER_S / STEP_S)
@@ -114,20 +121,19 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array) -> t
                 seen = paths[p, int(max(k - delay, 0) * STEP_S / path_s)]
                 if corrects > 0 and k >= delay and k * STEP_S >= settled_s and down_s == 0.0:
                     needed = CORRECTED * seen + lag / DRAIN_S
+                    wanted = capacity
                     if (lag > 0 and seen > capacity) or wait > objective_s / 2:
-                        change = max(needed / capacity, 1.0)
-                    elif capacity > SPARE * needed:
-                        change = needed / capacity
-                    else:
-                        change = 1.0
-                    change = min(max(change, least_tasks / tasks), max(most_tasks / tasks, 1.0))
-                    if change != 1.0:
-                        capacity, tasks = capacity * change, tasks * change
+                        wanted = max(needed, capacity)
+                    elif capacity > SPARE * needed and k * STEP_S >= restart_s + between_s:
+                        wanted = max(needed, LEAST_KEPT * capacity)
+                    change = min(max(work * (wanted - capacity), least_tasks - tasks), max(most_tasks - tasks, 0.0))
+                    if change != 0.0:
+                        capacity, tasks = capacity + change / work, tasks + change
                         down_s = restart_s
                         settled_s = k * STEP_S + restart_s + between_s
                         wait = down_s + lag / capacity
                 up_s = STEP_S - min(down_s, STEP_S)
-                down_s -= STEP_S - up_s
+                down_s = max(down_s - STEP_S, 0.0)
                 lag = max(lag + rate * STEP_S - capacity * up_s, 0.0)
                 after = down_s + lag / capacity
                 held[o] += tasks * STEP_S

@@ -214,6 +214,7 @@ class Sluice:
         deviation = self._learned.deviation(demand, tasks) if self._with("errors") else np.zeros(len(tasks))
         numbers = tasks.sum(axis=1)
         changed = np.arange(len(tasks)) > 0
+        work = float(np.sum(demand.task_seconds)) / float(share[0])
         held, late = outlook(
             Options(
                 capacity,
@@ -222,7 +223,9 @@ class Sluice:
                 np.where(changed, restart_s, 0.0),
                 np.where(changed, restart_s + s.least_between_s, 0.0),
             ),
-            Situation(lag, restart_s, s.least_between_s, float(len(demand.names)), facts.max_task_slots or np.inf),
+            Situation(
+                lag, restart_s, s.least_between_s, work, float(len(demand.names)), facts.max_task_slots or np.inf
+            ),
             paths,
             PATH_STEP_S,
             s.objective_s,
@@ -230,7 +233,6 @@ class Sluice:
         )
         expected = float(np.mean(paths)) * self._horizon_s
         allowance = self._budget.allowance(expected, self._horizon_s)
-        work = float(np.min(numbers / capacity))
         cost = held + LATE_COST * work * np.maximum(late - allowance, 0.0)
         means = np.mean(paths, axis=1)
         return _Choice(

@@ -31,7 +31,7 @@ class SluiceSettings(Format):
         60.0, description="Shortest time from the end of a rescale to the next one, seconds."
     )
     interval_s: float = Field(
-        15.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Time between two decisions, seconds."
+        10.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Time between two decisions, seconds."
     )
     restart_s: NonNegative = Field(
         30.0, description="Downtime of a rescale that is assumed until one was measured, seconds."
