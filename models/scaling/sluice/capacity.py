@@ -17,7 +17,8 @@ burst counts with its average cost, however short the interval in which it fires
 
 e depends on the deployment, and is learned (`attainable`) from the rate read in intervals in which records waited
 throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
-rate at which the busiest task would be busy all the time.
+rate at which the busiest task would be busy all the time, where that is less than expected. It is an upper bound only: it
+leaves out the waits between operators that come before full load.
 """
 
 import math
@@ -42,6 +43,9 @@ CAPACITY_MEMORY_S: Final = 7200.0
 """Time constant of forgetting the attained share of the even capacity."""
 ATTAINABLE_SHARE: Final = 0.95
 """Share of the even capacity that skew and bursts leave, until it is measured or modelled."""
+SEEN_WEIGHT: Final = 4.0
+"""Weight of a rate that was read while records waited: noise of 5 %."""
+CLEARLY_LESS: Final = 0.97
 LEAST_BUSY: Final = 0.5
 """Busyness of the busiest task from which it says something of the capacity."""
 TIME_NOISE: Final = 0.02
@@ -175,11 +179,12 @@ class Learned:
         now, enough = demand.tasks[None, :], SATURATED_LAG_S * read
         even = float(demand.even_capacity(demand.tasks))
         expected = float(self._expected(demand, now)[0])
-        kept_up = lag <= enough and read > even * float(self.share(demand, now)[0])
+        share = float(self.share(demand, now)[0])
+        kept_up = lag <= enough and read > even * share
         busiest = _busiest(rates)
         if least_lag > enough or kept_up:
-            self._attainable.observe(even, read, expected, seconds)
-        elif LEAST_BUSY <= busiest < 1:
+            self._attainable.observe(even, read, expected, seconds, SEEN_WEIGHT)
+        elif LEAST_BUSY <= busiest < 1 and read / busiest < CLEARLY_LESS * even * share:
             self._attainable.observe(even, read / busiest, expected, seconds, _weight(busiest))
 
 
