@@ -6,19 +6,19 @@ Notation, for operator i:
     S_i     records that the sources read meanwhile, all sources together, summed alike
     a_i     u_i / S_i: useful task-seconds that a source record costs at operator i
     p_i     its tasks
-    e       attainable share: what skew, bursts and contention leave of the even capacity
+    e_i     attainable share: what skew, bursts and contention leave of the even capacity
 
     even tasks      p_i, or G / ceil(G / p_i) with G key groups: the busiest task has ceil(G / p_i) of them
-    even capacity   min_i even tasks_i / a_i                              (DS2 Eq. 7 and 8, inverted)
-    capacity        e x even capacity, records/s at the sources together
+    even capacity   even tasks_i / a_i                                    (DS2 Eq. 7 and 8, inverted)
+    capacity        min_i e_i x even capacity_i, records/s at the sources together
 
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with its average cost, however short the interval in which it fires.
 
-e depends on the deployment, and is learned (`attainable`) from the rate read in intervals in which records waited
+e_i is learned (`attainable`): that of the tightest operator from the rate read in intervals in which records waited
 throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
-rate at which the busiest task would be busy all the time, where that is less than expected. It is an upper bound only: it
-leaves out the waits between operators that come before full load.
+rate at which its busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound
+only: it leaves out the waits between operators that come before full load.
 """
 
 import math
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from models.errors import InvalidInput
 from models.scaling.rates import OperatorMetrics, Rates
-from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShare
+from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShares
 from models.scaling.sluice.settings import SluiceSettings
 
 Array = NDArray[np.float64]
@@ -65,15 +65,15 @@ class Demand:
     key_groups: Array
     """G; infinite where the input has none."""
 
-    def even_capacity(self, tasks: Array) -> Array:
-        """Source records/s that `tasks`, shape (..., operators), could take if all keys were even; shape (...)."""
+    def even_capacities(self, tasks: Array) -> Array:
+        """Source records/s that each operator could take if all keys were even, for `tasks` of shape (..., operators)."""
         groups = np.where(np.isinf(self.key_groups), tasks, self.key_groups)
         even = groups / np.ceil(groups / tasks * (1 - 1e-9))
-        return np.asarray(np.min(even / np.maximum(self.task_seconds, 1e-15), axis=-1))
+        return np.asarray(even / np.maximum(self.task_seconds, 1e-15))
 
-    def tasks_for(self, rate: Array) -> Array:
-        """Fewest tasks of each operator whose even capacity reaches `rate`, shape (n,) -> (n, operators)."""
-        exact = np.maximum(np.outer(rate, self.task_seconds) * (1 - 1e-9), 1e-12)
+    def tasks_for(self, rate: Array, share: Array) -> Array:
+        """Fewest tasks with which `share` (e_i) of each operator's even capacity reaches `rate`, (n,) -> (n, operators)."""
+        exact = np.maximum(np.outer(rate, self.task_seconds / share) * (1 - 1e-9), 1e-12)
         groups = np.where(np.isinf(self.key_groups), 1.0, self.key_groups)
         groups_a_task = np.maximum(np.floor(groups / exact), 1.0)
         found = np.where(np.isinf(self.key_groups), np.ceil(exact), np.ceil(groups / groups_a_task))
@@ -88,7 +88,7 @@ class Learned:
         self._useful_s: dict[str, float] = {}
         self._records: dict[str, float] = {}
         self._stale: set[str] = set()
-        self._attainable = AttainableShare(CAPACITY_MEMORY_S)
+        self._attainable = AttainableShares(CAPACITY_MEMORY_S)
         self._lag = 0.0
         self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
@@ -157,9 +157,26 @@ class Learned:
         known = None if "key-groups" in self._settings.without else metrics.key_groups
         return math.inf if known is None else float(known)
 
-    def share(self, demand: Demand, tasks: Array) -> Array:
-        """e at `tasks`, shape (n, operators) -> (n,)."""
-        return self._attainable(demand.even_capacity(tasks), self._expected(demand, tasks))
+    def capacity(self, tasks: Array) -> tuple[Array, Array]:
+        """Capacity of `tasks`, shape (n, operators), and the standard deviation of its logarithm, both of shape (n,)."""
+        even = self.demand.even_capacities(tasks)
+        each = even * self._shares(tasks)
+        tightest = np.argmin(each, axis=1)
+        rows = np.arange(len(tasks))
+        deviation = np.zeros(len(tasks))
+        for i in np.unique(tightest):
+            own = tightest == i
+            deviation[own] = self._attainable.deviation(self.demand.names[i], even[own, i])
+        return each[rows, tightest], deviation
+
+    def tasks_for(self, rate: Array) -> Array:
+        """Fewest tasks whose capacity reaches `rate`, with the e_i of the current tasks, shape (n,) -> (n, operators)."""
+        return self.demand.tasks_for(rate, self._shares(self.demand.tasks[None, :])[0])
+
+    def _shares(self, tasks: Array) -> Array:
+        """e_i at `tasks`, shape (n, operators)."""
+        expected = self._expected(self.demand, tasks)
+        return np.column_stack([self._attainable.share(name, expected) for name in self.demand.names])
 
     def _expected(self, demand: Demand, tasks: Array) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""
@@ -168,32 +185,28 @@ class Learned:
             return np.full(len(tasks), ATTAINABLE_SHARE)
         scaled = np.array([name not in self._sources for name in demand.names])
         predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
-        return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
-
-    def deviation(self, demand: Demand, tasks: Array) -> Array:
-        """Standard deviation of the logarithm of the capacity of `tasks`, shape (n, operators) -> (n,)."""
-        return self._attainable.deviation(demand.even_capacity(tasks))
+        return np.asarray(np.clip(predicted / np.min(demand.even_capacities(tasks), axis=1), LEAST_SHARE, 1.0))
 
     def _learn_share(self, rates: Rates, read: float, seconds: float, least_lag: float, lag: float) -> None:
-        demand = self.demand
-        now, enough = demand.tasks[None, :], SATURATED_LAG_S * read
-        even = float(demand.even_capacity(demand.tasks))
+        demand, enough = self.demand, SATURATED_LAG_S * read
+        now = demand.tasks[None, :]
+        even = demand.even_capacities(now)[0]
+        each = even * self._shares(now)[0]
         expected = float(self._expected(demand, now)[0])
-        share = float(self.share(demand, now)[0])
-        kept_up = lag <= enough and read > even * share
-        busiest = _busiest(rates)
-        if least_lag > enough or kept_up:
-            self._attainable.observe(even, read, expected, seconds, SEEN_WEIGHT)
-        elif LEAST_BUSY <= busiest < 1 and read / busiest < CLEARLY_LESS * even * share:
-            self._attainable.observe(even, read / busiest, expected, seconds, _weight(busiest))
+        tightest = int(np.argmin(each))
+        self._attainable.pass_time(seconds)
+        for i, name in enumerate(demand.names):
+            if (i == tightest and least_lag > enough) or (lag <= enough and read > each[i]):
+                self._attainable.observe(name, float(even[i]), read, expected, SEEN_WEIGHT)
+                continue
+            busiest = _busiest(rates.operators[name])
+            if LEAST_BUSY <= busiest < 1 and read / busiest < CLEARLY_LESS * each[i]:
+                self._attainable.observe(name, float(even[i]), read / busiest, expected, _weight(busiest))
 
 
-def _busiest(rates: Rates) -> float:
+def _busiest(metrics: OperatorMetrics) -> float:
     """Share of time that the busiest task is busy, less what the largest of so many noisy values is too large by."""
-    return max(
-        ((m.max_busyness or 0.0) / (1 + TIME_NOISE * math.sqrt(2 * math.log(m.parallelism))))
-        for m in rates.operators.values()
-    )
+    return (metrics.max_busyness or 0.0) / (1 + TIME_NOISE * math.sqrt(2 * math.log(metrics.parallelism)))
 
 
 def _weight(busiest: float) -> float:

@@ -1,18 +1,19 @@
 """The budget of late records: the share 1 - attainment of all records may be late.
 
 Notation: r records that came, l of them late, both summed over the past with exponential forgetting (time constant W);
-e records expected over a time H.
+e records expected over a time H; S the time over which a balance is spent.
 
     balance    (1 - attainment) r - l
-    allowance  (1 - attainment) e + balance x min(H / W, 1), at least LEAST (1 - attainment) e
+    allowance  (1 - attainment) e + balance x min(H / S, 1), at least LEAST (1 - attainment) e
 
-So what was not used is spent over W rather than at once, and what was overspent is made up for.
+So what was not used is spent over S rather than at once, and what was overspent is made up for.
 """
 
 import math
 from typing import Final
 
 LEAST: Final = 0.1
+SPENT_S: Final = 1200.0
 
 
 class LatenessBudget:
@@ -40,7 +41,7 @@ class LatenessBudget:
         if not self._balances:
             return even
         balance = self._share * self._records - self._late
-        return max(even + balance * min(seconds / self._memory_s, 1.0), LEAST * even)
+        return max(even + balance * min(seconds / SPENT_S, 1.0), LEAST * even)
 
     @property
     def late_share(self) -> float:

@@ -6,8 +6,8 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
     wait(t)     = time until the job is up again + lag(t) / C
 
 Tasks that run count over time, and those that the lag at the end will need. Records that arrive while the wait is above the
-objective are late; so are those at the end until the wait is below it, for as long again at most. The rate is uncertain, and so is the capacity: each
-option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
+objective are late; so are those at the end until the wait is below it, for as long again at most. The rate is uncertain, and
+so is the capacity: each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
 x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x that is reduced to it, but not before a rescale that

@@ -61,7 +61,6 @@ class _Choice:
 
     demand: Demand
     tasks: Array
-    share: Array
     capacity: Array
     held: Array
     """Task-seconds over the horizon."""
@@ -169,10 +168,7 @@ class Sluice:
 
     def _capacity_now(self) -> float:
         """Expected capacity of the current tasks, records/s; requires `known`."""
-        demand = self._learned.demand
-        now = demand.tasks[None, :]
-        share = self._learned.share(demand, now)
-        return float((share * demand.even_capacity(now))[0])
+        return float(self._learned.capacity(self._learned.demand.tasks[None, :])[0][0])
 
     def _present_rate(self, lag: float, passed: float) -> float | None:
         """The rate since the last call, from the growth of the lag while the job read as fast as it could."""
@@ -209,16 +205,14 @@ class Sluice:
         state_mb = sum(m.state_mb or 0.0 for m in facts.rates.operators.values())
         restart_s = self._downtime.of(state_mb)
         tasks = np.vstack([demand.tasks, self._candidates(facts, demand, paths, lag)])
-        share = self._learned.share(demand, tasks)
-        capacity = share * demand.even_capacity(tasks)
-        deviation = self._learned.deviation(demand, tasks) if self._with("errors") else np.zeros(len(tasks))
+        capacity, deviation = self._learned.capacity(tasks)
         numbers = tasks.sum(axis=1)
         changed = np.arange(len(tasks)) > 0
-        work = float(np.sum(demand.task_seconds)) / float(share[0])
+        work = float(np.sum(demand.task_seconds)) / ATTAINABLE_SHARE
         held, late = outlook(
             Options(
                 capacity,
-                deviation,
+                deviation if self._with("errors") else np.zeros(len(tasks)),
                 numbers,
                 np.where(changed, restart_s, 0.0),
                 np.where(changed, restart_s + s.least_between_s, 0.0),
@@ -235,9 +229,7 @@ class Sluice:
         allowance = self._budget.allowance(expected, self._horizon_s)
         cost = held + LATE_COST * work * np.maximum(late - allowance, 0.0)
         means = np.mean(paths, axis=1)
-        return _Choice(
-            demand, tasks, share, capacity, held, late, cost, allowance, float(np.min(means)), float(np.max(means))
-        )
+        return _Choice(demand, tasks, capacity, held, late, cost, allowance, float(np.min(means)), float(np.max(means)))
 
     def _candidates(self, facts: Facts, demand: Demand, paths: Array, lag: float) -> Array:
         """Candidate deployments, shape (n, operators): different from the current one, and within the cluster."""
@@ -248,7 +240,7 @@ class Sluice:
         if slots is not None:
             # Even load on the whole cluster; rounding up needs some slack.
             rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * np.linspace(0.6, 1.0, 9))
-        tasks = demand.tasks_for(np.sort(rates))
+        tasks = self._learned.tasks_for(np.sort(rates))
         differs = np.any(tasks != demand.tasks, axis=1)
         differs[1:] &= np.any(tasks[1:] != tasks[:-1], axis=1)
         fits = tasks.sum(axis=1) <= (slots or np.inf)
@@ -272,7 +264,7 @@ class Sluice:
     def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:
         demand = choice.demand
         target = float(choice.capacity[row])
-        exact = target * demand.task_seconds / float(choice.share[row])
+        exact = target * demand.task_seconds
         tasks = {name: int(n) for name, n in zip(demand.names, choice.tasks[row], strict=True)}
         known = {n: m.memory_mb for n, m in facts.rates.operators.items() if m.memory_mb is not None}
         memory = self._memory.wanted(facts.rates, tasks)
@@ -283,7 +275,7 @@ class Sluice:
             if level > 0:
                 self._learned.forget(name)
         reasons = {
-            name: f"a source record costs {1e6 * a:.3g} us of its tasks, {e:.3g} busy ones at {amount(target)} records/s"
+            name: f"a source record costs {1e6 * a:.3g} us of its tasks, {e:.3g} busy tasks at {amount(target)} records/s"
             for name, a, e in zip(demand.names, demand.task_seconds, exact, strict=True)
         }
         return Decision(
