@@ -4,12 +4,11 @@ The user states an objective: the share of records that must not wait longer tha
 records (`lateness`). At each interval every deployment that might serve is compared with the current one over the next
 minutes (`outlook`): the tasks that it runs, and the records that are late, averaged over paths that the rate may take
 (`forecast`) and over what its capacity may be (`capacity`), its own downtime and later corrections included. The deployment
-with the fewest task-seconds among those whose expected late records the budget covers is recommended. Where none is
-covered, each late record beyond the budget costs `LATE_COST` times its work, so an overload is ended as soon as possible.
+with the fewest task-seconds is recommended, where a late record costs what the budget makes it worth.
 
 As a result, the first step goes to the right size; scale-downs come as soon as they are safe; a rescale whose own downtime
-makes records late happens where the budget covers them; and a rate that no forecast foresaw costs the budget, which is then
-made up for by more room.
+makes records late happens where it saves enough; an overload is ended as soon as possible; and a rate that no forecast
+foresaw costs some of the budget, which is then made up for by more room.
 """
 
 from dataclasses import dataclass
@@ -41,8 +40,6 @@ PATH_STEP_S: Final = 60.0
 LEAST_HORIZON_S: Final = 300.0
 HORIZON_RESCALES: Final = 2.0
 """The horizon, in shortest times between two rescales with their downtime."""
-LATE_COST: Final = 30.0
-"""Task-seconds of a late record beyond the budget, over those of its work."""
 LEAST_GAIN: Final = 0.01
 """Share of the task-seconds that a rescale must save."""
 BUDGET_MEMORY_S: Final = 3600.0
@@ -67,8 +64,9 @@ class _Choice:
     late: Array
     """Expected late records."""
     cost: Array
-    """Task-seconds, those for late records beyond the budget included."""
-    allowance: float
+    """Task-seconds, with the price of late records."""
+    came: float
+    """Expected records."""
     low: float
     high: float
     """Mean rates over the horizon of the lowest and the highest path."""
@@ -92,7 +90,7 @@ class Sluice:
             trend=self._with("trend"),
             season=self._with("season"),
         )
-        self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S, balances=self._with("budget"))
+        self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S, follows=self._with("budget"))
         self._downtime = Downtime(s.restart_s, learns=self._with("downtime"))
         self._rescaled: Rescaled | None = None
         self._last_s: float | None = None
@@ -225,11 +223,19 @@ class Sluice:
             s.objective_s,
             corrects=self._with("corrections"),
         )
-        expected = float(np.mean(paths)) * self._horizon_s
-        allowance = self._budget.allowance(expected, self._horizon_s)
-        cost = held + LATE_COST * work * np.maximum(late - allowance, 0.0)
+        cost = held + self._budget.price * work * late
         means = np.mean(paths, axis=1)
-        return _Choice(demand, tasks, capacity, held, late, cost, allowance, float(np.min(means)), float(np.max(means)))
+        return _Choice(
+            demand,
+            tasks,
+            capacity,
+            held,
+            late,
+            cost,
+            float(np.mean(paths)) * self._horizon_s,
+            float(np.min(means)),
+            float(np.max(means)),
+        )
 
     def _candidates(self, facts: Facts, demand: Demand, paths: Array, lag: float) -> Array:
         """Candidate deployments, shape (n, operators): different from the current one, and within the cluster."""
@@ -248,17 +254,18 @@ class Sluice:
 
     def _recommend(self, facts: Facts, choice: _Choice) -> Recommendation:
         best = int(np.argmin(choice.cost))
-        expected = f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s"
-        fits = f"are expected, and the {int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
+        now = f"{int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
+        expected = (
+            f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s are expected; "
+            f"{now}, with {choice.late[0] / choice.came:.1%} late"
+        )
         if best == 0 or choice.cost[best] > choice.cost[0] - LEAST_GAIN * choice.held[0]:
-            return Recommendation(
-                None, f"{expected} {fits}: {amount(choice.late[0])} records late, {amount(choice.allowance)} allowed."
-            )
+            return Recommendation(None, f"{expected}, and no other number is better.")
         return Recommendation(
             self._decision(facts, choice, best),
-            f"{expected} {fits}, with {amount(choice.late[0])} records late of {amount(choice.allowance)} allowed: "
-            f"{int(choice.tasks[best].sum())} tasks take {amount(choice.capacity[best])}, with {amount(choice.late[best])} "
-            f"late, and {_compared(choice.held[0], choice.held[best])}.",
+            f"{expected}. {int(choice.tasks[best].sum())} tasks take {amount(choice.capacity[best])}, with "
+            f"{choice.late[best] / choice.came:.1%} late and {_compared(choice.held[0], choice.held[best])}; "
+            f"{self._budget.late_share:.1%} were late so far, {1 - self._settings.attainment:.1%} may be.",
         )
 
     def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:
