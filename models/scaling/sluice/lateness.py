@@ -12,10 +12,10 @@ records of the past, over the share that may be late, it is multiplied by sqrt(U
 import math
 from typing import Final
 
-PRICE: Final = 0.3
+PRICE: Final = 0.15
 """Price at the budget's own share of late records, times that share. Set on workloads of the arena's patterns with seeds 11
 and 12."""
-UNSPENT: Final = 0.5
+UNSPENT: Final = 0.4
 """Factor on the price while nothing is late."""
 MOST: Final = 2.0
 
