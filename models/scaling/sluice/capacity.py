@@ -15,7 +15,7 @@ Notation, for operator i:
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with its average cost, however short the interval in which it fires.
 
-e_i is learned (`attainable`): that of the tightest operator from the rate read in intervals in which records waited
+e_i is learned (`attainable`): that of the busiest operator from the rate read in intervals in which records waited
 throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
 rate at which its busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound
 only: it leaves out the waits between operators that come before full load.
@@ -193,15 +193,14 @@ class Learned:
         even = demand.even_capacities(now)[0]
         each = even * self._shares(now)[0]
         expected = float(self._expected(demand, now)[0])
-        tightest = int(np.argmin(each))
+        busy = [_busiest(rates.operators[name]) for name in demand.names]
+        tightest = int(np.argmax(busy))
         self._attainable.pass_time(seconds)
         for i, name in enumerate(demand.names):
             if (i == tightest and least_lag > enough) or (lag <= enough and read > each[i]):
                 self._attainable.observe(name, float(even[i]), read, expected, SEEN_WEIGHT)
-                continue
-            busiest = _busiest(rates.operators[name])
-            if LEAST_BUSY <= busiest < 1 and read / busiest < CLEARLY_LESS * each[i]:
-                self._attainable.observe(name, float(even[i]), read / busiest, expected, _weight(busiest))
+            elif LEAST_BUSY <= busy[i] < 1 and read / busy[i] < CLEARLY_LESS * each[i]:
+                self._attainable.observe(name, float(even[i]), read / busy[i], expected, _weight(busy[i]))
 
 
 def _busiest(metrics: OperatorMetrics) -> float:
