@@ -12,8 +12,9 @@ reports every 5 s.
 | cost at equal attainment | c on the frontier at l*, linear in log l between two points |
 | hypervolume | share of the box 0 <= c <= C, LEAST_LATE <= l <= 1 (l logarithmic) that some point dominates |
 
-The hypervolume is that of Zitzler and Thiele (1999). C, its reference, is the most task-hours on the frontier of any policy
-of the group, so it is the same for all of them.
+The hypervolume is that of Zitzler and Thiele (1999). C, its reference, is a tenth more than the
+most task-hours on the frontier of any policy of the group: the same for all, and beyond the last point of each, which would
+otherwise not count.
 """
 
 import math
@@ -23,6 +24,8 @@ from typing import Final
 
 LEAST_LATE: Final = 1e-4
 """Late shares up to here count as equal."""
+REFERENCE: Final = 1.1
+"""C over the most task-hours on a frontier."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Self
 from models.scaling.policies import POLICIES
 from pipelines.arena.grid import Finished
 from pipelines.arena.scoring.frontier import (
+    REFERENCE,
     AttainedCost,
     AttainmentCost,
     FrontierPoint,
@@ -81,7 +82,7 @@ class GroupScore:
     ) -> Self:
         """The scores of policies with these settings and seeds."""
         fronts = {policy: frontier(run.point() for run in own) for policy, own in runs.items()}
-        most = max(point.task_hours for front in fronts.values() for point in front)
+        most = REFERENCE * max(point.task_hours for front in fronts.values() for point in front)
         volumes = {policy: hypervolume(front, most) for policy, front in fronts.items()}
         scores = [
             PolicyScore(
