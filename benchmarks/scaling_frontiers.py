@@ -1,12 +1,12 @@
 """All scaling policies by their frontiers: what each costs where it holds the same objective.
 
-    python benchmarks/scaling_frontiers.py --workspace FOLDER [--seed 9001] [--seeds 2] [--values 3] [--processes 2]
+    python benchmarks/scaling_frontiers.py --workspace FOLDER [--seed 9001] [--seeds 3] [--values 4] [--processes 2]
         [--jobs nexmark-q1,...] [--workloads cosine,...] [--modes in-place,savepoint] [--policies ds2,...] [--plan]
 
 Nexmark q1, q2, q3, q5 and q11 under increasing, decreasing, cosine, random and steps, in both rescale modes, as `sluice
 evaluate --sweep` replays them: 140 minutes on 70 slots, of which the first 30 do not count, from a well provisioned start.
 Each policy is replayed with `--values` of the values of its knob, the least and the most among them. By default that is
-5 jobs x 5 workloads x 2 modes x 8 policies x 3 values x 2 seeds = 2,400 replays; five seeds are 6,000. `--plan` says how many
+5 jobs x 5 workloads x 2 modes x 8 policies x 4 values x 3 seeds = 4,800 replays; five seeds are 8,000. `--plan` says how many
 are stored and how many are missing, and replays nothing.
 
 Replays are stored in the workspace one by one, so a killed run resumes, and more seeds or values reuse what is there. Workloads
@@ -149,9 +149,9 @@ def main() -> None:
     parser.add_argument("--modes", default="in-place,savepoint")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--ours", default="sluice", help="the policy that the others are compared with")
-    parser.add_argument("--values", type=int, default=3, help="of each knob")
+    parser.add_argument("--values", type=int, default=4, help="of each knob")
     parser.add_argument("--seed", type=int, default=SEED, help="the first")
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--attainment", type=float, default=0.99)
     parser.add_argument("--processes", type=int, help="default: one per core")
     parser.add_argument("--plan", action="store_true", help="say how many replays are missing, and end")

@@ -113,7 +113,7 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names))
 
 
-_SPARE: Final = Knob("over_provisioning_factor", (0.0, 0.1, 0.2, 0.5, 1.0))
+_SPARE: Final = Knob("over_provisioning_factor", (0.0, 0.1, 0.2, 0.5, 1.0, 2.0))
 POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("ds2", "DS2", Ds2Settings, Ds2, _SPARE),
     PolicyKind(
@@ -121,18 +121,18 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
         "Flink autoscaler",
         FlinkSettings,
         FlinkAutoscaler,
-        Knob("utilization.target", (0.9, 0.75, 0.6, 0.45, 0.3)),
+        Knob("utilization.target", (1.0, 0.8, 0.6, 0.45, 0.3)),
     ),
     PolicyKind("justin", "Justin", JustinSettings, Justin, _SPARE),
     PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion, Knob("scale_down_factor", (0.4, 0.3, 0.2, 0.1, 0.05))),
     PolicyKind(
-        "hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu, Knob("target_cpu_utilization", (0.9, 0.8, 0.7, 0.55, 0.4))
+        "hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu, Knob("target_cpu_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
     ),
     PolicyKind(
-        "hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga, Knob("target_utilization", (0.9, 0.8, 0.7, 0.55, 0.4))
+        "hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga, Knob("target_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
     ),
     PolicyKind("sluice", "Sluice", SluiceSettings, Sluice, Knob("task_budget", (1.0, 1.1, 1.22, 1.5, 2.0))),
     PolicyKind("static", "Static", StaticSettings, Static, Knob("factor", (0.6, 0.8, 1.0, 1.2, 1.6))),
 )
-"""The knob of a policy is the target that its own documentation names; Dhalion has none, and what it gives up at once
-decides how close to the need it stays."""
+"""The knob of a policy is the target that its own documentation names, up to its limit; Dhalion has none, and what it gives
+up at once decides how close to the need it stays."""

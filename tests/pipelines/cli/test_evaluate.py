@@ -67,7 +67,7 @@ def test_machines_see_every_metric(capsys, evaluate):
 def test_a_sweep_draws_a_frontier(capsys, evaluate):
     assert evaluate("--sweep", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    values = [0.0, 0.1, 0.2, 0.5, 1.0]
+    values = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0]
     assert [cell["settings"]["over_provisioning_factor"] for cell in answer["cells"]] == values
     (score,) = answer["rankings"][0]["policies"]
     assert [point["value"] for point in score["points"]] == values and score["frontier"]
