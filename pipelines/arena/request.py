@@ -30,8 +30,8 @@ would rest on metrics of few seconds. After a savepoint, some 40 s of downtime a
 `Physics.cold_decay_s`) come before those 60 s."""
 BURN_IN_MINUTES: Final = 30.0
 """Time at the beginning of a replay that is not scored, so that how a policy finds its first deployment is not either."""
-OBJECTIVE_S: Final[dict[RescaleMode, float]] = {"in-place": 10.0, "savepoint": 60.0}
-"""Longest wait of a record that counts as in time, seconds. A restart with a savepoint takes longer than 10 s."""
+
+
 _DS2_INTERVAL_S: Final = 30.0
 
 
