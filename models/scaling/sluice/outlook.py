@@ -3,11 +3,12 @@
 A fluid model: between two steps the lag grows by what arrives and shrinks by what is read.
 
     lag(t + dt) = max(0, lag(t) + (r(t) - C(t)) dt)         C(t) = 0 while the job is down
-    wait(t)     = time until the job is up again + lag(t) / C
 
-Tasks that run count over time, and those that the lag at the end will need. Records that arrive while the wait is above the
-objective are late; so are those at the end until the wait is below it, for as long again at most. The rate is uncertain, and
-so is the capacity: each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
+Records are read in the order of their arrival. Those that are read at t have waited since the cumulative arrivals were what
+the cumulative reads are at t; what waits now is taken to have come at the present rate. Records whose wait is above the
+objective when they are read are late. Of the lag at the end, those are late that the capacity then cannot read in time.
+Tasks that run count over time, and those that the lag at the end will need. The rate is uncertain, and so is the capacity:
+each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
 x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x that is reduced to it, but not before a rescale that
@@ -58,6 +59,8 @@ class Situation:
 
     lag: float
     """Records that wait in the log."""
+    rate: float
+    """At which they came, records/s."""
     restart_s: float
     """Downtime of later rescales."""
     between_s: float
@@ -84,7 +87,7 @@ def outlook(
         np.column_stack([options.capacity, options.deviation, options.tasks, options.downtime_s, options.settled_s]),
         paths,
         _multiples(len(paths)),
-        np.array([s.lag, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks]),
+        np.array([s.lag, s.rate, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks]),
         np.array([path_s, objective_s, float(corrects)]),
     )
     return held, late
@@ -105,24 +108,26 @@ _STRIDE: Final = 13
 @compiled
 def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rules: Array) -> tuple[Array, Array]:
     """Mean task-seconds and late records of each option over all paths, each of shape (options,)."""
-    lag_now, restart_s, between_s, work, least_tasks, most_tasks = situation
+    lag_now, rate_now, restart_s, between_s, work, least_tasks, most_tasks = situation
     path_s, objective_s, corrects = rules
     held, late = np.zeros(len(options)), np.zeros(len(options))
     steps = int(paths.shape[1] * path_s / STEP_S)
     delay = int(SEEN_AFTER_S / STEP_S)
-    for o in range(len(options)):
-        for p in range(len(paths)):
+    came = np.zeros(steps + 1)
+    for p in range(len(paths)):
+        for k in range(steps):
+            came[k + 1] = came[k] + paths[p, int(k * STEP_S / path_s)] * STEP_S
+        for o in range(len(options)):
             capacity = options[o, 0] * np.exp(options[o, 1] * multiples[p])
             tasks, down_s, settled_s = options[o, 2], options[o, 3], options[o, 4]
-            lag, rate = lag_now, paths[p, 0]
-            wait = down_s + lag / capacity
+            lag, rate, age, first = lag_now, paths[p, 0], lag_now / rate_now, 0
             for k in range(steps):
                 rate = paths[p, int(k * STEP_S / path_s)]
                 seen = paths[p, int(max(k - delay, 0) * STEP_S / path_s)]
                 if corrects > 0 and k >= delay and k * STEP_S >= settled_s and down_s == 0.0:
                     needed = CORRECTED * seen + lag / DRAIN_S
                     wanted = capacity
-                    if (lag > 0 and seen > capacity) or wait > objective_s / 2:
+                    if (lag > 0 and seen > capacity) or age > objective_s / 2:
                         wanted = max(needed, capacity)
                     elif capacity > SPARE * needed and k * STEP_S >= restart_s + between_s:
                         wanted = max(needed, LEAST_KEPT * capacity)
@@ -131,15 +136,25 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
                         capacity, tasks = capacity + change / work, tasks + change
                         down_s = restart_s
                         settled_s = k * STEP_S + restart_s + between_s
-                        wait = down_s + lag / capacity
                 up_s = STEP_S - min(down_s, STEP_S)
                 down_s = max(down_s - STEP_S, 0.0)
+                before = lag
                 lag = max(lag + rate * STEP_S - capacity * up_s, 0.0)
-                after = down_s + lag / capacity
+                read = before + rate * STEP_S - lag
+                next_read = came[k + 1] - lag
+                while first < k and came[first + 1] <= next_read:
+                    first += 1
+                if next_read < 0:
+                    arrived_s = next_read / rate_now
+                else:
+                    arrived_s = (first + (next_read - came[first]) / max(came[first + 1] - came[first], 1e-9)) * STEP_S
+                after = (k + 1) * STEP_S - arrived_s if lag > 0 else 0.0
+                # While the job is down nothing is read, so what is read has waited for all of that time.
                 held[o] += tasks * STEP_S
-                late[o] += rate * STEP_S * _share_above(wait, after, objective_s)
-                wait = after
+                late[o] += read * _share_above(age + (STEP_S - up_s), after, objective_s)
+                age = after if read > 0 else age + STEP_S
             held[o] += tasks * lag / capacity
+            late[o] += lag * _share_above(age, lag / capacity, objective_s)
             excess = lag - objective_s * capacity
             if excess > 0:
                 late[o] += rate * min(excess / max(capacity - rate, LEAST_SPARE * capacity), paths.shape[1] * path_s)

@@ -178,12 +178,15 @@ class Sluice:
         return max(capacity + (lag - self._last_lag) / passed, 0.0)
 
     def _count_late(self, lag: float, rate: float, passed: float) -> None:
-        """Estimate the late records since the last call from the waits at its ends, and from the downtime between."""
-        if not self._learned.known:
+        """Estimate the late records since the last call from how long those read at its ends had waited.
+
+        What waits came at `rate`; a rate of 0 tells nothing of when.
+        """
+        if not self._learned.known or rate <= 0:
             return
-        capacity, objective_s = self._capacity_now(), self._settings.objective_s
-        before, after = self._last_lag / capacity, lag / capacity
-        high, low = max(before, after), min(before, after)
+        objective_s = self._settings.objective_s
+        ends = (self._last_lag / rate, lag / rate)
+        low, high = min(ends), max(ends)
         above = 1.0 if low > objective_s else max(high - objective_s, 0.0) / max(high - low, 1e-9)
         self._budget.observe(rate * passed, rate * passed * above, passed)
 
@@ -206,6 +209,7 @@ class Sluice:
         capacity, deviation = self._learned.capacity(tasks)
         numbers = tasks.sum(axis=1)
         changed = np.arange(len(tasks)) > 0
+        rate_now = max(present or 0.0, sum(facts.rates.source_rates.values()), 1e-9)
         work = float(np.sum(demand.task_seconds)) / ATTAINABLE_SHARE
         held, late = outlook(
             Options(
@@ -216,7 +220,13 @@ class Sluice:
                 np.where(changed, restart_s + s.least_between_s, 0.0),
             ),
             Situation(
-                lag, restart_s, s.least_between_s, work, float(len(demand.names)), facts.max_task_slots or np.inf
+                lag,
+                rate_now,
+                restart_s,
+                s.least_between_s,
+                work,
+                float(len(demand.names)),
+                facts.max_task_slots or np.inf,
             ),
             paths,
             PATH_STEP_S,
