@@ -28,7 +28,7 @@ FITTED_STEPS: Final = 60
 LEAST_FITTED: Final = 12
 JUDGED: Final = 60
 """Last forecasts by which the three are compared."""
-KEPT_ERRORS: Final = 240
+KEPT_ERRORS: Final = 120
 KEPT_STEPS: Final = 4 * 1440
 """History of the season: four days of minutes."""
 PERIOD_EVERY: Final = 60
@@ -119,8 +119,8 @@ class RateForecast:
         """
         history = self._history()
         best, rates = self._best(history)
-        if now is not None and now > 0 and history[-1] > 0:
-            rates = rates * np.maximum(now / history[-1], 1.0)
+        if now is not None:
+            rates = rates * max(now / max(float(rates[0]), 1e-9), 1.0)
         if not spread:
             return np.tile(np.maximum(rates, 0.0), (self._paths, 1))
         errors = self._errors(best) * np.sqrt(np.maximum(rates, self._least()))

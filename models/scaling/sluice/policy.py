@@ -42,6 +42,8 @@ HORIZON_RESCALES: Final = 2.0
 """The horizon, in shortest times between two rescales with their downtime."""
 LEAST_GAIN: Final = 0.01
 """Share of the task-seconds that a rescale must save."""
+COMMITTED_S: Final = 60.0
+"""Time for which staying is compared as if it were a rescale: otherwise what can be done later would always be postponed."""
 BUDGET_MEMORY_S: Final = 3600.0
 CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""
@@ -217,7 +219,7 @@ class Sluice:
                 deviation if self._with("errors") else np.zeros(len(tasks)),
                 numbers,
                 np.where(changed, restart_s, 0.0),
-                np.where(changed, restart_s + s.least_between_s, 0.0),
+                np.where(changed, restart_s + s.least_between_s, COMMITTED_S),
             ),
             Situation(
                 lag,
