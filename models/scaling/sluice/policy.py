@@ -42,8 +42,8 @@ HORIZON_RESCALES: Final = 2.0
 """The horizon, in shortest times between two rescales with their downtime."""
 LEAST_GAIN: Final = 0.01
 """Share of the task-seconds that a rescale must save."""
-COMMITTED_S: Final = 60.0
-"""Time for which staying is compared as if it were a rescale: otherwise what can be done later would always be postponed."""
+COMMITTED_S: Final = 20.0
+"""Time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be done later would always be postponed."""
 BUDGET_MEMORY_S: Final = 3600.0
 CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""
@@ -219,7 +219,7 @@ class Sluice:
                 deviation if self._with("errors") else np.zeros(len(tasks)),
                 numbers,
                 np.where(changed, restart_s, 0.0),
-                np.where(changed, restart_s + s.least_between_s, COMMITTED_S),
+                np.where(changed, restart_s + s.least_between_s, restart_s + COMMITTED_S),
             ),
             Situation(
                 lag,
