@@ -17,7 +17,7 @@ PRICE: Final = 0.15
 and 12."""
 UNSPENT: Final = 0.4
 """Factor on the price while nothing is late."""
-MOST: Final = 2.0
+MOST: Final = 4.0
 
 
 class LatenessBudget:

@@ -40,10 +40,11 @@ PATH_STEP_S: Final = 60.0
 LEAST_HORIZON_S: Final = 300.0
 HORIZON_RESCALES: Final = 2.0
 """The horizon, in shortest times between two rescales with their downtime."""
-LEAST_GAIN: Final = 0.01
+LEAST_GAIN: Final = 0.03
 """Share of the task-seconds that a rescale must save."""
 COMMITTED_S: Final = 20.0
-"""Time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be done later would always be postponed."""
+"""Time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be done
+later would always be postponed."""
 BUDGET_MEMORY_S: Final = 3600.0
 CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""
