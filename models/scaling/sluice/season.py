@@ -1,4 +1,4 @@
-"""The period of a rate that repeats itself, found from the data: the first high peak of its autocorrelation."""
+"""The period of a rate that repeats itself, found from the data: the highest peak of its autocorrelation."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ def find_period(rates: Array) -> int | None:
     """Period of `rates`, shape (steps,), in steps; None without one, or with less than two periods of history.
 
     The autocorrelation is that of the rates less their mean, divided by the number of pairs. It must fall below 0 before the
-    peak, so that a slow trend is not taken for a season.
+    peak, so that a slow trend is not taken for a season. It may be a multiple of the shortest period, which serves as well.
     """
     n = len(rates)
     centred = rates - np.mean(rates)
