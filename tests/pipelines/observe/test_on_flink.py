@@ -90,7 +90,9 @@ def test_what_is_seen_is_what_runs_and_nothing_is_changed(
         assert by_prometheus.busyness == pytest.approx(by_rest.busyness, rel=0.2, abs=0.03)
         assert by_prometheus.fullest_share == pytest.approx(by_rest.fullest_share, abs=0.1)
         assert (by_prometheus.state_written is None) == (by_rest.state_written is None)
-    assert of_past.bound_by.vertex == seen.job.bound_by.vertex
+    # Where two vertices are busy alike, either may bind.
+    fullest = {v.name: v.fullest_busyness or 0.0 for v in vertices}
+    assert fullest[of_past.bound_by.vertex] >= 0.8 * fullest[seen.job.bound_by.vertex] - 0.03
     (worker,), (other,) = of_past.workers, seen.job.workers
     assert worker.cores == pytest.approx(other.cores, rel=0.2)
 
