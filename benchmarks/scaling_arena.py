@@ -7,9 +7,9 @@ evaluate` replays them. A cell is won if, over the seeds together, the p95 laten
 best of the others, and it uses at most 10 % more task-hours than DS2. Latencies below a second count as equal. Policies
 that run far more tasks than DS2 have the lowest latency; so the table also shows the best policy within the allowed tasks,
 and the policies that are better than `sluice` in both. All cells are shown, including lost ones. Replays are stored in the
-workspace, so that a second call is fast. With `--oracle` the table also shows how few tasks a heuristic found to be enough for the best
-latency of the six if all rates were known in advance (`scaling_oracle.py`): a cell where even these are more than allowed
-cannot be won. The policy was tuned on seeds 1 and 2; the results of 3, 2024, 3030, 4711 and 5151 are known, too.
+workspace, so that a second call is fast. With `--oracle` the table also shows how few tasks a heuristic finds to be enough
+for the best latency of the six if all rates are known in advance (`scaling_oracle.py`); fewer may be enough.
+The policy was tuned on seeds 1 and 2; the results of 3, 2024, 3030, 4711 and 5151 are known, too.
 """
 
 import argparse
