@@ -30,7 +30,11 @@ PARAMS = {
         **NAMES,
         description="Scaling policies to compare.",
     ),
-    "rescale_modes": Param(["in-place"], **NAMES, description="How rescales are made: in-place, savepoint, or both."),
+    "rescale_modes": Param(
+        ["in-place"],
+        **NAMES,
+        description="How rescales are made: in-place, savepoint, or both; the choice is for the first.",
+    ),
     "starts": Param(
         ["well"], **NAMES, description="Initial deployments: well, under (half) or over (twice) provisioned."
     ),
@@ -38,7 +42,7 @@ PARAMS = {
     **params_of(
         EvaluationRequest,
         *("cluster", "seed", "seeds", "minutes", "burn_in_minutes", "peak_rate", "placement"),
-        *("managed_memory_mb", "latency_bound_s"),
+        *("managed_memory_mb", "sweep", "objective_s", "attainment"),
     ),
     "spark": Param(False, type="boolean", description="Replay as a Spark job (SLUICE_SPARK_MASTER), for many cells."),
 }
@@ -69,7 +73,7 @@ def evaluate_policies() -> None:
 
         return keep_request(params)
 
-    @task(execution_timeout=timedelta(hours=12), doc_md="Replays every job, workload, policy and seed.")
+    @task(execution_timeout=timedelta(hours=12), doc_md="Replays every job, workload, policy, setting and seed.")
     def replay(request_uri: str, params: Any = None) -> str:
         from sluice_airflow.tasks.evaluation import replay as replay_all
 

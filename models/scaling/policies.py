@@ -26,6 +26,16 @@ Settings = TypeVar("Settings", bound=Format)
 
 
 @dataclass(frozen=True)
+class Knob:
+    """The setting by which a policy trades tasks against late records, and the values that a sweep tries."""
+
+    setting: str
+    """As `PolicyKind.setting_names` has it."""
+    values: tuple[float, ...]
+    """From the fewest tasks to the most; three or more of them are spread evenly enough to draw a frontier."""
+
+
+@dataclass(frozen=True)
 class PolicyKind(Generic[Settings]):
     """A policy that can be made from settings."""
 
@@ -36,11 +46,30 @@ class PolicyKind(Generic[Settings]):
     settings: type[Settings]
     """Every setting has a default, so `settings()` holds the defaults of the paper or product."""
     make: Callable[[Settings], Policy]
+    knob: Knob
 
     @property
     def setting_names(self) -> list[str]:
         """The names of the settings; a product's own names where it has some."""
         return [field.alias or name for name, field in self.settings.model_fields.items()]
+
+    def knob_value(self, settings: Mapping[str, object]) -> float:
+        """What the knob is set to, by these settings or by default."""
+        made = self.settings.model_validate(dict(settings))
+        return float(getattr(made, self._field(self.knob.setting)))
+
+    def with_knob(self, settings: Mapping[str, Any], value: float) -> dict[str, Any]:
+        """The settings with another value of the knob."""
+        others = {
+            name: given
+            for name, given in settings.items()
+            if self.settings.model_validate({name: given}).model_fields_set != {self._field(self.knob.setting)}
+        }
+        return others | {self.knob.setting: value}
+
+    def _field(self, setting: str) -> str:
+        """The field of a setting, which may have the product's own name."""
+        return next(name for name, field in self.settings.model_fields.items() if setting in (field.alias, name))
 
     def policy(self, settings: Mapping[str, object]) -> Policy:
         """A new policy, without history.
@@ -84,13 +113,26 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names))
 
 
+_SPARE: Final = Knob("over_provisioning_factor", (0.0, 0.1, 0.2, 0.5, 1.0, 2.0))
 POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
-    PolicyKind("ds2", "DS2", Ds2Settings, Ds2),
-    PolicyKind("flink", "Flink autoscaler", FlinkSettings, FlinkAutoscaler),
-    PolicyKind("justin", "Justin", JustinSettings, Justin),
-    PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion),
-    PolicyKind("hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu),
-    PolicyKind("hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga),
-    PolicyKind("sluice", "Sluice", SluiceSettings, Sluice),
-    PolicyKind("static", "Static", StaticSettings, Static),
+    PolicyKind("ds2", "DS2", Ds2Settings, Ds2, _SPARE),
+    PolicyKind(
+        "flink",
+        "Flink autoscaler",
+        FlinkSettings,
+        FlinkAutoscaler,
+        Knob("utilization.target", (1.0, 0.8, 0.6, 0.45, 0.3)),
+    ),
+    PolicyKind("justin", "Justin", JustinSettings, Justin, _SPARE),
+    PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion, Knob("scale_down_factor", (0.4, 0.3, 0.2, 0.1, 0.05))),
+    PolicyKind(
+        "hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu, Knob("target_cpu_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
+    ),
+    PolicyKind(
+        "hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga, Knob("target_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
+    ),
+    PolicyKind("sluice", "Sluice", SluiceSettings, Sluice, Knob("task_budget", (1.0, 1.1, 1.22, 1.5, 2.0))),
+    PolicyKind("static", "Static", StaticSettings, Static, Knob("factor", (0.6, 0.8, 1.0, 1.2, 1.6))),
 )
+"""The knob of a policy is the target that its own documentation names, up to its limit; Dhalion has none, and what it gives
+up at once decides how close to the need it stays."""

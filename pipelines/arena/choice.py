@@ -1,8 +1,9 @@
 """The policy that an evaluation chooses for a job, stored permanently as policies/<job>/v000001.json, ...
 
-The rule, over all workloads of the job: the policies whose p95 latency is within the bound in the most workloads; of
-them, the one with the fewest task-hours in all workloads together. If none is within the bound in any workload, the one
-whose worst p95 is the lowest.
+The policy is the verdict's (`pipelines.arena.scoring.verdict`) over all workloads of the job in the first rescale mode of
+the request, the one that the job is rescaled in. Its setting is, of those replayed, the one that holds the attainment in
+the most workloads; of them, the one with the fewest task-hours in all workloads together; if none holds it anywhere, the
+one with the fewest late records.
 """
 
 import math
@@ -13,12 +14,14 @@ from typing import Final, Literal
 from pydantic import Field, JsonValue
 
 from models.errors import InvalidInput
-from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
+from models.scaling.policies import POLICIES
+from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt, Ratio
 from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.log import evaluation_digest
 from pipelines.arena.ranking import Ranking, Standing
-from pipelines.arena.request import EvaluationRequest
-from pipelines.store.workspace import Workspace, to_json
+from pipelines.arena.request import EvaluationRequest, Objective, RescaleMode
+from pipelines.arena.scoring.verdict import verdict
+from pipelines.store.workspace import Damaged, Workspace, to_json
 
 FOLDER: Final = "policies"
 _FILE: Final = re.compile(r"v(\d{6,})\.json")
@@ -33,10 +36,14 @@ class WorkloadWinner(Format):
 
 
 class PolicyTotal(Format):
-    """How a policy did on all workloads of the job together."""
+    """How a policy did on all workloads of the job together, with the setting that serves it best there."""
 
     policy: Name = Field(description="Name of the policy.")
-    workloads_within: int = Field(ge=0, description="Workloads in which its p95 latency is within the bound.")
+    knob: str = Field(description="The setting that a sweep varies.")
+    value: float = Field(description="Its value.")
+    workloads_held: int = Field(ge=0, description="Workloads in which it holds the attainment with this value.")
+    workloads_attained: int = Field(ge=0, description="Workloads in which it holds it with some value.")
+    worst_late_share: Ratio = Field(description="Largest share of late records in a workload.")
     worst_latency_p95_s: NonNegative | None = Field(description="Highest p95 latency of a workload, seconds.")
     task_hours: NonNegative = Field(description="Tasks of all operators over time, all workloads, task-hours.")
     memory_gib_hours: NonNegative = Field(description="Memory of all tasks over time, all workloads, GiB-hours.")
@@ -54,13 +61,15 @@ class PolicyChoice(Format):
         description="Its settings in the replays and in use, as far as they differ from its defaults."
     )
     reason: str = Field(description="Why it was chosen, in words.")
-    latency_bound_s: Positive = Field(description="Bound on the p95 latency, seconds.")
+    rescale_mode: RescaleMode = Field(description="How rescales are made where the choice holds.")
+    objective_s: Objective = Field(description="Waiting time beyond which a record is late, seconds.")
+    attainment: float = Field(gt=0, lt=1, description="Share of the records that should be within it.")
     winners: tuple[WorkloadWinner, ...] = Field(description="The policy that served each workload best.")
     totals: tuple[PolicyTotal, ...] = Field(description="All policies over all workloads, the best first.")
     cluster: str = Field(description="Cluster that the replays ran on.")
     seed: int = Field(ge=0, description="First seed.")
-    seeds: PositiveInt = Field(description="Number of seeds; figures are medians over them.")
-    evaluation: str = Field(description="Digest of the evaluation: its replays, the code and the bound.")
+    seeds: PositiveInt = Field(description="Number of seeds; figures are means over them.")
+    evaluation: str = Field(description="Digest of the evaluation: its replays, the code and the objective.")
     results: str = Field(description="Key of the table of all replays in the workspace.")
 
 
@@ -73,13 +82,15 @@ def choose(
         job: name of a job of the evaluation.
         created_at: ISO 8601, UTC.
     """
-    rankings = [ranking for ranking in evaluation.rankings if ranking.winner.job == job]
-    totals = sorted((_total(policy, rankings) for policy in request.policies), key=_order)
+    mode = request.rescale_modes[0]
+    rankings = evaluation.rankings_of(job, mode)
+    judged = verdict([ranking.group for ranking in rankings])
+    totals = [_best_total(policy, rankings) for policy in judged.order]
     best = totals[0]
     made_by = evaluation_digest(request, evaluation)
     while True:
         before = _versions(workspace, job)
-        newest = latest_choice(workspace, job) if before else None
+        newest = _newest(workspace, job) if before else None
         if newest is not None and newest.evaluation == made_by:
             return newest
         choice = PolicyChoice(
@@ -87,9 +98,11 @@ def choose(
             version=max(before, default=0) + 1,
             created_at=created_at,
             policy=best.policy,
-            settings=request.settings_of(best.policy),
-            reason=_reason(totals, len(rankings), request.latency_bound_s),
-            latency_bound_s=request.latency_bound_s,
+            settings=_settings(request, mode, best),
+            reason=judged.sentence,
+            rescale_mode=mode,
+            objective_s=request.objective_of(mode),
+            attainment=request.attainment,
             winners=tuple(_winner(ranking) for ranking in rankings),
             totals=tuple(totals),
             cluster=request.cluster,
@@ -130,35 +143,48 @@ def _versions(workspace: Workspace, job: str) -> list[int]:
     return sorted(int(match[1]) for match in matches if match)
 
 
-def _total(policy: str, rankings: Sequence[Ranking]) -> PolicyTotal:
-    own: list[Standing] = [s for ranking in rankings for s in ranking.standings if s.policy == policy]
+def _newest(workspace: Workspace, job: str) -> PolicyChoice | None:
+    """None if its file is damaged, or of an earlier format."""
+    try:
+        return latest_choice(workspace, job)
+    except Damaged:
+        return None
+
+
+def _settings(request: EvaluationRequest, mode: RescaleMode, best: PolicyTotal) -> dict[str, JsonValue]:
+    settings = request.settings_of(best.policy, mode)
+    return POLICIES[best.policy].with_knob(settings, best.value) if request.sweep else settings
+
+
+def _best_total(policy: str, rankings: Sequence[Ranking]) -> PolicyTotal:
+    """With the best of its settings, each of which was replayed in all workloads."""
+    by_value: dict[float, list[Standing]] = {}
+    for ranking in rankings:
+        for standing in ranking.settings_of(policy):
+            by_value.setdefault(standing.value, []).append(standing)
+    attained = sum(ranking.group.held_by(policy) for ranking in rankings)
+    return min((_total(own, attained) for own in by_value.values()), key=_order)
+
+
+def _total(standings: Sequence[Standing], attained: int) -> PolicyTotal:
+    policy, value = standings[0].policy, standings[0].value
     return PolicyTotal(
         policy=policy,
-        workloads_within=sum(s.within_bound for s in own),
-        worst_latency_p95_s=max((s.latency_p95_s for s in own if s.latency_p95_s is not None), default=None),
-        task_hours=math.fsum(s.task_hours for s in own),
-        memory_gib_hours=math.fsum(s.memory_gib_hours for s in own),
+        knob=POLICIES[policy].knob.setting,
+        value=value,
+        workloads_held=sum(s.holds for s in standings),
+        workloads_attained=attained,
+        worst_late_share=max(s.late_share for s in standings),
+        worst_latency_p95_s=max((s.latency_p95_s for s in standings if s.latency_p95_s is not None), default=None),
+        task_hours=math.fsum(s.task_hours for s in standings),
+        memory_gib_hours=math.fsum(s.memory_gib_hours for s in standings),
     )
 
 
 def _order(total: PolicyTotal) -> tuple[int, float, float]:
-    latency = total.worst_latency_p95_s or 0.0
-    costs = (total.task_hours, latency) if total.workloads_within else (latency, total.task_hours)
-    return (-total.workloads_within, *costs)
-
-
-def _reason(totals: Sequence[PolicyTotal], workloads: int, bound_s: float) -> str:
-    best = totals[0]
-    equal = sum(total.workloads_within == best.workloads_within for total in totals)
-    of = "its one workload" if workloads == 1 else f"{best.workloads_within} of {workloads} workloads"
-    if not best.workloads_within:
-        latency = best.worst_latency_p95_s or 0.0
-        return f"no policy keeps the p95 latency within {bound_s:g} s; {best.policy} has the lowest worst one, {latency:,.1f} s"
-    kept = f"{best.policy} keeps the p95 latency within {bound_s:g} s in {of}"
-    if equal == 1:
-        return f"{kept}, and no other policy in as many"
-    return f"{kept}, and takes the fewest task-hours of the {equal} that do ({best.task_hours:,.1f})"
+    costs = (total.task_hours, total.worst_late_share)
+    return (-total.workloads_held, *(costs if total.workloads_held else reversed(costs)))
 
 
 def _winner(ranking: Ranking) -> WorkloadWinner:
-    return WorkloadWinner(workload=ranking.winner.workload, policy=ranking.winner.policy, reason=ranking.reason)
+    return WorkloadWinner(workload=ranking.workload, policy=ranking.winner.policy, reason=ranking.reason)

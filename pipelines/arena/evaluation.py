@@ -15,11 +15,13 @@ from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S
 from models.scaling.policies import make_policy
 from pipelines.arena.grid import FOLDER, Compute, Finished, cell_key, run_cells
-from pipelines.arena.ranking import Ranking, rank, results_table
+from pipelines.arena.ranking import Ranking, rank
 from pipelines.arena.replays.cell import MINUTE_S, Cell
 from pipelines.arena.replays.compute import capacity
 from pipelines.arena.replays.workloads import Pattern, Workload, pattern, read_workload
 from pipelines.arena.request import EvaluationRequest, RescaleMode, StartSize
+from pipelines.arena.results import results_table
+from pipelines.arena.scoring.verdict import PolicyVerdict, verdict
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
@@ -39,7 +41,17 @@ class Evaluation:
     finished: tuple[Finished, ...]
     rankings: tuple[Ranking, ...]
     results_key: str
-    """Key of the Parquet table of all cells in the workspace, with `pipelines.arena.ranking.RESULTS_SCHEMA`."""
+    """Key of the Parquet table of all cells in the workspace, with `pipelines.arena.results.RESULTS_SCHEMA`."""
+
+    def rankings_of(self, job: str, mode: RescaleMode) -> list[Ranking]:
+        """Those of one job in one rescale mode."""
+        return [ranking for ranking in self.rankings if (ranking.job, ranking.rescale_mode) == (job, mode)]
+
+    @property
+    def verdicts(self) -> dict[RescaleMode, PolicyVerdict]:
+        """Over all jobs and workloads of each rescale mode."""
+        modes = dict.fromkeys(ranking.rescale_mode for ranking in self.rankings)
+        return {mode: verdict([r.group for r in self.rankings if r.rescale_mode == mode]) for mode in modes}
 
 
 def evaluate(
@@ -67,7 +79,7 @@ def conclude(request: EvaluationRequest, finished: Sequence[Finished], workspace
     key = f"{FOLDER}/evaluations/{name}/results.parquet"
     workspace.write(f"{FOLDER}/evaluations/{name}/request.json", request)
     workspace.write_table(key, results_table(finished))
-    return Evaluation(tuple(finished), tuple(rank(finished, request.latency_bound_s)), key)
+    return Evaluation(tuple(finished), tuple(rank(finished, request)), key)
 
 
 def cells(request: EvaluationRequest) -> list[Cell]:
@@ -81,7 +93,8 @@ def cells(request: EvaluationRequest) -> list[Cell]:
             for seed in range(request.seed, request.seed + request.seeds):
                 workload = _workload(request, name, job, cluster, seed)
                 cell = partial(_cell, request, job, cluster, workload, seed)
-                found += list(map(cell, product(request.rescale_modes, request.starts, request.policies)))
+                for mode, start, policy in product(request.rescale_modes, request.starts, request.policies):
+                    found += [cell(mode, start, policy, own) for own in request.swept_settings(policy, mode)]
     return found
 
 
@@ -91,16 +104,18 @@ def _cell(
     cluster: Cluster,
     workload: Workload,
     seed: int,
-    combination: tuple[RescaleMode, StartSize, str],
+    mode: RescaleMode,
+    start: StartSize,
+    policy: str,
+    settings: dict[str, JsonValue],
 ) -> Cell:
-    mode, start, policy = combination
     several = any(worker.slots > 1 for worker in cluster.workers)
     return Cell(
         job=job,
         cluster=cluster,
         workload=workload,
         policy=policy,
-        settings=_settings(request, workload, mode, policy),
+        settings=_with_peak(policy, settings, workload),
         rescale_mode=mode,
         start=start,
         burn_in_s=_burn_in_s(request, workload),
@@ -110,10 +125,10 @@ def _cell(
     )
 
 
-def _settings(request: EvaluationRequest, workload: Workload, mode: RescaleMode, policy: str) -> dict[str, JsonValue]:
-    """Those of the request; `static` is provisioned for the peak of the workload unless it says otherwise."""
+def _with_peak(policy: str, settings: dict[str, JsonValue], workload: Workload) -> dict[str, JsonValue]:
+    """`static` is provisioned for the peak of the workload unless its settings say otherwise."""
     peak: dict[str, JsonValue] = {"rate": workload.peak_rate} if policy == "static" and workload.peak_rate > 0 else {}
-    return peak | request.settings_of(policy, mode)
+    return peak | settings
 
 
 def _burn_in_s(request: EvaluationRequest, workload: Workload) -> float:

@@ -7,14 +7,15 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipelines.arena.evaluation import Evaluation
-from pipelines.arena.ranking import Ranking, Standing
+from pipelines.arena.ranking import Ranking
 from pipelines.arena.report.page import report_key
-from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.request import DEFAULT_MODE, LISTS, EvaluationRequest
+from pipelines.arena.scoring.frontier import AttainedCost
 from pipelines.registry.selection_log import ROLE_TAG
 from pipelines.registry.selection_runs import SUPERSEDED_TAG
 from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking
@@ -30,14 +31,20 @@ EVALUATION_TAG: Final = "sluice.evaluation"
 EVALUATION, POLICY = "evaluation", "policy"
 FIGURES: Final = (
     "latency_p50_s", "latency_p95_s", "throughput_ratio", "task_hours", "memory_gib_hours", "rescales", "downtime_s",
-    "convergence_s", "convergence_steps",
+    "convergence_s", "convergence_steps", "late_share",
 )  # fmt: skip
 """Fields of a standing that are logged, each as `FIELD.WORKLOAD`."""
 
 
 def evaluation_digest(request: EvaluationRequest, evaluation: Evaluation) -> str:
-    """Digest of the replays, their code, and the ranking rule."""
-    return digest({"results": evaluation.results_key, "latency_bound_s": request.latency_bound_s})
+    """Digest of the replays, their code, and the objective."""
+    return digest(
+        {
+            "results": evaluation.results_key,
+            "objectives_s": [request.objective_of(mode) for mode in request.rescale_modes],
+            "attainment": request.attainment,
+        }
+    )
 
 
 def log_evaluation(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> dict[str, str]:
@@ -49,7 +56,7 @@ def log_evaluation(request: EvaluationRequest, evaluation: Evaluation, workspace
     """
     tracking = open_tracking(workspace)
     with mlflow_errors(tracking):
-        jobs = dict.fromkeys(ranking.winner.job for ranking in evaluation.rankings)
+        jobs = dict.fromkeys(ranking.job for ranking in evaluation.rankings)
         return {job: _EvaluationLogger(tracking, job, request, evaluation, workspace).log() for job in jobs}
 
 
@@ -62,7 +69,7 @@ class _EvaluationLogger:
         self._client, self._job, self._request = tracking.client, job, request
         self._evaluation, self._workspace = evaluation, workspace
         self._digest = evaluation_digest(request, evaluation)
-        self._rankings = [r for r in evaluation.rankings if r.winner.job == job]
+        self._rankings = [r for r in evaluation.rankings if r.job == job]
         self._experiment = tracking.experiment(job)
         self._now_ms = int(time.time() * 1000)
 
@@ -83,10 +90,10 @@ class _EvaluationLogger:
     def _fill(self, run: str) -> None:
         self._write(run, self._params(), self._winners())
         for policy in self._request.policies:
-            standings = [s for r in self._rankings for s in r.standings if s.policy == policy]
+            metrics = {name: v for r in self._rankings for name, v in _figures_of(r, policy).items()}
             nested = self._start(policy, POLICY, {"mlflow.parentRunId": run})
             settings = json.dumps(self._request.settings_of(policy))
-            self._write(nested, {"policy": policy, "settings": settings}, _figures(standings))
+            self._write(nested, {"policy": policy, "settings": settings}, metrics)
             self._client.set_terminated(nested)
         with tempfile.TemporaryDirectory() as folder:
             for key in (self._evaluation.results_key, report_key(self._evaluation)):
@@ -107,14 +114,14 @@ class _EvaluationLogger:
 
     def _params(self) -> dict[str, Any]:
         asked = self._request.model_dump(mode="json", exclude={"schema_version", "settings", "jobs"}, exclude_none=True)
-        listed = {name: ",".join(asked.pop(name)) for name in ("workloads", "policies")}
+        listed = {name: ",".join(asked.pop(name)) for name in LISTS if name != "jobs"}
         return {**asked, **listed, **{f"winner.{_name(r)}": r.winner.policy for r in self._rankings}}
 
     def _winners(self) -> dict[str, float]:
-        return _figures([ranking.winner for ranking in self._rankings])
+        return {name: value for r in self._rankings for name, value in _figures_of(r, r.winner.policy).items()}
 
     def _note(self) -> str:
-        return "\n\n".join(f"{r.winner.workload}: {r.reason}" for r in self._rankings)
+        return "\n\n".join(f"{r.workload}, {r.rescale_mode}: {r.reason}" for r in self._rankings)
 
     def _logged(self) -> "list[Run]":
         """Runs of this evaluation, including nested ones."""
@@ -132,13 +139,16 @@ class _EvaluationLogger:
                 self._client.set_terminated(left.info.run_id, status="FAILED")
 
 
-def _figures(standings: Sequence[Standing]) -> dict[str, float]:
-    """The known values."""
-    values = {f"{field}.{_name(s)}": getattr(s, field) for s in standings for field in FIGURES}
-    return {name: value for name, value in values.items() if value is not None}
+def _figures_of(ranking: Ranking, policy: str) -> dict[str, float]:
+    """The known values of a policy, with the setting to run; its cost at equal attainment if it attains it."""
+    score, standing = next((score, s) for score, s in ranking.scored if s.policy == policy)
+    values = {field: getattr(standing, field) for field in FIGURES} | {"hypervolume": score.hypervolume}
+    if isinstance(score.cost, AttainedCost):
+        values["task_hours_at_attainment"] = score.cost.task_hours
+    return {f"{field}.{_name(ranking)}": value for field, value in values.items() if value is not None}
 
 
-def _name(of: Standing | Ranking) -> str:
-    """Its workload's name, with only characters that MLflow allows."""
-    workload = of.winner.workload if isinstance(of, Ranking) else of.workload
-    return re.sub(r"[^A-Za-z0-9_./ -]", "_", workload)
+def _name(ranking: Ranking) -> str:
+    """Its workload, and its rescale mode unless that is the default, with only characters that MLflow allows."""
+    mode = "" if ranking.rescale_mode == DEFAULT_MODE else f".{ranking.rescale_mode}"
+    return re.sub(r"[^A-Za-z0-9_./ -]", "_", ranking.workload) + mode

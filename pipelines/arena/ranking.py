@@ -1,28 +1,33 @@
-"""The ranking of policies by a stated rule, and the results of many cells as a table.
+"""The ranking of policies in each group of cells, by their cost at equal attainment.
 
-The rule, for each job and workload: among the policies whose p95 latency is within a bound, the one with the fewest
-task-hours; if none is, the one with the lowest p95. Over several seeds the medians count.
+For each job, workload and rescale mode: the policies that hold the attainment, by their task-hours on the frontier there;
+then the others, by the smallest share of late records that they reach. Figures are means over the seeds.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Final
-
-import pyarrow as pa
+from statistics import fmean
 
 from pipelines.arena.grid import Finished
-from pipelines.arena.request import LATENCY_BOUND_S
+from pipelines.arena.request import EvaluationRequest, RescaleMode
+from pipelines.arena.scoring.frontier import holds
+from pipelines.arena.scoring.runs import by_value
+from pipelines.arena.scoring.scores import GroupScore, PolicyScore, group_score
+from pipelines.arena.scoring.verdict import verdict
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The result of a policy on one job and workload: medians over the seeds."""
+    """A policy on one job and workload, with one value of its knob: means over the seeds."""
 
     job: str
     workload: str
     policy: str
+    value: float
+    """Of the knob."""
+    late_share: float
+    """Share of records that wait longer than the objective; 0 where none arrived."""
     latency_p50_s: float | None
     latency_p95_s: float | None
     throughput_ratio: float | None
@@ -34,127 +39,95 @@ class Standing:
     """None if it did not converge with all seeds, or the workload has no lasting changes."""
     convergence_steps: float
     seeds: int
-    within_bound: bool
+    holds: bool
+    """Whether enough records are within the objective."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The policies of one job and workload, best first, and why."""
+    """The policies of one job, workload and rescale mode, best first, and why."""
 
-    standings: tuple[Standing, ...]
+    rescale_mode: RescaleMode
+    group: GroupScore
+    settings: tuple[tuple[Standing, ...], ...]
+    """Of each policy, in the order of `group`, by the value of its knob."""
     reason: str
+
+    @property
+    def job(self) -> str:
+        return self.group.job
+
+    @property
+    def workload(self) -> str:
+        return self.group.workload
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """Of each policy, with the setting to run."""
+        return tuple(
+            next(one for one in own if one.value == score.best.value)
+            for own, score in zip(self.settings, self.group.policies, strict=True)
+        )
+
+    def settings_of(self, policy: str) -> tuple[Standing, ...]:
+        """How a policy stands with each value of its knob."""
+        return next(own for own in self.settings if own[0].policy == policy)
+
+    @property
+    def scored(self) -> list[tuple[PolicyScore, Standing]]:
+        """Each policy's score, and how it stands with the setting to run."""
+        return list(zip(self.group.policies, self.standings, strict=True))
+
+    @property
+    def name(self) -> str:
+        return f"{self.job}, {self.workload}, {self.rescale_mode}"
 
     @property
     def winner(self) -> Standing:
         return self.standings[0]
 
 
-def rank(finished: Sequence[Finished], bound_s: float = LATENCY_BOUND_S) -> list[Ranking]:
+def rank(finished: Sequence[Finished], request: EvaluationRequest) -> list[Ranking]:
     """One ranking for each job, workload and rescale mode, in order of appearance; starts count as seeds do."""
-    groups: dict[tuple[str, ...], dict[str, list[Finished]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, str, RescaleMode], list[Finished]] = defaultdict(list)
     for one in finished:
-        cell = one.cell
-        groups[cell.job.name, cell.workload.name, cell.rescale_mode][cell.policy].append(one)
-    return [_ranked([_standing(runs, bound_s) for runs in group.values()], bound_s) for group in groups.values()]
+        groups[one.cell.job.name, one.cell.workload.name, one.cell.rescale_mode].append(one)
+    return [_ranking(own, mode, request) for (_, _, mode), own in groups.items()]
 
 
-def _standing(runs: Sequence[Finished], bound_s: float) -> Standing:
+def _ranking(finished: Sequence[Finished], mode: RescaleMode, request: EvaluationRequest) -> Ranking:
+    group = group_score(finished, request.objective_of(mode), request.attainment)
+    settings = []
+    for score in group.policies:
+        own = by_value(one for one in finished if one.cell.policy == score.policy)
+        points = {point.value: point.late_share for point in score.points}
+        standings = [_standing(runs, value, points[value], request.attainment) for value, runs in own.items()]
+        settings.append(tuple(standings))
+    return Ranking(mode, group, tuple(settings), verdict([group]).sentence)
+
+
+def _standing(runs: Sequence[Finished], value: float, late_share: float, attainment: float) -> Standing:
     cell, outcomes = runs[0].cell, [run.outcome for run in runs]
-    p95 = _median([o.latency_p95_s for o in outcomes])
     return Standing(
         job=cell.job.name,
         workload=cell.workload.name,
         policy=cell.policy,
-        latency_p50_s=_median([o.latency_p50_s for o in outcomes]),
-        latency_p95_s=p95,
-        throughput_ratio=_median([o.throughput_ratio for o in outcomes]),
-        task_hours=median(o.task_hours for o in outcomes),
-        memory_gib_hours=median(o.memory_gib_hours for o in outcomes),
-        rescales=median(o.rescales for o in outcomes),
-        downtime_s=median(o.downtime_s for o in outcomes),
-        convergence_s=_median([o.convergence_s for o in outcomes]),
-        convergence_steps=median(o.convergence_steps for o in outcomes),
-        seeds=len(runs),
-        within_bound=p95 is None or p95 <= bound_s,
+        value=value,
+        late_share=late_share,
+        latency_p50_s=_mean([o.latency_p50_s for o in outcomes]),
+        latency_p95_s=_mean([o.latency_p95_s for o in outcomes]),
+        throughput_ratio=_mean([o.throughput_ratio for o in outcomes]),
+        task_hours=fmean(o.task_hours for o in outcomes),
+        memory_gib_hours=fmean(o.memory_gib_hours for o in outcomes),
+        rescales=fmean(o.rescales for o in outcomes),
+        downtime_s=fmean(o.downtime_s for o in outcomes),
+        convergence_s=_mean([o.convergence_s for o in outcomes]),
+        convergence_steps=fmean(o.convergence_steps for o in outcomes),
+        seeds=len({run.cell.seed for run in runs}),
+        holds=holds(late_share, attainment),
     )
 
 
-def _median(values: Sequence[float | None]) -> float | None:
+def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return median(known) if known and len(known) == len(values) else None
-
-
-def _ranked(standings: Sequence[Standing], bound_s: float) -> Ranking:
-    """Those within the bound by task-hours, then the others by latency."""
-    ordered = sorted(
-        standings,
-        key=lambda s: (not s.within_bound, s.task_hours if s.within_bound else s.latency_p95_s, s.latency_p95_s or 0),
-    )
-    best = ordered[0]
-    if len(ordered) == 1:
-        kept = "within" if best.within_bound else "beyond"
-        return Ranking(tuple(ordered), f"{best.policy}: replayed alone; its p95 latency is {kept} {bound_s:g} s")
-    figures = f"{_latency(best)}, {best.task_hours:,.1f} task-hours"
-    within = sum(s.within_bound for s in ordered)
-    if within > 1:
-        why = f"it takes the fewest task-hours of the {within} policies with a p95 latency within {bound_s:g} s"
-    elif within:
-        why = f"only its p95 latency is within {bound_s:g} s"
-    else:
-        why = f"no policy keeps the p95 latency within {bound_s:g} s, and this one has the lowest"
-    reason = f"{best.policy}: {why} ({figures})"
-    return Ranking(tuple(ordered), reason)
-
-
-def _latency(standing: Standing) -> str:
-    return "no records arrived" if standing.latency_p95_s is None else f"p95 {standing.latency_p95_s:,.1f} s"
-
-
-def results_table(finished: Sequence[Finished]) -> pa.Table:
-    """One row per cell: its inputs, its metrics, and the key of its trace."""
-    rows = [
-        {
-            "job": one.cell.job.name,
-            "workload": one.cell.workload.name,
-            "policy": one.cell.policy,
-            "seed": one.cell.seed,
-            "cluster": one.cell.cluster.name,
-            "placement": one.cell.placement,
-            "rescale_mode": one.cell.rescale_mode,
-            "start": one.cell.start,
-            "burn_in_s": one.cell.burn_in_s,
-            "least_between_s": one.cell.least_between_s,
-            "peak_rate": one.cell.workload.peak_rate,
-            **one.outcome.model_dump(exclude={"convergences"}),
-            "convergence_s": one.outcome.convergence_s,
-            "convergence_steps": one.outcome.convergence_steps,
-            "key": one.key,
-        }
-        for one in finished
-    ]
-    return pa.Table.from_pylist(rows, schema=RESULTS_SCHEMA)
-
-
-_TEXT, _NUMBER, _COUNT = pa.string(), pa.float64(), pa.int64()
-RESULTS_SCHEMA: Final = pa.schema(
-    [
-        *(pa.field(name, _TEXT, nullable=False) for name in ("job", "workload", "policy")),
-        pa.field("seed", _COUNT, nullable=False),
-        *(pa.field(name, _TEXT, nullable=False) for name in ("cluster", "placement", "rescale_mode", "start")),
-        *(pa.field(name, _NUMBER, nullable=False) for name in ("burn_in_s", "least_between_s", "peak_rate")),
-        *(pa.field(name, _NUMBER) for name in ("latency_p50_s", "latency_p95_s")),
-        *(pa.field(name, _NUMBER) for name in ("within_1_s", "within_10_s", "within_60_s")),
-        *(pa.field(name, _NUMBER, nullable=False) for name in ("input_rate", "throughput")),
-        pa.field("throughput_ratio", _NUMBER),
-        *(
-            pa.field(name, _NUMBER, nullable=False)
-            for name in ("most_lag", "last_lag", "task_hours", "memory_gib_hours")
-        ),
-        *(pa.field(name, _COUNT, nullable=False) for name in ("most_tasks", "rescales", "refusals", "held_back")),
-        pa.field("downtime_s", _NUMBER, nullable=False),
-        pa.field("convergence_s", _NUMBER),
-        pa.field("convergence_steps", _COUNT, nullable=False),
-        pa.field("key", _TEXT, nullable=False),
-    ]
-)
-"""Units as in `pipelines.arena.replays.cell.ReplayOutcome`."""
+    return fmean(known) if known and len(known) == len(values) else None

@@ -5,16 +5,23 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from models.scaling.policies import POLICIES
 from models.schema import SCHEMA_VERSION, Format, PositiveInt
 
 LISTS: Final = ("jobs", "workloads", "policies", "rescale_modes", "starts")
 """Fields that name several of a kind."""
 SEED: Final = 1066
 """Seed of the published workloads."""
-LATENCY_BOUND_S: Final = 60.0
-"""Default bound; a record that arrives during a restart waits for about half of that."""
+ATTAINMENT: Final = 0.99
+"""Share of the records that should be within the objective by default."""
+Objective = Literal[1, 10, 60]
+"""Waiting time within which a record is not late, seconds; a replay reports the share of records within each of these."""
 RescaleMode = Literal["in-place", "savepoint"]
 """in-place: the same JVMs, from the last checkpoint. savepoint: stop with a savepoint and start new JVMs from it."""
+OBJECTIVE_S: Final[dict[RescaleMode, Objective]] = {"in-place": 10, "savepoint": 60}
+"""Default objective: a rescale in place can stay within it, and one by savepoint, which takes 30 s and more, within the
+longer one only."""
+DEFAULT_MODE: Final[RescaleMode] = "in-place"
 StartSize = Literal["well", "under", "over"]
 """What the first rate needs; half of it; twice of it, or all slots."""
 LEAST_BETWEEN_S: Final[dict[RescaleMode, float]] = {"in-place": 60.0, "savepoint": 180.0}
@@ -97,7 +104,7 @@ class EvaluationRequest(Format):
         json_schema_extra={"option": "managed-memory"},
     )
     rescale_modes: tuple[RescaleMode, ...] = Field(
-        ("in-place",), min_length=1, description="How rescales are made: in-place, savepoint, or both."
+        (DEFAULT_MODE,), min_length=1, description="How rescales are made: in-place, savepoint, or both."
     )
     starts: tuple[StartSize, ...] = Field(
         ("well",),
@@ -107,12 +114,18 @@ class EvaluationRequest(Format):
     burn_in_minutes: Annotated[float, Field(ge=0, le=1e6)] = Field(
         BURN_IN_MINUTES, description="Minutes at the beginning of each replay that no metric counts."
     )
-    latency_bound_s: float = Field(
-        LATENCY_BOUND_S,
+    sweep: bool = Field(
+        False, description="Replay each policy at each value of its target knob, so that whole frontiers are compared."
+    )
+    objective_s: Objective | None = Field(
+        None,
+        description="Waiting time beyond which a record is late, seconds; if absent, 10 in place and 60 by savepoint.",
+    )
+    attainment: float = Field(
+        ATTAINMENT,
         gt=0,
-        le=86_400,
-        description="Largest acceptable p95 latency, seconds.",
-        json_schema_extra={"option": "latency-bound"},
+        lt=1,
+        description="Share of the records that should be within the objective, 0-1.",
     )
 
     @model_validator(mode="after")
@@ -136,3 +149,18 @@ class EvaluationRequest(Format):
             mode: how rescales are made; the first of the request by default.
         """
         return recommended_settings(policy, mode or self.rescale_modes[0]) | self.settings.get(policy, {})
+
+    def swept_settings(self, policy: str, mode: RescaleMode) -> list[dict[str, JsonValue]]:
+        """Those of `settings_of`, with each value of the policy's knob; once as they are without a sweep.
+
+        The value that they have without a sweep is among the values.
+        """
+        own, kind = self.settings_of(policy, mode), POLICIES[policy]
+        if not self.sweep:
+            return [own]
+        values = sorted({*kind.knob.values, kind.knob_value(own)})
+        return [kind.with_knob(own, value) for value in values]
+
+    def objective_of(self, mode: RescaleMode) -> Objective:
+        """Waiting time beyond which a record is late, seconds."""
+        return self.objective_s or OBJECTIVE_S[mode]

@@ -1,5 +1,6 @@
 """`sluice evaluate`: hours of workload replayed under scaling policies, in seconds."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from pipelines.arena.evaluation import Evaluation, evaluate
 from pipelines.arena.on_spark import replay_on_spark
 from pipelines.arena.ranking import Ranking, Standing
 from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.scoring.scores import PolicyScore
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.request_options import request_options
@@ -22,7 +24,7 @@ from pipelines.terminal.tables import table
 
 FIELDS = (
     "cluster", "seed", "seeds", "minutes", "burn_in_minutes", "peak_rate", "placement", "managed_memory_mb",
-    "latency_bound_s",
+    "objective_s", "attainment",
 )  # fmt: skip
 
 
@@ -55,6 +57,12 @@ def evaluate_policies(
             help="Initial deployments: well, under (half) or over (twice) provisioned; one replay with each.",
         ),
     ] = "well",
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep", help="Replay each policy at each value of its target knob, so that whole frontiers are compared."
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy; repeatable.")
     ] = None,
@@ -76,6 +84,7 @@ def evaluate_policies(
         "policies": _names(policy, "--policy"),
         "rescale_modes": _names(rescale_mode, "--rescale-mode"),
         "starts": _names(start, "--start"),
+        "sweep": sweep,
         "settings": settings_by_policy(settings or []),
     }
     request = validate_as(given, EvaluationRequest, origin="the options")
@@ -91,7 +100,9 @@ def evaluate_policies(
         print_json(_document(evaluation, uri) | {"report": report_uri, "mlflow_runs": runs})
     else:
         for ranking in evaluation.rankings:
-            _print_ranking(ranking, request.latency_bound_s)
+            _print_ranking(ranking)
+        _print_legend(request)
+        _print_verdicts(evaluation)
         console.print(f"report: {escape(report_uri)}", soft_wrap=True)
         console.print(f"results of all replays: {escape(uri)}", soft_wrap=True)
 
@@ -124,15 +135,12 @@ def _names(text: str, option: str) -> list[str]:
 
 def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:
     return {
-        "rankings": [
-            {
-                "job": ranking.winner.job,
-                "workload": ranking.winner.workload,
-                "winner": ranking.winner.policy,
-                "reason": ranking.reason,
-            }
-            for ranking in evaluation.rankings
+        "verdicts": [
+            {"rescale_mode": mode, "policy": found.policy, "order": list(found.order), "sentence": found.sentence}
+            | {"difference": None if found.difference is None else asdict(found.difference)}
+            for mode, found in evaluation.verdicts.items()
         ],
+        "rankings": [_ranking_document(ranking) for ranking in evaluation.rankings],
         "cells": [
             {
                 "job": one.cell.job.name,
@@ -141,6 +149,7 @@ def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:
                 "seed": one.cell.seed,
                 "rescale_mode": one.cell.rescale_mode,
                 "start": one.cell.start,
+                "settings": one.cell.settings,
                 **one.outcome.model_dump(mode="json"),
                 "rescale_log": [r.model_dump(mode="json") for r in one.rescales],
             }
@@ -150,33 +159,77 @@ def _document(evaluation: Evaluation, uri: str) -> dict[str, Any]:
     }
 
 
-def _print_ranking(ranking: Ranking, bound_s: float) -> None:
+def _ranking_document(ranking: Ranking) -> dict[str, Any]:
+    group = ranking.group
+    return {
+        "job": ranking.job,
+        "workload": ranking.workload,
+        "rescale_mode": ranking.rescale_mode,
+        "objective_s": group.objective_s,
+        "attainment": group.attainment,
+        "winner": ranking.winner.policy,
+        "reason": ranking.reason,
+        "policies": [
+            {
+                "policy": score.policy,
+                "knob": score.knob,
+                "points": [asdict(point) for point in score.points],
+                "frontier": [asdict(point) for point in score.front],
+                "cost_at_equal_attainment": None if score.attained is None else asdict(score.attained),
+                "hypervolume": score.hypervolume,
+                "hypervolume_rank": score.hypervolume_rank,
+                "run_with": score.best.value,
+            }
+            for score in group.policies
+        ],
+    }
+
+
+def _print_legend(request: EvaluationRequest) -> None:
+    objectives = " or ".join(f"{request.objective_of(mode)} s ({mode})" for mode in request.rescale_modes)
+    console.print(
+        f"cost: task-hours where {100 * request.attainment:.4g} % of records are within {objectives}, - if no setting holds "
+        "that; rank: by hypervolume; knob: the setting to run, with its figures"
+    )
+
+
+def _print_verdicts(evaluation: Evaluation) -> None:
+    """Over all jobs and workloads, if there is more than one."""
+    several = len(evaluation.verdicts) > 1
+    if len(evaluation.rankings) > len(evaluation.verdicts):
+        for mode, found in evaluation.verdicts.items():
+            console.print(f"[bold]{f'{mode}: ' if several else ''}{escape(found.sentence)}[/bold]", soft_wrap=True)
+
+
+def _print_ranking(ranking: Ranking) -> None:
     first = ranking.winner
-    seeds = f", medians of {first.seeds} seeds" if first.seeds > 1 else ""
-    console.print(f"[bold]{escape(first.job)}, {escape(first.workload)}[/bold]{seeds}")
-    headings = ["p50 s", "p95 s", "read", "task-h", "GiB-h", "rescales", "down s"]
+    seeds = f", means of {first.seeds} seeds" if first.seeds > 1 else ""
+    console.print(f"[bold]{escape(ranking.name)}[/bold]{seeds}")
+    headings = ["cost", "rank", "knob", "late", "p95 s", "task-h", "GiB-h", "rescales"]
     converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
-    rows = table("", "policy", *headings, *(["rest s", "steps"] if converges else []), text=("policy",))
-    for standing in ranking.standings:
-        mark = "*" if standing is first else "" if standing.within_bound else "late"
-        row = _row(standing)
+    resting = ["rest s"] if converges else []
+    rows = table("", "policy", *headings, *resting, text=("policy",))
+    for score, standing in ranking.scored:
+        mark = "*" if standing is first else "" if standing.holds else "late"
+        row = _row(score, standing)
         if converges:
             never = "not" if standing.convergence_s is None else f"{standing.convergence_s:,.0f}"
-            row += [never, f"{standing.convergence_steps:g}"]
+            row.append(never)
         rows.add_row(mark, standing.policy, *row)
     console.print(rows)
-    console.print(f"* {escape(ranking.reason)}; late: p95 beyond {bound_s:g} s", soft_wrap=True)
+    console.print(f"* {escape(ranking.reason)}", soft_wrap=True)
 
 
-def _row(standing: Standing) -> list[str]:
+def _row(score: PolicyScore, standing: Standing) -> list[str]:
     return [
-        _seconds(standing.latency_p50_s),
+        "-" if score.attained is None else f"{score.attained.task_hours:,.1f}",
+        str(score.hypervolume_rank),
+        f"{standing.value:g}",
+        f"{standing.late_share:.2%}",
         _seconds(standing.latency_p95_s),
-        "-" if standing.throughput_ratio is None else f"{standing.throughput_ratio:.1%}",
         f"{standing.task_hours:,.1f}",
         f"{standing.memory_gib_hours:,.1f}",
-        f"{standing.rescales:g}",
-        f"{standing.downtime_s:,.0f}",
+        f"{standing.rescales:.3g}",
     ]
 
 

@@ -14,9 +14,10 @@ from pipelines.arena.evaluation import Evaluation
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import Ranking
 from pipelines.arena.report.curves import Curves, curves, policy_colours, seconds_per_point
+from pipelines.arena.report.frontier_figure import frontier_figure, policy_lines
 from pipelines.arena.report.time_figure import time_figure
-from pipelines.arena.report.trade_off import trade_off, trade_off_figure
 from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.scoring.runs import knob_value
 from pipelines.store.workspace import Workspace
 
 _TEMPLATES = Environment(
@@ -26,29 +27,36 @@ _TEMPLATES = Environment(
 
 @dataclass(frozen=True)
 class Section:
-    """One job under one workload."""
+    """One job under one workload in one rescale mode."""
 
     ranking: Ranking
     replays: tuple[Curves, ...]
-    """The replays of the first seed."""
+    """The replays of the first seed and start, each policy with the setting to run."""
     point_s: float
     """The period of a point of a curve, seconds."""
 
     @property
     def name(self) -> str:
-        return f"{self.ranking.winner.job}, {self.ranking.winner.workload}"
+        return self.ranking.name
 
 
 def sections(request: EvaluationRequest, evaluation: Evaluation, workspace: Workspace) -> list[Section]:
     """In the order of the rankings, the policies of each in the order of the request."""
-    shown: dict[tuple[str, str], list[Finished]] = {}
-    for one in evaluation.finished:
-        if one.cell.seed == request.seed:
-            shown.setdefault((one.cell.job.name, one.cell.workload.name), []).append(one)
-    return [
-        _section(ranking, shown[ranking.winner.job, ranking.winner.workload], workspace)
-        for ranking in evaluation.rankings
+    return [_section(ranking, _shown(ranking, request, evaluation), workspace) for ranking in evaluation.rankings]
+
+
+def _shown(ranking: Ranking, request: EvaluationRequest, evaluation: Evaluation) -> list[Finished]:
+    """The replays whose curves are drawn."""
+    group = (ranking.job, ranking.workload, ranking.rescale_mode)
+    chosen = {standing.policy: standing.value for standing in ranking.standings}
+    own = [
+        one
+        for one in evaluation.finished
+        if (one.cell.job.name, one.cell.workload.name, one.cell.rescale_mode) == group
+        and (one.cell.seed, one.cell.start) == (request.seed, request.starts[0])
+        and knob_value(one) == chosen[one.cell.policy]
     ]
+    return sorted(own, key=lambda one: request.policies.index(one.cell.policy))
 
 
 def _section(ranking: Ranking, replays: Sequence[Finished], workspace: Workspace) -> Section:
@@ -74,12 +82,15 @@ def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Worksp
     made = sections(request, evaluation, workspace)
     figures: dict[str, Figure] = {}
     for index, section in enumerate(made):
-        figures[f"trade-off-{index}"] = trade_off_figure(trade_off(section.ranking.standings), request.latency_bound_s)
-        figures[f"time-{index}"] = time_figure(section.replays, request.latency_bound_s)
+        group = section.ranking.group
+        lines = policy_lines(group, request.policies)
+        figures[f"frontier-{index}"] = frontier_figure(lines, group.objective_s, group.attainment)
+        figures[f"time-{index}"] = time_figure(section.replays, group.objective_s)
     template = _TEMPLATES.get_template("evaluation.html.j2")
     return template.render(
         request=request,
         sections=made,
+        verdicts=evaluation.verdicts,
         colours=policy_colours(request.policies),
         converges=any(s.convergence_steps or s.convergence_s is not None for m in made for s in m.ranking.standings),
         figures={name: _embedded(figure) for name, figure in figures.items()},

@@ -24,7 +24,8 @@ def policies_page() -> str:
     """Every scaling policy with its settings, as `--set` takes them."""
     lines = ["# Scaling policies and their settings\n", NOTE]
     for name, kind in sorted(POLICIES.items()):
-        lines += [f"## {name}\n", f"{kind.title}.\n"]
+        values = ", ".join(f"{value:g}" for value in kind.knob.values)
+        lines += [f"## {name}\n", f"{kind.title}. A sweep sets `{kind.knob.setting}` to {values}.\n"]
         schema = kind.settings.model_json_schema(by_alias=True)
         lines.append(fields_table(schema, schema.get("$defs", {})) if kind.setting_names else "It has no settings.\n")
     return "\n".join(lines)

@@ -7,10 +7,11 @@ from models.errors import Infeasible, InvalidInput
 from models.scaling.policies import POLICIES
 from pipelines.arena.evaluation import PEAK_SHARE, cells, evaluate
 from pipelines.arena.grid import Finished
-from pipelines.arena.ranking import RESULTS_SCHEMA, rank
+from pipelines.arena.ranking import rank
 from pipelines.arena.replays.compute import capacity
 from pipelines.arena.replays.workloads import Pattern, pattern
 from pipelines.arena.request import EvaluationRequest
+from pipelines.arena.results import RESULTS_SCHEMA
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.store.workspace import Workspace
 
@@ -125,35 +126,62 @@ def finished(cell, tmp_path_factory) -> list[Finished]:
     return run_cells([cell("ds2", seed=s) for s in (1, 2)], Workspace(tmp_path_factory.mktemp("arena")), processes=1)
 
 
-def _as(finished: Finished, policy: str, p95: float | None, task_hours: float) -> Finished:
-    outcome = finished.outcome.model_copy(update={"latency_p95_s": p95, "task_hours": task_hours})
-    cell = finished.cell.model_copy(update={"policy": policy})
-    return Finished(cell, finished.key, outcome, ())
+def _as(finished: Finished, policy: str, late: float, task_hours: float, **cell: object) -> Finished:
+    outcome = finished.outcome.model_copy(
+        update={"within_10_s": 1 - late, "within_60_s": 1 - late / 10, "task_hours": task_hours}
+    )
+    return Finished(finished.cell.model_copy(update={"policy": policy, **cell}), finished.key, outcome, ())
 
 
-def test_within_the_bound_the_fewest_task_hours_win(finished):
+def test_of_those_that_hold_the_attainment_the_fewest_task_hours_win(finished):
     one = finished[0]
-    (ranking,) = rank([_as(one, "a", 5, 900), _as(one, "b", 59, 700), _as(one, "c", 61, 100)], bound_s=60)
-    assert [s.policy for s in ranking.standings] == ["b", "a", "c"]
-    assert ranking.reason == (
-        "b: it takes the fewest task-hours of the 2 policies with a p95 latency within 60 s "
-        "(p95 59.0 s, 700.0 task-hours)"
+    (ranking,) = rank(
+        [_as(one, "ds2", 0, 900), _as(one, "flink", 0.01, 720), _as(one, "static", 0.02, 100)], _request()
+    )
+    assert [(s.policy, s.holds) for s in ranking.standings] == [("flink", True), ("ds2", True), ("static", False)]
+    assert ranking.reason.startswith(
+        "Run flink: it holds 99 % of records within 10 s with 20 % fewer task-hours than ds2"
     )
 
 
-def test_beyond_the_bound_the_lowest_latency_wins(finished):
+def test_if_none_holds_it_the_fewest_late_records_win(finished):
     one = finished[0]
-    (ranking,) = rank([_as(one, "a", 500, 100), _as(one, "b", 400, 700)], bound_s=60)
-    assert ranking.reason.startswith("b: no policy keeps the p95 latency within 60 s, and this one has the lowest")
-    (alone,) = rank([_as(one, "a", 500, 100), _as(one, "b", 40, 700)], bound_s=60)
-    assert alone.reason.startswith("b: only its p95 latency is within 60 s")
+    (ranking,) = rank([_as(one, "ds2", 0.5, 100), _as(one, "flink", 0.4, 700)], _request())
+    assert ranking.reason == "No policy holds 99 % of records within 10 s: flink comes closest, with 40 % late."
+    (longer,) = rank([_as(one, "ds2", 0.05, 100), _as(one, "flink", 0.04, 700)], _request(objective_s=60))
+    assert longer.winner.policy == "ds2"  # a tenth of them is later than 60 s
 
 
-def test_over_seeds_the_medians_count(finished):
+def test_over_seeds_the_means_count_and_values_of_a_knob_are_settings_of_one_policy(finished):
     one = finished[0]
-    latencies = {"a": (10, 20, 900), "b": (30, 40, 50)}
-    (ranking,) = rank([_as(one, policy, p95, 100) for policy, all_ in latencies.items() for p95 in all_])
-    assert [(s.policy, s.latency_p95_s, s.seeds) for s in ranking.standings] == [("a", 20, 3), ("b", 40, 3)]
+    runs = [
+        _as(one, "ds2", late, 100 * (1 + spare), seed=seed, settings={"over_provisioning_factor": spare})
+        for seed, share in ((1, 0.2), (2, 0.4))
+        for spare, late in ((0.0, share), (1.0, 0.0))
+    ]
+    (ranking,) = rank(runs, _request(sweep=True))
+    assert [(s.value, s.late_share, s.seeds) for s in ranking.settings[0]] == [(0, pytest.approx(0.3), 2), (1, 0, 2)]
+    assert ranking.winner.value == 1
+    (score,) = ranking.group.policies
+    assert 100 < score.attained.task_hours < 200 and score.attained.interpolated
+
+
+def test_each_rescale_mode_has_its_ranking_and_its_objective(finished):
+    one = finished[0]
+    runs = [_as(one, "ds2", 0.05, 100, rescale_mode=mode) for mode in ("in-place", "savepoint")]
+    assert [(r.rescale_mode, r.group.objective_s, r.winner.holds) for r in rank(runs, _request())] == [
+        ("in-place", 10, False),
+        ("savepoint", 60, True),
+    ]
+
+
+def test_a_sweep_replays_each_value_of_the_knob_and_the_own_one():
+    own = {"flink": {"utilization.target": 0.5}}
+    made = cells(_request(policies=["ds2", "flink", "static"], settings=own, sweep=True))
+    values = {name: [POLICIES[name].knob_value(c.settings) for c in made if c.policy == name] for name in POLICIES}
+    assert values["ds2"] == list(POLICIES["ds2"].knob.values)  # the recommended 0.2 is one of them
+    assert values["flink"] == sorted([*POLICIES["flink"].knob.values, 0.5])
+    assert {c.settings["rate"] for c in made if c.policy == "static"} == {made[0].workload.peak_rate}
 
 
 def test_an_evaluation_leaves_a_table(tmp_path):
@@ -162,6 +190,7 @@ def test_an_evaluation_leaves_a_table(tmp_path):
     evaluation = evaluate(request, workspace, processes=1)
     table = workspace.read_table(evaluation.results_key)
     assert table.schema == RESULTS_SCHEMA
+    assert table["knob_value"].to_pylist() == [0.2, 0.7]
     assert table["policy"].to_pylist() == ["ds2", "hpa-cpu"]
     assert table["task_hours"].to_pylist() == [one.outcome.task_hours for one in evaluation.finished]
     assert [r.winner.policy for r in evaluation.rankings] == [evaluation.rankings[0].standings[0].policy]

@@ -67,7 +67,7 @@ def test_the_same_evaluation_makes_no_second_run_and_another_rule_does(
     first = log_evaluation(asked, evaluated, workspace)
     assert log_evaluation(asked, evaluated, workspace) == first
     assert len(_runs(open_tracking(workspace), EVALUATION)) == 1
-    stricter = asked.model_copy(update={"latency_bound_s": 1.0})
+    stricter = asked.model_copy(update={"attainment": 0.5})
     assert log_evaluation(stricter, evaluated, workspace) != first
 
 

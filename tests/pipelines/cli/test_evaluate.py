@@ -39,9 +39,12 @@ def evaluate(tmp_path: Path):
 def test_people_see_who_served_best_and_why(capsys, evaluate):
     assert evaluate(policy="ds2,hpa-cpu", workload="cosine,steps") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("nexmark-q1")] == ["nexmark-q1, cosine", "nexmark-q1, steps"]
+    assert [line for line in lines if line.startswith("nexmark-q1")] == [
+        "nexmark-q1, cosine, in-place",
+        "nexmark-q1, steps, in-place",
+    ]
     row, reason = [line for line in lines if line.startswith("* ")][:2]
-    assert reason.startswith(f"* {row.split()[1]}: it takes the fewest task-hours of the 2 policies")
+    assert reason.startswith(f"* Run {row.split()[1]}: it holds 99 % of records within 10 s")
     assert lines[-1].startswith("results of all replays: file:///")
 
 
@@ -51,11 +54,23 @@ def test_machines_see_every_metric(capsys, evaluate):
     assert [(cell["policy"], cell["seed"]) for cell in answer["cells"]] == [("ds2", 1066), ("ds2", 1067)]
     (ranking,) = answer["rankings"]
     assert (ranking["job"], ranking["workload"], ranking["winner"]) == ("nexmark-q1", "cosine", "ds2")
+    (score,) = ranking["policies"]
+    assert (score["knob"], score["run_with"], score["hypervolume_rank"]) == ("over_provisioning_factor", 0.2, 1)
+    assert [v["sentence"] for v in answer["verdicts"]] == [ranking["reason"]]
     cell = answer["cells"][0]
     assert 0.5 < cell["throughput_ratio"] <= 1 + 1e-9
     assert len(cell["rescale_log"]) == cell["rescales"] + cell["refusals"]
     table = pq.read_table(answer["results"].removeprefix("file://"))
     assert table["task_hours"].to_pylist() == [cell["task_hours"] for cell in answer["cells"]]
+
+
+def test_a_sweep_draws_a_frontier(capsys, evaluate):
+    assert evaluate("--sweep", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    values = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0]
+    assert [cell["settings"]["over_provisioning_factor"] for cell in answer["cells"]] == values
+    (score,) = answer["rankings"][0]["policies"]
+    assert [point["value"] for point in score["points"]] == values and score["frontier"]
 
 
 def test_a_file_of_rates_is_replayed(capsys, evaluate, tmp_path):
@@ -78,6 +93,7 @@ def test_a_file_of_rates_is_replayed(capsys, evaluate, tmp_path):
         (["--peak-rate", "-1"], EXIT_USAGE, "--peak-rate"),
         (["--set", "ds2"], EXIT_USAGE, "--set must be POLICY.SETTING=VALUE"),
         (["--set", "flink.x=1"], EXIT_USAGE, "settings for 'flink', which is not among the policies"),
+        (["--attainment", "1"], EXIT_USAGE, "attainment"),
         (["--placement", "anyhow"], EXIT_USAGE, "--placement"),
         (["--managed-memory", "9999"], EXIT_INFEASIBLE, "cannot start with 9999 MiB of managed memory"),
     ],

@@ -56,7 +56,7 @@ def test_the_page_loads_nothing_from_elsewhere(page: _Page) -> None:
 
 
 def test_each_job_and_workload_has_its_figures_and_each_policy_one_switch(page: _Page, html: str) -> None:
-    assert page.places == ["trade-off-0", "time-0", "trade-off-1", "time-1"]
+    assert page.places == ["frontier-0", "frontier-1", "time-0", "time-1"]
     assert page.switches == ["ds2", "hpa-cpu"]
     for place in page.places:
         switched = {trace["meta"] for trace in _data(html, place)["data"] if "meta" in trace}
@@ -67,9 +67,9 @@ def test_a_policy_has_one_colour_everywhere_and_no_two_share_it(html: str) -> No
     colours = policy_colours(POLICIES)
     assert len(set(colours.values())) == len(POLICIES)
     assert policy_colours(["sluice"]) == {"sluice": colours["sluice"]}
-    for place in ("trade-off-0", "time-0", "time-1"):
+    for place in ("frontier-0", "time-0", "time-1"):
         for trace in (t for t in _data(html, place)["data"] if "meta" in t):
-            drawn = trace["line"] if trace["mode"] == "lines" else trace["marker"]
+            drawn = trace["marker"] if trace["mode"] == "markers" else trace["line"]
             assert drawn["color"] == colours[trace["meta"]]
 
 
@@ -81,7 +81,7 @@ def test_curves_are_those_of_the_first_seed(asked: EvaluationRequest, evaluated:
         for one in evaluated.finished
         if (one.cell.workload.name, one.cell.policy, one.cell.seed) == ("random", "hpa-cpu", 1066)
     ]
-    assert section.name == "nexmark-q1, random"
+    assert section.name == "nexmark-q1, random, in-place"
     assert [r.policy for r in section.replays] == ["ds2", "hpa-cpu"]
     assert section.replays[1].tasks.tolist() == one.trace(workspace)["tasks"].to_pylist()
 
@@ -109,7 +109,8 @@ def test_the_table_names_the_winner_and_why(html: str, evaluated: Evaluation) ->
         row = re.search(rf'<tr class="winner.*?{best.policy}.*?</tr>', body)
         assert row is not None
     assert body.count('<tr class="winner') == 2
-    assert "medians of\n2 seeds from 1066" in body
+    assert body.index(evaluated.verdicts["in-place"].sentence) < body.index("frontier-0") < body.index("time-0")
+    assert "means of\n2 seeds from 1066" in body
     assert f"{evaluated.rankings[0].winner.task_hours:,.1f}</td>" in body
 
 

@@ -1,0 +1,72 @@
+"""Late records against task-hours of each policy: its settings, and its frontier."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from pipelines.arena.report.curves import policy_colours
+from pipelines.arena.scoring.frontier import LEAST_LATE, FrontierPoint
+from pipelines.arena.scoring.scores import GroupScore
+from pipelines.report.style import NEUTRAL, layout
+
+
+@dataclass(frozen=True)
+class PolicyLine:
+    """A policy in the figure."""
+
+    policy: str
+    knob: str
+    front: tuple[FrontierPoint, ...]
+    dominated: tuple[FrontierPoint, ...]
+
+
+def policy_lines(group: GroupScore, policies: Sequence[str]) -> tuple[PolicyLine, ...]:
+    """In the order of `policies`."""
+    scores = [group.score(policy) for policy in policies]
+    return tuple(
+        PolicyLine(s.policy, s.knob, s.front, tuple(point for point in s.points if point not in s.front))
+        for s in scores
+    )
+
+
+def frontier_figure(lines: Sequence[PolicyLine], objective_s: int, attainment: float) -> go.Figure:
+    """A trace's `meta` is its policy, as in the figure over time.
+
+    Args:
+        objective_s: waiting time beyond which a record is late, seconds.
+        attainment: share of the records that should be within it; a dashed line.
+    """
+    figure = go.Figure()
+    colours = policy_colours(line.policy for line in lines)
+    for line in lines:
+        _draw(figure, line, line.front, colours[line.policy], "lines+markers+text")
+        if line.dominated:
+            _draw(figure, line, line.dominated, colours[line.policy], "markers")
+    figure.add_hline(y=max(1 - attainment, LEAST_LATE), line={"color": NEUTRAL, "dash": "dash", "width": 1})
+    figure.update_xaxes(title="task-hours", exponentformat="SI")
+    figure.update_yaxes(title=f"share of records later than {objective_s} s", type="log", dtick=1, tickformat=".2~%")
+    layout(figure, "", height=420)
+    return figure.update_layout(title=None, showlegend=False, margin={"l": 70, "r": 12, "t": 16, "b": 48})
+
+
+def _draw(figure: go.Figure, line: PolicyLine, points: Sequence[FrontierPoint], colour: str, mode: str) -> None:
+    """Only the first point bears the name."""
+    on_front = mode != "markers"
+    figure.add_trace(
+        go.Scatter(
+            x=[p.task_hours for p in points], y=[max(p.late_share, LEAST_LATE) for p in points], mode=mode,
+            name=line.policy, meta=line.policy, line={"color": colour, "width": 1.6},
+            text=[line.policy, *[""] * (len(points) - 1)], textposition="top right",
+            textfont={"color": colour, "size": 12},
+            marker={"size": 9 if on_front else 7, "color": colour, "symbol": "circle" if on_front else "circle-open",
+                    "line": {"width": 1.5, "color": colour}},
+            hovertext=[_shown(line, point) for point in points], hoverinfo="text",
+        )
+    )  # fmt: skip
+
+
+def _shown(line: PolicyLine, point: FrontierPoint) -> str:
+    return (
+        f"{line.policy}, {line.knob} {point.value:g}: {point.late_share:.3%} late, {point.task_hours:,.1f} task-hours"
+    )

@@ -1,0 +1,1 @@
+"""Scores of policies: frontiers of task-hours and late records, their cost at equal attainment, and the verdict."""
