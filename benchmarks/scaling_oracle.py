@@ -1,6 +1,7 @@
-"""The fewest tasks with which a job could have been as fast, had all rates been known in advance.
+"""A heuristic: few tasks with which a job could have been as fast, had all rates been known in advance.
 
-`scaling_arena.py --oracle` prints them beside a policy's results, to show which cells can be won at all.
+`scaling_arena.py --oracle` prints them beside a policy's results, to show which cells can be won. A schedule that is found
+bounds the fewest tasks from above; what bounds them from below is `pipelines.arena.bound`.
 
 Notation: S deployments of a job that are as even as tasks can be, smallest to largest; n_s tasks and C_s the rate that they
 take, measured on the simulator from a log that is never empty; r(t) the workload; D the downtime of a rescale.
@@ -93,7 +94,7 @@ def measured(cell: Cell) -> Deployments:
 
 
 def fewest(cell: Cell, deployments: Deployments, most_wait_s: float) -> Schedule | None:
-    """The schedule of the fewest task-hours whose p95 is within `most_wait_s`; None if there is none."""
+    """The schedule of the fewest task-hours found whose p95 is within `most_wait_s`; None if there is none."""
     physics = Physics()
     rates = np.repeat(np.array(cell.workload.rates), round(cell.workload.step_s / GRID_S))
     down = np.array([physics.rescaling.restart_s, physics.cold_slowdown, physics.cold_decay_s])

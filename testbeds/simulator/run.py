@@ -63,6 +63,11 @@ class SimulatedRun(Closing):
         return self._deployed.configuration
 
     @property
+    def machine_slowdown(self) -> float:
+        """Factor on the CPU time of a record that all tasks of this run have in common (`Noise.run`)."""
+        return self._noise.common
+
+    @property
     def elapsed_s(self) -> float:
         """Time since the job was requested, seconds, including its deployment."""
         return self._physics.deploy_s + self._intervals * SAMPLE_INTERVAL_S
@@ -180,6 +185,10 @@ class _Noise:
         self._deviation = noise.task
         self._memory = float(np.exp(-SAMPLE_INTERVAL_S / noise.task_correlation_s))
         self.redeploy(tasks)
+
+    @property
+    def common(self) -> float:
+        return float(np.exp(self._common))
 
     def redeploy(self, tasks: int) -> None:
         """Restart with new tasks on the same machines: the deviations of tasks are drawn again."""
