@@ -65,7 +65,12 @@ def recommended_settings(policy: str, mode: RescaleMode) -> dict[str, JsonValue]
             "catch-up.duration": "5 min",
         },
         "static": {},
-        **{name: {"cooldown_s": least_between_s} for name in ("dhalion", "hpa-cpu", "hpa-varga", "sluice")},
+        **{name: {"cooldown_s": least_between_s} for name in ("dhalion", "hpa-cpu", "hpa-varga")},
+        "sluice": {
+            "objective_s": OBJECTIVE_S[mode],
+            "least_between_s": least_between_s,
+            "restart_s": _EXPECTED_RESTART_S[mode],
+        },
     }
     return differing.get(policy, {})
 

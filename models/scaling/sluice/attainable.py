@@ -1,13 +1,13 @@
-"""The share of the even capacity that skew, bursts and contention leave, learned from attained rates.
+"""The share of its even capacity that each operator attains, learned from attained rates.
 
-Notation: x even capacity of a deployment, records/s; y its real capacity; m(x) the share y / x expected beforehand: the
-champion's if there is one, else a constant.
+Skew, bursts, contention and waits between operators leave less of an operator's even capacity than useful times promise, and
+not the same of each. Notation, for operator i: x_i its even capacity, records/s; y_i what it takes; m the share expected
+beforehand: the champion's if there is one, else a constant.
 
-    log (y / x) = log m(x) + alpha + beta (log x - log x_0) + noise             -1 <= beta <= 0
+    log (y_i / x_i) = log m + alpha_i + noise          alpha_i ~ N(0, 0.15^2), noise 0.1
 
-Linear regression with a normal prior (alpha ~ N(0, 0.15^2), beta ~ N(0, 0.3^2), noise 0.1); old observations are
-forgotten exponentially, towards the prior. x_0 is the first x observed. beta = 0 is linear scaling; with beta = -1 more
-tasks add no capacity, for example if all records of a window have one key.
+Old observations are forgotten exponentially, towards the prior. What was learned at one capacity is less certain at another:
+by `GROWTH` for each factor e between them.
 """
 
 import math
@@ -19,38 +19,51 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEAST_SHARE: Final = 0.05
-_PRIOR: Final = np.diag([1 / 0.15**2, 1 / 0.3**2])
-_NOISE_VARIANCE: Final = 0.1**2
+DRIFT: Final = 0.03
+"""Standard deviation by which the capacity of a deployment changes from one time to the next."""
+GROWTH: Final = 0.05
+_PRIOR: Final = 1 / 0.15**2
+_PRECISION: Final = 1 / 0.1**2
 
 
-class AttainableShare:
-    """The share y / x as a function of x."""
+class AttainableShares:
+    """The shares y_i / x_i of a job's operators."""
 
     def __init__(self, memory_s: float) -> None:
         """Args:
         memory_s: time constant of forgetting observations, seconds.
         """
         self._memory_s = memory_s
-        self._precision = _PRIOR.copy()
-        self._weighted = np.zeros(2)
-        self._first: float | None = None
+        self._precision: dict[str, float] = {}
+        self._weighted: dict[str, float] = {}
+        self._at: dict[str, float] = {}
 
-    def observe(self, even: float, reached: float, expected: float, seconds: float) -> None:
-        """Record that a deployment of even capacity `even` took `reached` records/s; `expected` is m(x)."""
-        if self._first is None:
-            self._first = math.log(even)
-        row = np.array([1.0, math.log(even) - self._first])
+    def pass_time(self, seconds: float) -> None:
+        """Forget as much as `seconds` make."""
         keep = math.exp(-seconds / self._memory_s)
-        self._precision = keep * self._precision + (1 - keep) * _PRIOR + np.outer(row, row) / _NOISE_VARIANCE
-        self._weighted = keep * self._weighted + row * math.log(reached / even / expected) / _NOISE_VARIANCE
+        for name in self._precision:
+            self._precision[name] = keep * self._precision[name] + (1 - keep) * _PRIOR
+            self._weighted[name] *= keep
 
-    def __call__(self, even: Array, expected: Array) -> Array:
-        """Share at each even capacity, shape (n,); never above 1, and such that more capacity never takes less."""
-        if self._first is None:
-            return np.minimum(expected, 1.0)
-        alpha, beta = np.linalg.solve(self._precision, self._weighted)
-        if not -1 <= beta <= 0:
-            beta = min(max(beta, -1.0), 0.0)
-            alpha = (self._weighted[0] - self._precision[0, 1] * beta) / self._precision[0, 0]
-        share = expected * np.exp(alpha + beta * (np.log(even) - self._first))
-        return np.asarray(np.clip(share, LEAST_SHARE, 1.0))
+    def observe(self, name: str, even: float, reached: float, expected: float, weight: float = 1.0) -> None:
+        """Record that an operator of even capacity `even` takes `reached` records/s.
+
+        Args:
+            expected: m.
+            weight: divides the variance of the noise.
+        """
+        before = self._precision.get(name, _PRIOR)
+        self._precision[name] = before + weight * _PRECISION
+        added = weight * _PRECISION * math.log(reached / even / expected)
+        self._weighted[name] = self._weighted.get(name, 0.0) + added
+        self._at[name] = even
+
+    def share(self, name: str, expected: Array) -> Array:
+        """Share of an operator where `expected` is m, shape (n,); never above 1."""
+        alpha = self._weighted.get(name, 0.0) / self._precision.get(name, _PRIOR)
+        return np.asarray(np.clip(expected * math.exp(alpha), LEAST_SHARE, 1.0))
+
+    def deviation(self, name: str, even: Array) -> Array:
+        """Standard deviation of the logarithm of the share at even capacities, shape (n,)."""
+        distance = np.abs(np.log(even / self._at[name])) if name in self._at else np.zeros(len(even))
+        return np.asarray(np.sqrt(1 / self._precision.get(name, _PRIOR) + DRIFT**2 + (GROWTH * distance) ** 2))

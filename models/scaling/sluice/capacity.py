@@ -6,16 +6,19 @@ Notation, for operator i:
     S_i     records that the sources read meanwhile, all sources together, summed alike
     a_i     u_i / S_i: useful task-seconds that a source record costs at operator i
     p_i     its tasks
-    e       attainable share: what skew, bursts and contention leave of the even capacity
+    e_i     attainable share: what skew, bursts and contention leave of the even capacity
 
-    even capacity   min_i p_i / a_i                                       (DS2 Eq. 7 and 8, inverted)
-    capacity        e x even capacity, records/s at the sources together
+    even tasks      p_i, or G / ceil(G / p_i) with G key groups: the busiest task has ceil(G / p_i) of them
+    even capacity   even tasks_i / a_i                                    (DS2 Eq. 7 and 8, inverted)
+    capacity        min_i e_i x even capacity_i, records/s at the sources together
 
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with its average cost, however short the interval in which it fires.
 
-e depends on the deployment, and is learned (`attainable`) from the rate read in intervals in which records waited
-throughout, and from a higher utilisation that was sustained without waiting records.
+e_i is learned (`attainable`): that of the busiest operator from the rate read in intervals in which records waited
+throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
+rate at which its busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound
+only: it leaves out the waits between operators that come before full load.
 """
 
 import math
@@ -27,13 +30,26 @@ from numpy.typing import NDArray
 
 from models.errors import InvalidInput
 from models.scaling.rates import OperatorMetrics, Rates
-from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShare
+from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShares
 from models.scaling.sluice.settings import SluiceSettings
 
 Array = NDArray[np.float64]
 
 SATURATED_LAG_S: Final = 1.0
 """Lag, in seconds of reading, at both ends of an interval from which the interval shows the capacity."""
+METRICS_MEMORY_S: Final = 300.0
+"""Time constant of forgetting past work; longer than windows that fire in bursts."""
+CAPACITY_MEMORY_S: Final = 7200.0
+"""Time constant of forgetting the attained share of the even capacity."""
+ATTAINABLE_SHARE: Final = 0.95
+"""Share of the even capacity that skew and bursts leave, until it is measured or modelled."""
+SEEN_WEIGHT: Final = 4.0
+"""Weight of a rate that was read while records waited: noise of 5 %."""
+CLEARLY_LESS: Final = 0.97
+LEAST_BUSY: Final = 0.5
+"""Busyness of the busiest task from which it says something of the capacity."""
+TIME_NOISE: Final = 0.02
+"""Standard deviation of a task's measured times: the largest of n is too large by sqrt(2 ln n) times that."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +62,22 @@ class Demand:
     task_seconds: Array
     """a_i: useful task-seconds per source record."""
     most_tasks: Array
+    key_groups: Array
+    """G; infinite where the input has none."""
 
-    def even_capacity(self, tasks: Array) -> Array:
-        """Source records/s that `tasks`, shape (..., operators), could take if all were even; shape (...)."""
-        return np.asarray(np.min(tasks / np.maximum(self.task_seconds, 1e-15), axis=-1))
+    def even_capacities(self, tasks: Array) -> Array:
+        """Source records/s that each operator could take if all keys were even, for `tasks` of shape (..., operators)."""
+        groups = np.where(np.isinf(self.key_groups), tasks, self.key_groups)
+        even = groups / np.ceil(groups / tasks * (1 - 1e-9))
+        return np.asarray(even / np.maximum(self.task_seconds, 1e-15))
 
-    def tasks_for(self, rate: Array) -> Array:
-        """Fewest tasks of each operator whose even capacity reaches `rate`, shape (n,) -> (n, operators)."""
-        exact = np.outer(rate, self.task_seconds)
-        return np.asarray(np.clip(np.ceil(exact * (1 - 1e-9)), 1.0, self.most_tasks))
+    def tasks_for(self, rate: Array, share: Array) -> Array:
+        """Fewest tasks with which `share` (e_i) of each operator's even capacity reaches `rate`, (n,) -> (n, operators)."""
+        exact = np.maximum(np.outer(rate, self.task_seconds / share) * (1 - 1e-9), 1e-12)
+        groups = np.where(np.isinf(self.key_groups), 1.0, self.key_groups)
+        groups_a_task = np.maximum(np.floor(groups / exact), 1.0)
+        found = np.where(np.isinf(self.key_groups), np.ceil(exact), np.ceil(groups / groups_a_task))
+        return np.asarray(np.clip(found, 1.0, self.most_tasks))
 
 
 class Learned:
@@ -65,8 +88,9 @@ class Learned:
         self._useful_s: dict[str, float] = {}
         self._records: dict[str, float] = {}
         self._stale: set[str] = set()
-        self._attainable = AttainableShare(settings.capacity_memory_s)
+        self._attainable = AttainableShares(CAPACITY_MEMORY_S)
         self._lag = 0.0
+        self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
 
     @property
@@ -100,15 +124,17 @@ class Learned:
         read = read_rate(rates)
         lag, before = lag_of(rates), self._lag
         self._lag = lag
+        self._sources = frozenset(rates.sources)
         if read > 0 and warm:
             self._add(rates, read, seconds)
             self._demand = self._demand_of(rates)
-            self._learn_share(frozenset(rates.sources), read, seconds, min(lag, before), lag)
+            if "learning" not in self._settings.without:
+                self._learn_share(rates, read, seconds, min(lag, before), lag)
         elif self.known:
             self._demand = self._demand_of(rates)
 
     def _add(self, rates: Rates, read: float, seconds: float) -> None:
-        keep = math.exp(-seconds / self._settings.metrics_memory_s)
+        keep = math.exp(-seconds / METRICS_MEMORY_S)
         for name, metrics in rates.operators.items():
             kept = 0.0 if name in self._stale else keep
             useful = _needed(name, "busyness", metrics.busyness) * metrics.parallelism * seconds
@@ -124,29 +150,67 @@ class Learned:
             np.array([m.parallelism for m in metrics], dtype=np.float64),
             np.array([self._useful_s[name] / self._records[name] for name in names]),
             np.array([m.at_most(self._settings.largest_parallelism) for m in metrics], dtype=np.float64),
+            np.array([self._groups(m) for m in metrics], dtype=np.float64),
         )
 
-    def share(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
-        """e at `tasks`, shape (n, operators) -> (n,)."""
-        return self._attainable(demand.even_capacity(tasks), self._expected(demand, tasks, sources))
+    def _groups(self, metrics: OperatorMetrics) -> float:
+        known = None if "key-groups" in self._settings.without else metrics.key_groups
+        return math.inf if known is None else float(known)
 
-    def _expected(self, demand: Demand, tasks: Array, sources: frozenset[str]) -> Array:
+    def capacity(self, tasks: Array) -> tuple[Array, Array]:
+        """Capacity of `tasks`, shape (n, operators), and the standard deviation of its logarithm, both of shape (n,)."""
+        even = self.demand.even_capacities(tasks)
+        each = even * self._shares(tasks)
+        tightest = np.argmin(each, axis=1)
+        rows = np.arange(len(tasks))
+        deviation = np.zeros(len(tasks))
+        for i in np.unique(tightest):
+            own = tightest == i
+            deviation[own] = self._attainable.deviation(self.demand.names[i], even[own, i])
+        return each[rows, tightest], deviation
+
+    def tasks_for(self, rate: Array) -> Array:
+        """Fewest tasks whose capacity reaches `rate`, with the e_i of the current tasks, shape (n,) -> (n, operators)."""
+        return self.demand.tasks_for(rate, self._shares(self.demand.tasks[None, :])[0])
+
+    def _shares(self, tasks: Array) -> Array:
+        """e_i at `tasks`, shape (n, operators)."""
+        expected = self._expected(self.demand, tasks)
+        return np.column_stack([self._attainable.share(name, expected) for name in self.demand.names])
+
+    def _expected(self, demand: Demand, tasks: Array) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""
         champion = self._settings.capacity_model
         if champion is None:
-            return np.full(len(tasks), self._settings.attainable_share)
-        scaled = np.array([name not in sources for name in demand.names])
+            return np.full(len(tasks), ATTAINABLE_SHARE)
+        scaled = np.array([name not in self._sources for name in demand.names])
         predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
-        return np.clip(predicted / demand.even_capacity(tasks), LEAST_SHARE, 1.0)
+        return np.asarray(np.clip(predicted / np.min(demand.even_capacities(tasks), axis=1), LEAST_SHARE, 1.0))
 
-    def _learn_share(self, sources: frozenset[str], read: float, seconds: float, least_lag: float, lag: float) -> None:
-        demand = self.demand
-        now, enough = demand.tasks[None, :], SATURATED_LAG_S * read
-        even = float(demand.even_capacity(demand.tasks))
-        kept_up = lag <= enough and read > even * float(self.share(demand, now, sources)[0])
-        if least_lag > enough or kept_up:
-            expected = float(self._expected(demand, now, sources)[0])
-            self._attainable.observe(even, read, expected, seconds)
+    def _learn_share(self, rates: Rates, read: float, seconds: float, least_lag: float, lag: float) -> None:
+        demand, enough = self.demand, SATURATED_LAG_S * read
+        now = demand.tasks[None, :]
+        even = demand.even_capacities(now)[0]
+        each = even * self._shares(now)[0]
+        expected = float(self._expected(demand, now)[0])
+        busy = [_busiest(rates.operators[name]) for name in demand.names]
+        tightest = int(np.argmax(busy))
+        self._attainable.pass_time(seconds)
+        for i, name in enumerate(demand.names):
+            if (i == tightest and least_lag > enough) or (lag <= enough and read > each[i]):
+                self._attainable.observe(name, float(even[i]), read, expected, SEEN_WEIGHT)
+            elif LEAST_BUSY <= busy[i] < 1 and read / busy[i] < CLEARLY_LESS * each[i]:
+                self._attainable.observe(name, float(even[i]), read / busy[i], expected, _weight(busy[i]))
+
+
+def _busiest(metrics: OperatorMetrics) -> float:
+    """Share of time that the busiest task is busy, less what the largest of so many noisy values is too large by."""
+    return (metrics.max_busyness or 0.0) / (1 + TIME_NOISE * math.sqrt(2 * math.log(metrics.parallelism)))
+
+
+def _weight(busiest: float) -> float:
+    """Of the capacity that a task's busyness shows: noise of 10 % at full load, more with what is extrapolated."""
+    return float((0.1 / (0.1 + 0.5 * (1 - busiest))) ** 2)
 
 
 def read_rate(rates: Rates) -> float:

@@ -1,114 +1,186 @@
-"""A short forecast of the rate, with its interval.
+"""A short forecast of the rate, as paths that it may take.
 
-Exponential smoothing (ETS) with or without a damped trend, whichever has the lower corrected Akaike criterion, fitted
-at each forecast to the rates of the last hour; the random walk while the history is short. All come from
-statsforecast. A random walk has no trend to follow; a daily pattern has.
+Three forecasts compete: the last rate; a damped trend (ETS of type AAN, from statsforecast), fitted to the last hour; and,
+once the rate has repeated itself, the same time of the last period, shifted to the present level. The one with the smallest
+mean absolute error over the last hour is used. Its uncertainty is what it was wrong by: a path is the forecast plus one of
+its past error vectors, all steps together, as in conformal prediction by residuals. So errors of several steps stay
+correlated, and nothing is assumed of their distribution. Errors are scaled with the square root of the rate, between errors
+of a fixed size and errors proportional to the rate.
+
+Steps are means over `step_s`. The forecast is made from any moment: the history consists of the means that ended one, two,
+... steps before it.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.scaling.sluice.season import find_period
+
 Array = NDArray[np.float64]
 
-LEAST_HISTORY: Final = 12
-"""Steps from which a trend is fitted; with fewer, the rate is assumed to stay as it is."""
-SHIFT_WIDTHS: Final = 3.0
-"""Deviation from the forecast, in half widths of its interval, from which a rate counts as unexpected."""
-LEAST_SHIFT: Final = 0.1
-"""Share of the expected rate below which a deviation is ignored, however narrow the interval."""
+FITTED_STEPS: Final = 60
+"""History of the trend."""
+LEAST_FITTED: Final = 12
+JUDGED: Final = 60
+"""Last forecasts by which the three are compared."""
+KEPT_ERRORS: Final = 120
+KEPT_STEPS: Final = 4 * 1440
+"""History of the season: four days of minutes."""
+PERIOD_EVERY: Final = 60
+"""Steps between two searches for a period."""
+LEAST_ERRORS: Final = 8
+LEAST_SHARE: Final = 0.5
+"""Share of the mean rate of the last hour from which errors scale with the rate."""
+ASSUMED_ERROR: Final = 0.1
+"""Standard deviation of the first step, as a share of the rate, while there are fewer errors; it grows with the square root
+of the step."""
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Rates of the steps to come, records/s; arrays of shape (steps,), never below 0."""
+@dataclass
+class _Candidate:
+    """A way to forecast, its open forecasts and its past errors."""
 
-    mean: Array
-    low: Array
-    high: Array
+    forecast: Callable[[Array], Array | None]
+    """From rates of whole steps to those of the next ones; None where it has too little history."""
+    open: deque[tuple[float, Array]] = field(default_factory=deque)
+    """When each was made, and its rates."""
+    errors: deque[Array] = field(default_factory=lambda: deque(maxlen=KEPT_ERRORS))
+    """Each of shape (steps,), over the square root of the forecast."""
+    sizes: deque[float] = field(default_factory=lambda: deque(maxlen=JUDGED))
 
 
 class RateForecast:
     """Collects the rate and forecasts it."""
 
-    def __init__(self, step_s: float, memory_s: float, probability: float) -> None:
+    def __init__(
+        self, step_s: float, sample_s: float, steps: int, paths: int, trend: bool = True, season: bool = True
+    ) -> None:
         """Args:
-        step_s: time over which rates are averaged, seconds.
-        memory_s: how far back the forecast looks.
-        probability: of the interval.
+        step_s: over which rates are averaged, seconds; a multiple of `sample_s`.
+        sample_s: time between two rates, seconds.
+        steps: of a forecast.
+        paths: of a forecast.
+        trend, season: whether these are candidates.
         """
-        self._step_s, self._probability = step_s, probability
-        self._steps: deque[float] = deque(maxlen=max(2, round(memory_s / step_s)))
-        self._past: deque[float] = deque(maxlen=self._steps.maxlen)
-        self._seconds = 0.0
-        self._records = 0.0
-        self._expected: tuple[float, float] | None = None
+        self._every = max(1, round(step_s / sample_s))
+        self._steps, self._paths = steps, paths
+        self._samples: deque[float] = deque(maxlen=KEPT_STEPS * self._every)
+        self._period: int | None = None
+        self._count = 0
+        ways: list[Callable[[Array], Array | None]] = [self._last]
+        ways += [self._trend] if trend else []
+        ways += [self._season] if season else []
+        self._candidates = [_Candidate(way) for way in ways]
 
     @property
-    def mean(self) -> float:
-        """Mean rate over the remembered history, records/s."""
-        seconds = len(self._past) * self._step_s + self._seconds
-        return (sum(self._past) * self._step_s + self._records) / seconds if seconds > 0 else 0.0
+    def period_steps(self) -> int | None:
+        """The period of the rate, steps; None if none was found."""
+        return self._period
 
-    def observe(self, rate: float, seconds: float) -> None:
-        """Record that `rate` records/s arrived for `seconds`."""
-        while seconds > 0:
-            part = min(seconds, self._step_s - self._seconds)
-            self._records += rate * part
-            self._seconds += part
-            seconds -= part
-            if self._seconds >= self._step_s * (1 - 1e-9):
-                self._end_step(self._records / self._seconds)
+    def observe(self, rate: float) -> None:
+        """Record the mean rate of the last step, records/s; to be called each `sample_s`."""
+        self._samples.append(rate)
+        self._count += 1
+        for candidate in self._candidates:
+            self._close(candidate)
+        if self._count % (PERIOD_EVERY * self._every) == 0:
+            self._period = find_period(self._history())
 
-    def _end_step(self, rate: float) -> None:
-        if self._has_shifted(rate):
-            self._steps.clear()
-        self._steps.append(rate)
-        self._past.append(rate)
-        self._seconds = self._records = 0.0
-        self._expected = None
+    def _close(self, candidate: _Candidate) -> None:
+        """Compare the forecasts whose last step has passed with what came."""
+        while candidate.open and candidate.open[0][0] + self._steps * self._every <= self._count:
+            made, rates = candidate.open.popleft()
+            back = self._count - made
+            ends = [int(back - (i + 1) * self._every) for i in range(self._steps)]
+            came = np.array([self._samples[-1 - end] for end in ends])
+            candidate.errors.append((came - rates) / np.sqrt(np.maximum(rates, self._least())))
+            candidate.sizes.append(float(np.mean(np.abs(came - rates))))
 
-    def _has_shifted(self, rate: float) -> bool:
-        """Whether the rate differs so much from the forecast that the history is no guide any more."""
-        if self._expected is None:
-            return False
-        mean, half_width = self._expected
-        return abs(rate - mean) > max(SHIFT_WIDTHS * half_width, LEAST_SHIFT * mean)
+    def _least(self) -> float:
+        """Rate below which errors do not shrink any more, so that those near 0 do not count for high rates."""
+        recent = list(self._samples)[-FITTED_STEPS * self._every :]
+        return max(LEAST_SHARE * sum(recent) / len(recent), 1.0)
 
-    def forecast(self, steps: int) -> Forecast:
-        """The rate over the next `steps` steps.
+    def _history(self) -> Array:
+        """Rates of whole steps up to now, the latest last."""
+        return np.array(list(self._samples)[:: -self._every][::-1])
 
-        A history of one or two steps is continued as a constant.
+    def forecast(self, now: float | None = None, spread: bool = True) -> Array:
+        """Paths that the rate may take, shape (paths, steps), records/s, never below 0; requires an observation.
+
+        Args:
+            now: the present rate, where it is known better than by the mean of the last step.
+            spread: whether paths differ by past errors.
         """
-        history = np.array(self._steps)
-        if self._seconds >= self._step_s / 2 or not len(history):
-            now = self._records / max(self._seconds, 1e-9)
-            history = np.append([] if self._has_shifted(now) else history, now)
-        if len(history) < 3 or np.ptp(history) == 0:
-            last = np.full(steps, history[-1])
-            found = Forecast(last, last, last)
-        else:
-            found = self._fitted(history, steps)
-        if self._expected is None:
-            # For the current or next step, which is compared with it once it has ended.
-            self._expected = float(found.mean[0]), float(found.high[0] - found.low[0]) / 2
-        return found
+        history = self._history()
+        best, rates = self._best(history)
+        if now is not None:
+            rates = rates * max(now / max(float(rates[0]), 1e-9), 1.0)
+        if not spread:
+            return np.tile(np.maximum(rates, 0.0), (self._paths, 1))
+        errors = self._errors(best) * np.sqrt(np.maximum(rates, self._least()))
+        return np.asarray(np.maximum(rates + errors, 0.0))
 
-    def _fitted(self, history: Array, steps: int) -> Forecast:
-        # Imported here: the import takes seconds, and other policies do not need it.
-        from statsforecast.models import AutoETS, Naive
+    def _best(self, history: Array) -> tuple[_Candidate, Array]:
+        found: list[tuple[float, int, _Candidate, Array]] = []
+        for candidate in self._candidates:
+            rates = candidate.forecast(history)
+            if rates is None:
+                continue
+            candidate.open.append((self._count, rates))
+            wrong = float(np.mean(candidate.sizes)) if len(candidate.sizes) >= LEAST_ERRORS else np.inf
+            found.append((wrong, len(found), candidate, rates))
+        _, _, best, rates = min(found, key=lambda one: one[:2])
+        return best, rates
 
-        level = round(100 * self._probability)
-        # In units of the largest rate: the optimiser stops early on large numbers.
-        unit = float(np.max(history))
-        models: list[Any] = [Naive()]
-        if len(history) >= LEAST_HISTORY:
-            models = [AutoETS(season_length=1, model="ANN"), AutoETS(season_length=1, model="AAN", damped=True)]
-        fitted = [model.fit(y=history / unit) for model in models]
-        best = fitted[0] if len(fitted) == 1 else min(fitted, key=lambda model: float(model.model_["aicc"]))
-        found = best.predict(h=steps, level=[level])
-        mean, low, high = (np.maximum(unit * found[k], 0.0) for k in ("mean", f"lo-{level}", f"hi-{level}"))
-        return Forecast(mean, low, high)
+    def _errors(self, candidate: _Candidate) -> Array:
+        """Error vectors over the square root of the rate, evenly from the lowest to the highest, shape (paths, steps)."""
+        if len(candidate.errors) < LEAST_ERRORS:
+            grows = ASSUMED_ERROR * np.sqrt(np.arange(1, self._steps + 1))
+            return np.asarray(np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[-1], 1.0)))
+        errors = np.array(candidate.errors)
+        order = np.argsort(np.max(np.cumsum(errors, axis=1), axis=1))
+        at = np.round((np.arange(self._paths) + 0.5) / self._paths * (len(errors) - 1)).astype(np.int64)
+        at[-1] = len(errors) - 1
+        return np.asarray(errors[order[at]])
+
+    def _last(self, history: Array) -> Array:
+        return np.asarray(np.full(self._steps, history[-1]), dtype=np.float64)
+
+    def _trend(self, history: Array) -> Array | None:
+        recent = history[-FITTED_STEPS:]
+        if len(recent) < LEAST_FITTED or np.ptp(recent) <= 1e-9 * recent[-1]:
+            return None
+        return np.asarray(np.maximum(_ets().forecast(y=recent, h=self._steps)["mean"], 0.0))
+
+    def _season(self, history: Array) -> Array | None:
+        period = self._period
+        if period is None or len(history) < period + LEAST_FITTED:
+            return None
+        then = np.resize(history[len(history) - period : len(history) - period + self._steps], self._steps)
+        recent, before = history[-3:], history[len(history) - period - 3 : len(history) - period]
+        level = float(np.mean(recent) / max(float(np.mean(before)), 1e-9))
+        return np.asarray(then * min(max(level, 0.5), 2.0))
+
+
+def _normal_quantiles(count: int) -> Array:
+    from scipy.stats import norm
+
+    return np.asarray(norm.ppf((np.arange(count) + 0.5) / count))
+
+
+_MODEL: list[Any] = []
+
+
+def _ets() -> Any:
+    """Imported late: it compiles, which would delay commands that only name the policy."""
+    if not _MODEL:
+        from statsforecast.models import AutoETS
+
+        _MODEL.append(AutoETS(model="AAN", damped=True))
+    return _MODEL[0]

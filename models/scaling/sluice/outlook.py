@@ -1,19 +1,19 @@
-"""The expected cost of a deployment over the horizon: running tasks, and late records.
+"""What a deployment leads to over the next minutes: tasks that run, and records that are late.
 
 A fluid model: between two steps the lag grows by what arrives and shrinks by what is read.
 
     lag(t + dt) = max(0, lag(t) + (r(t) - C(t)) dt)         C(t) = 0 while the job is down
-    wait(t)     = time until the job is up again + lag(t) / C
 
-    cost = sum_t n(t) dt + price x need x sum_t [wait(t) > late] (1 + wait(t) / patience) r(t) dt / r_mean
+Records are read in the order of their arrival. Those that are read at t have waited since the cumulative arrivals were what
+the cumulative reads are at t; what waits now is taken to have come at the present rate. Records whose wait is above the
+objective when they are read are late. Of the lag at the end, those are late that the capacity then cannot read in time.
+Tasks that run count over time, and those that the lag at the end will need. The rate is uncertain, and so is the capacity:
+each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
-n(t) tasks run, `need` is the tasks that the mean rate needs. With a long patience the share of late records counts, as in
-a service level, rather than how late they are. Lag at the end costs the time that it takes to read it. The rate is
-uncertain: costs are those of its low, mean and high path, weighted 1/4, 1/2 and 1/4, as quartiles and median.
-
-Later decisions are modelled, too: an overload that has lasted for `correction_s` is corrected by a rescale to `CORRECTED`
-x the rate, with its own downtime, as far as the cluster allows. So an unlikely path costs its correction, not an overload
-until the end of the horizon.
+Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
+x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x that is reduced to it, but not before a rescale that
+begins now could be followed by another: otherwise a reduction would always be postponed. So an unlikely path costs its
+correction, not an overload until the end.
 """
 
 from dataclasses import dataclass
@@ -23,16 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.scaling.sluice.forecast import Forecast
-from models.scaling.sluice.settings import SluiceSettings
 
 Array = NDArray[np.float64]
 
 STEP_S: Final = 10.0
-WEIGHTS: Final = np.array([0.25, 0.5, 0.25])
+SEEN_AFTER_S: Final = 20.0
+"""Until the lag shows an overload, which takes a fetch of the metrics, and a decision follows."""
+CORRECTED: Final = 1.1
+SPARE: Final = 1.3
+LEAST_KEPT: Final = 0.1
+"""Share of the capacity that a reduction keeps."""
+DRAIN_S: Final = 60.0
 LEAST_SPARE: Final = 0.05
-"""Share of the capacity assumed to be spare when lag at the end of the horizon is priced."""
-CORRECTED: Final = 1.3
+"""Share of the capacity assumed to be spare when lag at the end is read."""
 
 
 @dataclass(frozen=True)
@@ -41,82 +44,127 @@ class Options:
 
     capacity: Array
     """Records/s at the sources together."""
+    deviation: Array
+    """Standard deviation of its logarithm."""
     tasks: Array
-    delay_s: Array
-    """When the rescale begins."""
     downtime_s: Array
     """0 for the current deployment."""
+    settled_s: Array
+    """From when on the next rescale may follow."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """The state that all options start from."""
+    """What all options start from."""
 
-    capacity: float
-    tasks: float
     lag: float
     """Records that wait in the log."""
-    mean_rate: float
-    """Over the known past, records/s."""
-    need: float
-    """Tasks that the mean rate needs."""
-    downtime_s: float
-    """Of a rescale."""
+    rate: float
+    """At which they came, records/s."""
+    restart_s: float
+    """Downtime of later rescales."""
+    between_s: float
+    """Shortest time between two."""
+    work: float
+    """Task-seconds of a record: tasks that a later rescale adds per record/s."""
+    least_tasks: float
     most_tasks: float
-    """That the cluster takes."""
-    late_price: float
-    """Price of a second of late records at the mean rate, in task-seconds of the mean need."""
+    """Of the job, and that the cluster takes."""
 
 
-def costs(options: Options, situation: Situation, forecast: Forecast, settings: SluiceSettings) -> Array:
-    """Expected costs of each option over the horizon, task-seconds, shape (options,)."""
+def outlook(
+    options: Options, situation: Situation, paths: Array, path_s: float, objective_s: float, corrects: bool = True
+) -> tuple[Array, Array]:
+    """Expected task-seconds and late records of each option, both of shape (options,).
+
+    Args:
+        paths: of the rate, records/s, shape (paths, steps of `path_s` seconds), from low to high.
+        objective_s: longest wait of a record that is not late.
+        corrects: whether later rescales are looked ahead.
+    """
     s = situation
-    found = _walk(
-        np.column_stack([options.capacity, options.tasks, options.delay_s, options.downtime_s]),
-        _paths(forecast, settings),
-        np.array([s.capacity, s.tasks, s.lag, s.mean_rate, s.downtime_s, s.most_tasks]),
-        np.array([settings.late_s, settings.patience_s, settings.correction_s, STEP_S, LEAST_SPARE, CORRECTED]),
+    held, late = _walk(
+        np.column_stack([options.capacity, options.deviation, options.tasks, options.downtime_s, options.settled_s]),
+        paths,
+        _multiples(len(paths)),
+        np.array([s.lag, s.rate, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks]),
+        np.array([path_s, objective_s, float(corrects)]),
     )
-    held, late = (found[:, :, i] @ WEIGHTS for i in range(2))
-    return np.asarray(held + s.late_price * s.need / s.mean_rate * late)
+    return held, late
 
 
-def _paths(forecast: Forecast, settings: SluiceSettings) -> Array:
-    """Low, mean and high rate at each step of the fluid model, shape (3, steps)."""
-    steps = round(settings.horizon_s / STEP_S)
-    at = np.minimum((np.arange(steps) * STEP_S // settings.forecast_step_s).astype(np.int64), len(forecast.mean) - 1)
-    return np.stack([forecast.low, forecast.mean, forecast.high])[:, at]
+def _multiples(count: int) -> Array:
+    """Normal quantiles, dealt to the paths such that they do not depend on their order."""
+    from scipy.stats import norm
+
+    quantiles = norm.ppf((np.arange(count) + 0.5) / count)
+    return np.asarray(quantiles[(np.arange(count) * _STRIDE) % count])
+
+
+_STRIDE: Final = 13
+"""Without a common factor with the number of paths."""
 
 
 @compiled
-def _walk(options: Array, paths: Array, situation: Array, rules: Array) -> Array:
-    """Task-seconds and weighted late records of each option on each path, shape (options, paths, 2)."""
-    capacity_now, tasks_now, lag_now, mean_rate, restart_s, most_tasks = situation
-    late_s, patience_s, correction_s, step_s, least_spare, corrected = rules
-    found = np.zeros((len(options), len(paths), 2))
-    for o in range(len(options)):
-        capacity_then, tasks_then, delay_s, downtime_s = options[o]
-        for p in range(len(paths)):
-            capacity, tasks, lag = capacity_now, tasks_now, lag_now
-            begun, down_s, overload_s, rate = False, 0.0, 0.0, 0.0
-            for k in range(paths.shape[1]):
-                rate = paths[p, k]
-                if not begun and k * step_s >= delay_s:
-                    begun, down_s, overload_s = True, downtime_s, 0.0
-                    capacity, tasks = capacity_then, tasks_then
-                elif overload_s >= correction_s:
-                    wanted = max(corrected * rate, capacity)
-                    more = min(wanted / capacity, max(most_tasks / tasks, 1.0))
-                    down_s, overload_s = restart_s, 0.0
-                    capacity, tasks = capacity * more, tasks * more
-                up_s = step_s - min(down_s, step_s)
-                down_s -= step_s - up_s
-                lag = max(lag + rate * step_s - capacity * up_s, 0.0)
-                wait = down_s + lag / capacity
-                found[o, p, 0] += tasks * step_s
-                if wait > late_s:
-                    found[o, p, 1] += rate * step_s * (1 + wait / patience_s)
-                overload_s = overload_s + step_s if rate > capacity and down_s == 0.0 else 0.0
-            spare = max(capacity - rate, least_spare * capacity)
-            found[o, p, 1] += max(rate, least_spare * mean_rate) * lag / spare
-    return found
+def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rules: Array) -> tuple[Array, Array]:
+    """Mean task-seconds and late records of each option over all paths, each of shape (options,)."""
+    lag_now, rate_now, restart_s, between_s, work, least_tasks, most_tasks = situation
+    path_s, objective_s, corrects = rules
+    held, late = np.zeros(len(options)), np.zeros(len(options))
+    steps = int(paths.shape[1] * path_s / STEP_S)
+    delay = int(SEEN_AFTER_S / STEP_S)
+    came = np.zeros(steps + 1)
+    for p in range(len(paths)):
+        for k in range(steps):
+            came[k + 1] = came[k] + paths[p, int(k * STEP_S / path_s)] * STEP_S
+        for o in range(len(options)):
+            capacity = options[o, 0] * np.exp(options[o, 1] * multiples[p])
+            tasks, down_s, settled_s = options[o, 2], options[o, 3], options[o, 4]
+            lag, rate, age, first = lag_now, paths[p, 0], lag_now / rate_now, 0
+            for k in range(steps):
+                rate = paths[p, int(k * STEP_S / path_s)]
+                seen = paths[p, int(max(k - delay, 0) * STEP_S / path_s)]
+                if corrects > 0 and k >= delay and k * STEP_S >= settled_s and down_s == 0.0:
+                    needed = CORRECTED * seen + lag / DRAIN_S
+                    wanted = capacity
+                    if (lag > 0 and seen > capacity) or age > objective_s / 2:
+                        wanted = max(needed, capacity)
+                    elif capacity > SPARE * needed and k * STEP_S >= restart_s + between_s:
+                        wanted = max(needed, LEAST_KEPT * capacity)
+                    change = min(max(work * (wanted - capacity), least_tasks - tasks), max(most_tasks - tasks, 0.0))
+                    if change != 0.0:
+                        capacity, tasks = capacity + change / work, tasks + change
+                        down_s = restart_s
+                        settled_s = k * STEP_S + restart_s + between_s
+                up_s = STEP_S - min(down_s, STEP_S)
+                down_s = max(down_s - STEP_S, 0.0)
+                before = lag
+                lag = max(lag + rate * STEP_S - capacity * up_s, 0.0)
+                read = before + rate * STEP_S - lag
+                next_read = came[k + 1] - lag
+                while first < k and came[first + 1] <= next_read:
+                    first += 1
+                if next_read < 0:
+                    arrived_s = next_read / rate_now
+                else:
+                    arrived_s = (first + (next_read - came[first]) / max(came[first + 1] - came[first], 1e-9)) * STEP_S
+                after = (k + 1) * STEP_S - arrived_s if lag > 0 else 0.0
+                # While the job is down nothing is read, so what is read has waited for all of that time.
+                held[o] += tasks * STEP_S
+                late[o] += read * _share_above(age + (STEP_S - up_s), after, objective_s)
+                age = after if read > 0 else age + STEP_S
+            held[o] += tasks * lag / capacity
+            late[o] += lag * _share_above(age, lag / capacity, objective_s)
+            excess = lag - objective_s * capacity
+            if excess > 0:
+                late[o] += rate * min(excess / max(capacity - rate, LEAST_SPARE * capacity), paths.shape[1] * path_s)
+    return held / len(paths), late / len(paths)
+
+
+@compiled
+def _share_above(first: float, last: float, limit: float) -> float:
+    """Share of the way from `first` to `last` that lies above `limit`."""
+    low, high = min(first, last), max(first, last)
+    if low >= limit:
+        return 1.0
+    return 0.0 if high <= limit else (high - limit) / (high - low)

@@ -1,14 +1,14 @@
-"""Sluice's own scaling policy: rescale when the savings outweigh the delay that the rescale causes.
+"""Sluice's own scaling policy: the fewest tasks with which few enough records are late.
 
-At each interval the candidate deployments are compared with the current one over the next minutes, under a forecast of
-the rate: the tasks that they run, and the records that they delay, those of the rescale's own downtime included
-(`outlook`). The capacity of a deployment is learned from true rates and dataflow propagation as in DS2, averaged over
-bursts and corrected by the champion's non-linear capacity and by the rates attained (`capacity`). A rescale is
-recommended when it costs, begun now, less than staying and less than any rescale begun later.
+The user states an objective: the share of records that must not wait longer than some seconds. The rest is a budget of late
+records (`lateness`). At each interval every deployment that might serve is compared with the current one over the next
+minutes (`outlook`): the tasks that it runs, and the records that are late, averaged over paths that the rate may take
+(`forecast`) and over what its capacity may be (`capacity`), its own downtime and later corrections included. The deployment
+with the fewest task-seconds is recommended, where a late record costs what the budget makes it worth.
 
-As a result, scale-ups come early, while they delay few records, and go far enough to catch up with the lag that the
-rescale itself leaves; scale-downs wait until the tasks saved outweigh that lag, which is sooner when the rate is low;
-noise within the current capacity changes nothing.
+As a result, the first step goes to the right size; scale-downs come as soon as they are safe; a rescale whose own downtime
+makes records late happens where it saves enough; an overload is ended as soon as possible; and a rate that no forecast
+foresaw costs some of the budget, which is then made up for by more room.
 """
 
 from dataclasses import dataclass
@@ -20,40 +20,59 @@ from numpy.typing import NDArray
 from models.scaling.ds2.model import ds2
 from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
 from models.scaling.rates import Rates
-from models.scaling.sluice.capacity import Demand, Learned, lag_of, read_rate
-from models.scaling.sluice.forecast import Forecast, RateForecast
+from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned, lag_of, read_rate
+from models.scaling.sluice.downtime import Downtime
+from models.scaling.sluice.forecast import RateForecast
+from models.scaling.sluice.lateness import LatenessBudget
 from models.scaling.sluice.memory import Memory
 from models.scaling.sluice.settings import SluiceSettings
-from models.scaling.sluice.spending import Spending
 from models.wording import amount
 
 Array = NDArray[np.float64]
 
-CANDIDATES: Final = 64
+CANDIDATES: Final = 32
 """Number of capacities compared, evenly spaced on a logarithmic scale."""
-MOST_OVER_NEED: Final = 3.0
-"""Highest capacity considered, as a multiple of the highest expected rate."""
-FULL_CLUSTER: Final = np.linspace(0.6, 1.0, 9)
-"""Further candidates, as shares of the even capacity of the whole cluster."""
-NEARLY_MOST: Final = 0.98
-"""Deployments from this share of the whole cluster's capacity on count as equal to it."""
-DELAYS_S: Final = (0.0, 120.0, 300.0, 600.0)
-"""Delays after which a rescale may begin, seconds."""
+LEAST_OVER_RATE: Final = 0.7
+MOST_OVER_RATE: Final = 1.6
+"""Capacities considered, as multiples of the lowest and highest expected rate."""
+PATHS: Final = 32
+PATH_STEP_S: Final = 60.0
+LEAST_HORIZON_S: Final = 300.0
+HORIZON_RESCALES: Final = 2.0
+"""The horizon, in shortest times between two rescales with their downtime."""
+LEAST_GAIN: Final = 0.03
+"""Share of the task-seconds that a rescale must save."""
+COMMITTED_S: Final = 20.0
+"""Time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be done
+later would always be postponed."""
+BUDGET_MEMORY_S: Final = 3600.0
+CALM_EVERY_S: Final = 30.0
+"""Time between two comparisons while nothing waits."""
+WAITING_S: Final = 0.5
+"""Wait from which the growth of the lag shows the present rate."""
+WARM_UP_S: Final = 60.0
+"""Time after a restart whose metrics are ignored if it was long, since new JVMs run cold code."""
+LONG_RESTART_S: Final = 10.0
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Deployments by row, and their expected costs; the first row is the current one."""
+    """Deployments by row, and what they lead to; the first row is the current one."""
 
     demand: Demand
-    share: Array
     tasks: Array
     capacity: Array
-    rows: Array
-    """Row of `tasks` that each option of `cost` deploys."""
-    delay_s: Array
+    held: Array
+    """Task-seconds over the horizon."""
+    late: Array
+    """Expected late records."""
     cost: Array
-    """Task-seconds over the horizon; infinite where the option could not keep up."""
+    """Task-seconds, with the price of late records."""
+    came: float
+    """Expected records."""
+    low: float
+    high: float
+    """Mean rates over the horizon of the lowest and the highest path."""
 
 
 class Sluice:
@@ -62,16 +81,27 @@ class Sluice:
     name = "sluice"
 
     def __init__(self, settings: SluiceSettings) -> None:
-        self._settings = settings
-        self._learned = Learned(settings)
-        self._memory = Memory(settings)
+        self._settings = s = settings
+        self._learned = Learned(s)
+        self._memory = Memory(s)
+        self._horizon_s = max(LEAST_HORIZON_S, HORIZON_RESCALES * (s.least_between_s + s.restart_s))
         self._forecast = RateForecast(
-            settings.forecast_step_s, settings.forecast_memory_s, settings.forecast_probability
+            PATH_STEP_S,
+            s.interval_s,
+            round(self._horizon_s / PATH_STEP_S),
+            PATHS,
+            trend=self._with("trend"),
+            season=self._with("season"),
         )
-        self._spending = Spending(settings.task_budget, settings.budget_memory_s)
-        self._downtime_s = settings.restart_s
+        self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S, follows=self._with("budget"))
+        self._downtime = Downtime(s.restart_s, learns=self._with("downtime"))
         self._rescaled: Rescaled | None = None
         self._last_s: float | None = None
+        self._last_lag = 0.0
+        self._compared_s = -np.inf
+
+    def _with(self, element: str) -> bool:
+        return element not in self._settings.without
 
     @property
     def interval_s(self) -> float:
@@ -80,14 +110,14 @@ class Sluice:
     def decide(self, rates: Rates) -> Decision:
         """Tasks for the sources' rates, and for catching up with their lag within the horizon, if there is any.
 
-        True rates and selectivities are those of the window alone; the capacity is `attainable_share` of the even one.
+        True rates and selectivities are those of the window alone; the capacity is `ATTAINABLE_SHARE` of the even one.
 
         Raises:
             InvalidInput: as DS2.
         """
         lag = sum(m.lag_records or 0.0 for name, m in rates.operators.items() if name in rates.source_rates)
         total = sum(rates.source_rates.values())
-        wanted = (total + lag / self._settings.horizon_s) / self._settings.attainable_share
+        wanted = (total + lag / self._horizon_s) / ATTAINABLE_SHARE
         factor = wanted / total if total > 0 else 1.0
         raised = rates.model_copy(update={"source_rates": {k: factor * v for k, v in rates.source_rates.items()}})
         found = ds2(raised)
@@ -102,121 +132,159 @@ class Sluice:
 
     def observe(self, facts: Facts) -> Recommendation:
         """The next step; see `models.scaling.policy.Policy.observe`."""
-        self._take_in(facts)
+        lag = lag_of(facts.rates)
+        present = self._take_in(facts, lag)
         since = _running_s(facts)
-        if since < self._settings.cooldown_s:
-            wait = f"its rates are used from {self._settings.cooldown_s:.0f} s on"
-            return Recommendation(None, f"The job has run for only {since:.0f} s: {wait}.")
+        if facts.last_rescale is not None and since < self._settings.least_between_s:
+            return Recommendation(
+                None, f"The job has run for {since:.0f} s since its last rescale, too short for another."
+            )
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
-        forecast = self._forecast.forecast(round(self._settings.horizon_s / self._settings.forecast_step_s))
-        choice = self._compare(facts, forecast)
-        return self._recommend(facts, forecast, choice)
+        if present is None and facts.time_s - self._compared_s < CALM_EVERY_S:
+            return Recommendation(None, f"Nothing waits, and deployments are compared every {CALM_EVERY_S:.0f} s.")
+        self._compared_s = facts.time_s
+        return self._recommend(facts, self._compare(facts, lag, present))
 
-    def _take_in(self, facts: Facts) -> None:
+    def _take_in(self, facts: Facts, lag: float) -> float | None:
+        """Learn from the facts; returns the present rate where records wait throughout, so that it is known."""
+        cold = self._downtime.of(0.0) > LONG_RESTART_S
+        warm = _running_s(facts) - facts.interval_s >= (WARM_UP_S if cold and facts.last_rescale is not None else 0.0)
         if facts.last_rescale is not None and facts.last_rescale != self._rescaled:
             self._rescaled = facts.last_rescale
-            self._downtime_s = max(facts.last_rescale.downtime_s, 0.0) + self._lost_s(facts)
-        warm = _running_s(facts) - facts.interval_s >= self._settings.warm_up_s
+            self._downtime.observe(max(facts.last_rescale.downtime_s, 0.0), facts.last_rescale.state_mb)
+            if cold:
+                self._downtime.observe_lost(self._lost_s(facts))
         self._learned.observe(facts.rates, facts.interval_s, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
         # The policy is not called while the job is down: assume the present rate for that time.
         passed = facts.interval_s if self._last_s is None else facts.time_s - self._last_s
-        self._last_s = facts.time_s
-        rate = sum(facts.rates.source_rates.values())
-        self._forecast.observe(rate, passed)
-        if self._learned.known:
-            demand = self._learned.demand
-            even = float(np.sum(np.maximum(1.0, rate * demand.task_seconds)))
-            self._spending.observe(float(np.sum(demand.tasks)), even, passed)
+        mean = sum(facts.rates.source_rates.values())
+        for _ in range(max(1, round(passed / self._settings.interval_s))):
+            self._forecast.observe(mean)
+        present = self._present_rate(lag, passed) if warm else None
+        self._count_late(lag, max(mean, present or 0.0), passed)
+        self._last_s, self._last_lag = facts.time_s, lag
+        return present if self._with("lag") else None
+
+    def _capacity_now(self) -> float:
+        """Expected capacity of the current tasks, records/s; requires `known`."""
+        return float(self._learned.capacity(self._learned.demand.tasks[None, :])[0][0])
+
+    def _present_rate(self, lag: float, passed: float) -> float | None:
+        """The rate since the last call, from the growth of the lag while the job read as fast as it could."""
+        if not self._learned.known:
+            return None
+        capacity = self._capacity_now()
+        if min(lag, self._last_lag) < WAITING_S * capacity:
+            return None
+        return max(capacity + (lag - self._last_lag) / passed, 0.0)
+
+    def _count_late(self, lag: float, rate: float, passed: float) -> None:
+        """Estimate the late records since the last call from how long those read at its ends had waited.
+
+        What waits came at `rate`; a rate of 0 tells nothing of when.
+        """
+        if not self._learned.known or rate <= 0:
+            return
+        objective_s = self._settings.objective_s
+        ends = (self._last_lag / rate, lag / rate)
+        low, high = min(ends), max(ends)
+        above = 1.0 if low > objective_s else max(high - objective_s, 0.0) / max(high - low, 1e-9)
+        self._budget.observe(rate * passed, rate * passed * above, passed)
 
     def _lost_s(self, facts: Facts) -> float:
         """Seconds of work lost to cold code in the first interval after a restart, as far as records waited in it."""
         read = read_rate(facts.rates)
         if not self._learned.known or lag_of(facts.rates) <= read:
             return 0.0
-        demand = self._learned.demand
-        tasks = np.array([[facts.rates.operators[name].parallelism for name in demand.names]], dtype=np.float64)
-        share = self._learned.share(demand, tasks, frozenset(facts.rates.sources))
-        capacity = float((share * demand.even_capacity(tasks))[0])
-        return facts.interval_s * max(1.0 - read / capacity, 0.0)
+        return facts.interval_s * max(1.0 - read / self._capacity_now(), 0.0)
 
-    def _compare(self, facts: Facts, forecast: Forecast) -> _Choice:
+    def _compare(self, facts: Facts, lag: float, present: float | None) -> _Choice:
         # Compiles at import, which would delay commands that only name the policy.
-        from models.scaling.sluice.outlook import Options, Situation, costs
+        from models.scaling.sluice.outlook import Options, Situation, outlook
 
-        demand, lag = self._learned.demand, lag_of(facts.rates)
-        sources = frozenset(facts.rates.sources)
-        tasks = np.vstack([demand.tasks, self._candidates(facts, demand, forecast, lag)])
-        share = self._learned.share(demand, tasks, sources)
-        capacity = share * demand.even_capacity(tasks)
+        s, demand = self._settings, self._learned.demand
+        paths = self._forecast.forecast(present, spread=self._with("errors"))
+        state_mb = sum(m.state_mb or 0.0 for m in facts.rates.operators.values())
+        restart_s = self._downtime.of(state_mb)
+        tasks = np.vstack([demand.tasks, self._candidates(facts, demand, paths, lag)])
+        capacity, deviation = self._learned.capacity(tasks)
         numbers = tasks.sum(axis=1)
-        mean_rate = max(self._forecast.mean, 1e-9)
-        need = mean_rate * float(np.sum(demand.task_seconds)) / float(share[0])
-        situation = Situation(
-            capacity=float(capacity[0]),
-            tasks=float(numbers[0]),
-            lag=lag,
-            mean_rate=mean_rate,
-            need=need,
-            downtime_s=self._downtime_s,
-            most_tasks=float(facts.max_task_slots or np.inf),
-            late_price=self._settings.late_price * self._spending.price_factor,
+        changed = np.arange(len(tasks)) > 0
+        rate_now = max(present or 0.0, sum(facts.rates.source_rates.values()), 1e-9)
+        work = float(np.sum(demand.task_seconds)) / ATTAINABLE_SHARE
+        held, late = outlook(
+            Options(
+                capacity,
+                deviation if self._with("errors") else np.zeros(len(tasks)),
+                numbers,
+                np.where(changed, restart_s, 0.0),
+                np.where(changed, restart_s + s.least_between_s, restart_s + COMMITTED_S),
+            ),
+            Situation(
+                lag,
+                rate_now,
+                restart_s,
+                s.least_between_s,
+                work,
+                float(len(demand.names)),
+                facts.max_task_slots or np.inf,
+            ),
+            paths,
+            PATH_STEP_S,
+            s.objective_s,
+            corrects=self._with("corrections"),
         )
-        others = np.arange(1, len(tasks))
-        rows = np.concatenate([[0], np.tile(others, len(DELAYS_S))])
-        delay = np.concatenate([[0.0], np.repeat(DELAYS_S, len(others))])
-        down = np.where(rows == 0, 0.0, self._downtime_s)
-        found = costs(Options(capacity[rows], numbers[rows], delay, down), situation, forecast, self._settings)
-        # Savings can compensate for waiting, but not for falling behind for good.
-        enough = min(float(np.mean(forecast.mean)), NEARLY_MOST * float(np.max(capacity)))
-        found[(rows > 0) & (capacity[rows] < enough)] = np.inf
-        return _Choice(demand, share, tasks, capacity, rows, delay, found)
+        cost = held + self._budget.price * work * late
+        means = np.mean(paths, axis=1)
+        return _Choice(
+            demand,
+            tasks,
+            capacity,
+            held,
+            late,
+            cost,
+            float(np.mean(paths)) * self._horizon_s,
+            float(np.min(means)),
+            float(np.max(means)),
+        )
 
-    def _candidates(self, facts: Facts, demand: Demand, forecast: Forecast, lag: float) -> Array:
+    def _candidates(self, facts: Facts, demand: Demand, paths: Array, lag: float) -> Array:
         """Candidate deployments, shape (n, operators): different from the current one, and within the cluster."""
-        caught_up_s = max(self._downtime_s, self._settings.interval_s)
-        highest = max(float(np.max(forecast.high)), self._forecast.mean, 1e-9) + lag / caught_up_s
-        rates = np.geomspace(highest / 50, MOST_OVER_NEED * highest, CANDIDATES)
+        lowest = max(float(np.min(np.mean(paths, axis=1))), 1e-9)
+        highest = max(float(np.max(paths)) + lag / PATH_STEP_S, lowest)
+        rates = np.geomspace(LEAST_OVER_RATE * lowest, MOST_OVER_RATE * highest, CANDIDATES)
         slots = facts.max_task_slots
         if slots is not None:
-            # Capacity of the whole cluster under even load; rounding up needs some slack.
-            rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * FULL_CLUSTER)
-        tasks = demand.tasks_for(np.sort(rates))
+            # Even load on the whole cluster; rounding up needs some slack.
+            rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * np.linspace(0.6, 1.0, 9))
+        tasks = self._learned.tasks_for(np.sort(rates))
         differs = np.any(tasks != demand.tasks, axis=1)
         differs[1:] &= np.any(tasks[1:] != tasks[:-1], axis=1)
         fits = tasks.sum(axis=1) <= (slots or np.inf)
         return np.asarray(tasks[differs & fits])
 
-    def _recommend(self, facts: Facts, forecast: Forecast, choice: _Choice) -> Recommendation:
+    def _recommend(self, facts: Facts, choice: _Choice) -> Recommendation:
         best = int(np.argmin(choice.cost))
-        stay, cost = float(choice.cost[0]), float(choice.cost[best])
-        expected = _expected(forecast, self._settings.horizon_s)
-        fits = f"the current tasks take {amount(choice.capacity[0])}"
-        if best == 0 or cost > stay * (1 - self._settings.least_gain):
-            return Recommendation(
-                None, f"{expected} and {fits}: no rescale saves {self._settings.least_gain:.0%} of what staying costs."
-            )
-        gain = f"{(stay - cost) / 60:,.0f} task-minutes less than staying"
-        if choice.delay_s[best] > 0:
-            return Recommendation(
-                None,
-                f"{expected} and {fits}: a rescale in {choice.delay_s[best]:.0f} s is better than one now ({gain}).",
-            )
-        row = int(choice.rows[best])
-        decision = self._decision(facts, choice, row)
-        before, after = int(choice.tasks[0].sum()), int(choice.tasks[row].sum())
-        held = self._downtime_s * float(forecast.mean[0])
+        now = f"{int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
+        expected = (
+            f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s are expected; "
+            f"{now}, with {choice.late[0] / choice.came:.1%} late"
+        )
+        if best == 0 or choice.cost[best] > choice.cost[0] - LEAST_GAIN * choice.held[0]:
+            return Recommendation(None, f"{expected}, and no other number is better.")
         return Recommendation(
-            decision,
-            f"{expected} and {fits}: {after} tasks instead of {before} take {amount(choice.capacity[row])}, and cost {gain}, "
-            f"including the {amount(held)} records delayed by {self._downtime_s:.0f} s of restart and warm-up.",
+            self._decision(facts, choice, best),
+            f"{expected}. {int(choice.tasks[best].sum())} tasks take {amount(choice.capacity[best])}, with "
+            f"{choice.late[best] / choice.came:.1%} late and {_compared(choice.held[0], choice.held[best])}; "
+            f"{self._budget.late_share:.1%} were late so far, {1 - self._settings.attainment:.1%} may be.",
         )
 
     def _decision(self, facts: Facts, choice: _Choice, row: int) -> Decision:
         demand = choice.demand
         target = float(choice.capacity[row])
-        exact = target * demand.task_seconds / float(choice.share[row])
+        exact = target * demand.task_seconds
         tasks = {name: int(n) for name, n in zip(demand.names, choice.tasks[row], strict=True)}
         known = {n: m.memory_mb for n, m in facts.rates.operators.items() if m.memory_mb is not None}
         memory = self._memory.wanted(facts.rates, tasks)
@@ -227,7 +295,7 @@ class Sluice:
             if level > 0:
                 self._learned.forget(name)
         reasons = {
-            name: f"a source record costs {1e6 * a:.3g} us of its tasks, {e:.3g} busy ones at {amount(target)} records/s"
+            name: f"a source record costs {1e6 * a:.3g} us of its tasks, {e:.3g} busy tasks at {amount(target)} records/s"
             for name, a, e in zip(demand.names, demand.task_seconds, exact, strict=True)
         }
         return Decision(
@@ -238,13 +306,12 @@ class Sluice:
         )
 
 
+def _compared(before: float, after: float) -> str:
+    """Task-seconds of two deployments, in words."""
+    minutes = abs(before - after) / 60
+    return f"{minutes:,.0f} task-minutes {'fewer' if after < before else 'more'}"
+
+
 def _running_s(facts: Facts) -> float:
     """Seconds since the last start of the job."""
     return facts.time_s - (0.0 if facts.last_rescale is None else facts.last_rescale.ended_s)
-
-
-def _expected(forecast: Forecast, horizon_s: float) -> str:
-    return (
-        f"In {horizon_s / 60:.0f} min {amount(forecast.mean[-1])} records/s are expected "
-        f"({amount(forecast.low[-1])} to {amount(forecast.high[-1])})"
-    )

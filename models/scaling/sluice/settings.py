@@ -1,9 +1,18 @@
 """The settings of Sluice's own policy."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from models.capacity.growth.capacity_model import CapacityModel
+from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
+
+Element = Literal["budget", "trend", "season", "errors", "corrections", "lag", "learning", "key-groups", "downtime"]
+"""budget: late records left over may be spent, and those overspent must be made up for. trend, season: candidates of the
+forecast. errors: its past errors; without them the forecast counts as certain. corrections: later rescales looked ahead.
+lag: the present rate from the growth of the lag. learning: the share of the even capacity that is attained. key-groups: the
+busiest task has the most key groups. downtime: that of a rescale is learned."""
 
 
 class ChampionModel(Format):
@@ -16,43 +25,17 @@ class ChampionModel(Format):
 class SluiceSettings(Format):
     """Settings of the policy `sluice`."""
 
-    interval_s: Positive = Field(30.0, description="Time between two decisions.")
-    horizon_s: Positive = Field(600.0, description="How far ahead deployments are compared.")
-    forecast_step_s: Positive = Field(60.0, description="Time over which the rate is averaged for the forecast.")
-    forecast_memory_s: Positive = Field(3600.0, description="How far back the forecast looks.")
-    forecast_probability: float = Field(
-        0.5, gt=0, lt=1, description="Probability of the interval around the forecast, whose ends count as quartiles."
+    objective_s: Positive = Field(10.0, description="A record that waits longer than this in the log is late.")
+    attainment: float = Field(0.99, ge=0.5, lt=1, description="Share of the records that must not be late.")
+    least_between_s: NonNegative = Field(
+        60.0, description="Shortest time from the end of a rescale to the next one, seconds."
     )
-    metrics_memory_s: Positive = Field(
-        300.0, description="Time constant of forgetting past work; longer than windows that fire in bursts."
+    interval_s: float = Field(
+        10.0, gt=0, multiple_of=SAMPLE_INTERVAL_S, description="Time between two decisions, seconds."
     )
-    capacity_memory_s: Positive = Field(
-        7200.0, description="Time constant of forgetting the attained share of the even capacity."
+    restart_s: NonNegative = Field(
+        30.0, description="Downtime of a rescale that is assumed until one was measured, seconds."
     )
-    warm_up_s: NonNegative = Field(
-        60.0, description="Time after a start whose metrics are ignored, since the code is cold."
-    )
-    attainable_share: Ratio = Field(
-        0.95,
-        gt=0,
-        description="Share of the even capacity that skew and bursts leave, until it is measured or modelled.",
-    )
-    late_s: NonNegative = Field(1.0, description="A record that waits longer in the log is late.")
-    late_price: Positive = Field(
-        1.6, description="Price of a second of late records at the mean rate, in task-seconds of the mean need."
-    )
-    task_budget: Positive = Field(
-        1.22,
-        description="Mean tasks over those that an even load needs; the price of late records is adapted to reach it.",
-    )
-    budget_memory_s: Positive = Field(3600.0, description="Time constant of forgetting past tasks for that mean.")
-    patience_s: Positive = Field(120.0, description="Waiting time that doubles the cost of a late record.")
-    correction_s: NonNegative = Field(
-        180.0, description="Time after which a predicted overload is assumed to be corrected by a later rescale."
-    )
-    least_gain: Ratio = Field(0.1, description="Share of the expected costs that a rescale must save.")
-    restart_s: NonNegative = Field(40.0, description="Assumed downtime of a rescale, until one is measured.")
-    cooldown_s: NonNegative = Field(90.0, description="Time after a start before the next rescale.")
     memory_levels_mb: tuple[Positive, ...] = Field(
         (), description="Managed memory that a task may have, MiB, ascending; empty: memory is not changed."
     )
@@ -64,3 +47,6 @@ class SluiceSettings(Format):
         None, description="The job's approved capacity model, if there is one."
     )
     largest_parallelism: PositiveInt = Field(32768, description="Most tasks of an operator without a limit of its own.")
+    without: frozenset[Element] = Field(
+        frozenset(), description="Elements of the policy that are switched off, to see what each is worth."
+    )

@@ -75,7 +75,7 @@ class TestHpaVarga(PolicyConformance):
 
 
 class TestSluice(PolicyConformance):
-    settle_s = 90.0
+    settle_s = 60.0
 
     def make(self) -> Policy:
         return make_policy("sluice")

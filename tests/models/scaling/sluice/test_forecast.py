@@ -1,58 +1,70 @@
-"""The forecast of the rate."""
+"""Paths that the rate may take."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from models.scaling.sluice.forecast import RateForecast
+from models.scaling.sluice.forecast import ASSUMED_ERROR, KEPT_ERRORS, RateForecast
 
 
-def fed(rates: list[float], step_s: float = 60.0) -> RateForecast:
-    forecast = RateForecast(step_s, memory_s=3600.0, probability=0.8)
+def fed(rates: np.ndarray, **given: bool) -> RateForecast:
+    """A forecast of 5 steps in 32 paths that has seen `rates`, one a step, and was asked after each."""
+    forecast = RateForecast(60.0, 60.0, 5, 32, **given)
     for rate in rates:
-        forecast.observe(rate, step_s)
+        forecast.observe(float(rate))
+        forecast.forecast()
     return forecast
 
 
-def test_a_constant_rate_stays() -> None:
-    found = fed([500.0] * 30).forecast(5)
-    for path in (found.mean, found.low, found.high):
-        np.testing.assert_allclose(path, 500.0)
+def test_one_rate_is_continued_with_the_assumed_error() -> None:
+    forecast = RateForecast(60.0, 10.0, 5, 1001)
+    forecast.observe(1000.0)
+    paths = forecast.forecast()
+    assert paths.shape == (1001, 5)
+    np.testing.assert_allclose(np.mean(paths, axis=0), 1000.0)
+    # It grows with the square root of the step; the ends of 1001 normal quantiles are cut a little.
+    expected = 1000 * ASSUMED_ERROR * np.sqrt(np.arange(1, 6))
+    np.testing.assert_allclose(np.std(paths, axis=0), expected, rtol=0.01)
 
 
-def test_a_line_goes_on_nearly_as_steep() -> None:
-    found = fed([1000.0 + 10.0 * i for i in range(40)]).forecast(3)
-    # 1390 was the last; a damped trend goes on with less than 10 a step.
-    assert 1394 < found.mean[0] <= 1400.5
-    assert found.mean[0] < found.mean[1] < found.mean[2] <= 1420.5
+def test_a_constant_rate_becomes_certain() -> None:
+    paths = fed(np.full(KEPT_ERRORS + 20, 500.0)).forecast()
+    np.testing.assert_allclose(paths, 500.0)
 
 
-def test_a_short_history_goes_on_as_it_was_with_a_wide_interval() -> None:
-    found = fed([100.0, 120.0, 80.0, 100.0]).forecast(4)
-    np.testing.assert_allclose(found.mean, 100.0)
-    assert found.low[3] < found.low[0] < 100 < found.high[0] < found.high[3]
+def test_a_steady_rise_is_continued() -> None:
+    rising = 1000.0 + 50.0 * np.arange(90)
+    with_trend = np.mean(fed(rising).forecast(), axis=0)
+    without = np.mean(fed(rising, trend=False, season=False).forecast(spread=False), axis=0)
+    np.testing.assert_allclose(with_trend, rising[-1] + 50.0 * np.arange(1, 6), rtol=0.01)
+    np.testing.assert_allclose(without, rising[-1])
 
 
-def test_rates_are_averaged_over_a_step() -> None:
-    forecast = RateForecast(60.0, 3600.0, 0.8)
-    forecast.observe(100.0, 30.0)
-    forecast.observe(300.0, 30.0)
-    np.testing.assert_allclose(forecast.forecast(2).mean, 200.0)
-    assert forecast.mean == 200.0
+def test_a_season_is_found_and_foreseen() -> None:
+    # Every 40 steps a rate jumps from 100 to 300 for 10 steps, which no trend foresees.
+    at = np.arange(360)
+    rates = np.where(at % 40 < 10, 300.0, 100.0)
+    forecast = fed(rates[:357])
+    assert forecast.period_steps is not None and forecast.period_steps % 40 == 0
+    np.testing.assert_allclose(np.mean(forecast.forecast(), axis=0), [100, 100, 100, 300, 300], rtol=0.05)
 
 
-def test_a_step_that_has_only_begun_does_not_count_yet() -> None:
-    forecast = fed([100.0, 100.0])
-    forecast.observe(900.0, 15.0)
-    np.testing.assert_allclose(forecast.forecast(1).mean, 100.0)
-    assert forecast.mean == pytest.approx((120 * 100 + 15 * 900) / 135)
+def test_a_present_rate_that_is_known_better_raises_the_paths() -> None:
+    forecast = fed(np.full(30, 100.0))
+    assert float(np.min(forecast.forecast(now=250.0))) >= 249.0
+    np.testing.assert_allclose(forecast.forecast(now=50.0), forecast.forecast())
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.floats(0, 1e7), min_size=1, max_size=70))
-def test_the_interval_holds_the_mean_and_no_rate_is_negative(rates: list[float]) -> None:
-    found = fed(rates).forecast(20)
-    assert np.all(found.low >= 0) and np.all(np.isfinite(found.high))
-    slack = 1e-6 * (1 + max(rates))
-    assert np.all(found.low <= found.mean + slack) and np.all(found.mean <= found.high + slack)
+def test_paths_are_what_the_forecast_was_wrong_by() -> None:
+    # A jump from 100 to 200 within the remembered forecasts stays possible.
+    rates = np.concatenate([np.full(60, 100.0), np.full(30, 200.0)])
+    paths = fed(rates, trend=False, season=False).forecast()
+    assert float(np.max(paths)) > 250.0
+    assert float(np.median(paths)) == pytest.approx(200.0)
+    assert float(np.min(paths)) >= 0.0
+
+
+def test_errors_near_zero_do_not_count_for_high_rates() -> None:
+    # From 0 to 1000 in one step: the error over the square root of the rate is bounded by half of the mean rate, 1000/25 at
+    # the least: 1000 / sqrt(20) x sqrt(1000) = 7071 besides the rate itself.
+    rates = np.concatenate([np.zeros(20), np.full(40, 1000.0)])
+    assert 2000.0 < float(np.max(fed(rates, trend=False, season=False).forecast())) < 8100.0

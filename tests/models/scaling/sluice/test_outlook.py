@@ -1,86 +1,88 @@
-"""Expected costs of deployments, by hand."""
+"""What deployments lead to; all figures by hand."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from models.scaling.sluice import SluiceSettings
-from models.scaling.sluice.forecast import Forecast
-from models.scaling.sluice.outlook import Options, Situation, costs
+from models.scaling.sluice.outlook import Options, Situation, outlook
 
-SETTINGS = SluiceSettings(horizon_s=600, patience_s=1e9, late_s=1, correction_s=1e9)
-"""A second of late records costs 2 x 10 task-seconds, however late they are: 0.2 a record."""
-
-
-def flat(rate: float) -> Forecast:
-    path = np.full(10, rate)
-    return Forecast(path, path, path)
+MINUTES = 5
 
 
-def option(capacity: float, tasks: float, delay_s: float = 0.0, downtime_s: float = 0.0) -> Options:
-    return Options(*(np.array([x]) for x in (capacity, tasks, delay_s, downtime_s)))
+def options(*rows: tuple[float, float, float]) -> Options:
+    """Options of (capacity, tasks, downtime), certain, that nothing follows."""
+    capacity, tasks, down = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    return Options(capacity, np.zeros(len(rows)), tasks, down, np.full(len(rows), 1e9))
 
 
-def situated(capacity: float, tasks: float, lag: float) -> Situation:
-    return Situation(capacity, tasks, lag, mean_rate=100, need=10, downtime_s=30, most_tasks=np.inf, late_price=2)
+def situation(lag: float = 0.0, rate: float = 100.0) -> Situation:
+    return Situation(lag, rate, restart_s=10.0, between_s=60.0, work=0.01, least_tasks=1.0, most_tasks=100.0)
 
 
-def test_what_keeps_up_costs_its_tasks() -> None:
-    situation = situated(capacity=120, tasks=12, lag=0)
-    found = costs(option(120, 12), situation, flat(100), SETTINGS)
-    assert found[0] == 12 * 600
+def of(
+    found: Options, start: Situation, rate: float = 100.0, objective_s: float = 20.0
+) -> tuple[list[float], list[float]]:
+    held, late = outlook(found, start, np.full((3, MINUTES), rate), 60.0, objective_s)
+    return held.tolist(), late.tolist()
 
 
-def test_a_rescale_holds_records_up_until_they_are_caught_up_with() -> None:
-    situation = situated(capacity=120, tasks=12, lag=0)
-    found = costs(option(150, 15, downtime_s=30), situation, flat(100), SETTINGS)
-    # 3000 records wait after 30 s; at 50 records/s they are caught up with after 60 s more. The last step, at whose end
-    # nothing waits, is not late: 80 s.
-    assert found[0] == pytest.approx(15 * 600 + 2 * 10 * 80)
+def test_enough_tasks_cost_their_time() -> None:
+    held, late = of(options((100.0, 1.0, 0.0), (300.0, 3.0, 0.0)), situation())
+    assert held == pytest.approx([300.0, 900.0])
+    assert late == [0.0, 0.0]
 
 
-def test_tasks_are_paid_for_from_the_rescale_on() -> None:
-    situation = situated(capacity=200, tasks=20, lag=0)
-    found = costs(option(200, 10, delay_s=120), situation, flat(100), SETTINGS)
-    assert found[0] == 20 * 120 + 10 * 480
+def test_a_short_downtime_makes_nothing_late_and_a_long_one_does() -> None:
+    _, late = of(options((300.0, 3.0, 10.0), (300.0, 3.0, 40.0)), situation())
+    assert late[0] == 0.0
+    # 4000 records wait when the job is back after 40 s. The head has waited for 40 s, and the age falls by 2 s each second
+    # (300 records are read of each 100 that come): 10 s until it is 20 s, in which 3000 records are read.
+    assert late[1] == pytest.approx(3000.0, rel=0.05)
 
 
-def test_what_cannot_keep_up_is_late_to_the_end_and_after() -> None:
-    situation = situated(capacity=50, tasks=5, lag=0)
-    found = costs(option(50, 5), situation, flat(100), SETTINGS)
-    # Each step 500 records more wait, 10 s of reading: late from the first step on. 30 000 records are left, and with 5 %
-    # of the capacity to spare (2.5 records/s) they take 12 000 s.
-    assert found[0] == pytest.approx(5 * 600 + 2 * 10 * (600 + 12_000))
+def test_records_that_wait_already_are_late_when_they_are_read() -> None:
+    # 3000 records that came in the last 30 s, read at 300/s while 100/s come: late until the age is 20 s, after 5 s.
+    _, late = of(options((300.0, 3.0, 0.0)), situation(lag=3000.0))
+    assert late[0] == pytest.approx(1500.0, rel=0.1)
 
 
-def test_the_paths_of_an_uncertain_rate_are_weighted() -> None:
-    situation = situated(capacity=100, tasks=10, lag=0)
-    forecast = Forecast(np.full(10, 100.0), np.full(10, 100.0), np.full(10, 110.0))
-    found = costs(option(100, 10), situation, forecast, SETTINGS)
-    # Only the high path is late: 100 records more each step are 1 s of reading, late from the second step on. 6000 are left,
-    # and with 5 records/s to spare they take 1200 s, in which 110 records/s come.
-    assert found[0] == pytest.approx(10 * 600 + 0.25 * 0.2 * 110 * (590 + 1200))
+def test_an_overload_makes_all_late_once_the_wait_has_grown() -> None:
+    held, late = of(options((50.0, 1.0, 0.0)), situation())
+    # At t, records are read that came at t/2: their age t/2 is 20 s at t = 40 s. Until 300 s, 50 x 260 are late, then the
+    # 15,000 that wait, and those that come until the lag is short enough, at most for as long again.
+    assert late[0] == pytest.approx(13_000 + 15_000 + 100 * 300, rel=0.01)
+    assert held[0] == pytest.approx(300.0 + 15_000 / 50)
 
 
-def test_patience_makes_late_records_dearer() -> None:
-    situation = situated(capacity=100, tasks=10, lag=3000)
-    calm = costs(option(100, 10), situation, flat(100), SETTINGS)
-    hurried = costs(option(100, 10), situation, flat(100), SETTINGS.model_copy(update={"patience_s": 30.0}))
-    # Every record waits 30 s: with as much patience each counts twice. 3000 left take 600 s at 5 records/s to spare.
-    assert calm[0] == pytest.approx(6000 + 20 * (600 + 600))
-    assert hurried[0] == pytest.approx(6000 + 20 * (1200 + 600))
+def test_a_later_rescale_ends_an_overload() -> None:
+    found = options((50.0, 1.0, 0.0))
+    free = Options(found.capacity, found.deviation, found.tasks, found.downtime_s, np.zeros(1))
+    paths = np.full((3, MINUTES), 100.0)
+    _, with_corrections = outlook(free, situation(), paths, 60.0, 20.0)
+    _, without = outlook(free, situation(), paths, 60.0, 20.0, corrects=False)
+    assert with_corrections[0] < 0.2 * without[0]
 
 
-def test_an_overload_is_assumed_to_be_corrected_later() -> None:
-    situation = situated(capacity=100, tasks=10, lag=0)
-    settings = SETTINGS.model_copy(update={"correction_s": 60.0})
-    found = costs(option(100, 10), situation, flat(200), settings)
-    # After 60 s 6000 records wait; a rescale to 260 records/s is down for 30 s, 12 000 wait, and 60 records/s are to
-    # spare: caught up with after 200 s more. It is late from the first step on, and not in the last one of the 290 s.
-    assert found[0] == pytest.approx(10 * 60 + 26 * 540 + 2 * 10 * 560)
+def test_a_reduction_may_follow_but_not_before_a_rescale_could_be_followed() -> None:
+    found = options((1000.0, 10.0, 0.0))
+    free = Options(found.capacity, found.deviation, found.tasks, found.downtime_s, np.zeros(1))
+    held, _ = outlook(free, situation(), np.full((3, MINUTES), 100.0), 60.0, 20.0)
+    # Ten tasks for the first 70 s; then 110 records/s, 890 less, at 0.01 tasks per record/s: 1.1.
+    assert held[0] == pytest.approx(10 * 70 + 1.1 * 230)
 
 
-def test_a_correction_is_limited_by_the_cluster() -> None:
-    situation = Situation(100, 10, lag=0, mean_rate=100, need=10, downtime_s=30, most_tasks=15, late_price=1e-9)
-    settings = SETTINGS.model_copy(update={"correction_s": 60.0})
-    found = costs(option(100, 10), situation, flat(200), settings)
-    assert found[0] == pytest.approx(10 * 60 + 15 * 540, rel=1e-4)
+@given(capacity=st.floats(60.0, 500.0), more=st.floats(1.0, 3.0), lag=st.floats(0, 5000), rate=st.floats(1.0, 300.0))
+def test_more_capacity_makes_no_more_late(capacity: float, more: float, lag: float, rate: float) -> None:
+    _, late = of(options((capacity, 1.0, 0.0), (more * capacity, 1.0, 0.0)), situation(lag, rate), rate)
+    assert late[1] <= late[0] * (1 + 1e-6) + 1e-6
+
+
+def test_an_uncertain_capacity_makes_some_late_on_average() -> None:
+    certain = options((102.0, 1.0, 0.0))
+    unsure = Options(certain.capacity, np.array([0.3]), certain.tasks, certain.downtime_s, certain.settled_s)
+    paths = np.full((32, MINUTES), 100.0)
+    _, at_once = outlook(certain, situation(), paths, 60.0, 20.0)
+    _, spread = outlook(unsure, situation(), paths, 60.0, 20.0)
+    assert at_once[0] == 0.0
+    assert spread[0] > 100.0
