@@ -35,6 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.scaling.policies import POLICIES
+from pipelines.arena.bound.lower import lower_bound
 from pipelines.arena.evaluation import cells
 from pipelines.arena.grid import cell_key, run_cells
 from pipelines.arena.ranking import Ranking, rank
@@ -53,7 +54,14 @@ CLOSE: Final = 1.1
 
 Bound = Callable[[Cell, float, float], float | None]
 """Task-hours below which no policy attains a share of records within an objective (s) in a cell; None if unknown."""
-BOUND: Final[Bound | None] = None
+
+
+def _bound(cell: Cell, objective_s: float, attainment: float) -> float | None:
+    found = lower_bound(cell, objective_s, attainment)
+    return None if found is None else found.task_hours
+
+
+BOUND: Final[Bound | None] = _bound
 """With a bound the tables have a column `gap`: the cheapest policy's cost over the mean bound of the seeds, less 1."""
 
 CONSOLE = Console(width=None if sys.stdout.isatty() else 190)

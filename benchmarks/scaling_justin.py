@@ -12,7 +12,7 @@ Sources are rate-limited, as there; with `--log` they read from a durable log, a
 
 import sys
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from limited_source import LimitedSources
 from rich.console import Console
@@ -29,14 +29,17 @@ from pipelines.inputs.catalogue import load_job
 from testbeds.simulator import Simulator, streambed_cluster
 
 MOST_TASKS: Final = 24
+LEVELS: Final = 3
+"""Of memory, each twice the one before (Justin section 4.2)."""
 MINUTES: Final = 40
 SOURCES: Final = 15
 SEED: Final = 1
 HALF_BUSY: Final = {"over_provisioning_factor": 1.0}
-SETTINGS: Final[dict[str, dict[str, float]]] = {
+SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "ds2": {"policy_interval_s": 60, "warm_up_intervals": 1, "activation_intervals": 2, **HALF_BUSY},
     "justin": HALF_BUSY,
     "justin, 2 levels": {"max_level": 2, **HALF_BUSY},
+    "sluice": {},
 }
 """The paper states three levels, but its runs of q8 and q11 add tasks at the second one: Algorithm 1 with three would take
 memory that helped a level further first, so the runs fit `max_level` 2."""
@@ -102,6 +105,8 @@ def run(query: JustinQuery, policy: str, log: bool) -> tuple[Job, float, Trace]:
     name, settings = policy.split(",")[0], SETTINGS[policy]
     if name == "justin":
         settings = settings | {"managed_memory_mb": level_0}
+    if name == "sluice":
+        settings = {"memory_levels_mb": [level_0 * 2**i for i in range(LEVELS)]}
     tasks = dict.fromkeys(job.order, 1) | {o.name: SOURCES for o in job.sources}
     begin = Start(tasks, memory_mb, {o.name: level_0 for o in job.operators}, SEED)
     workload = Workload(name="constant", rates=(rate,) * MINUTES)

@@ -6,7 +6,8 @@ A fluid model: between two steps the lag grows by what arrives and shrinks by wh
 
 Records are read in the order of their arrival. Those that are read at t have waited since the cumulative arrivals were what
 the cumulative reads are at t; what waits now is taken to have come at the present rate. Records whose wait is above the
-objective when they are read are late. Of the lag at the end, those are late that the capacity then cannot read in time.
+objective when they are read are late. Of the lag at the end, those are late that the capacity then cannot read in time, and
+those that come until it can: so the larger of two deployments that are both too small is the better one.
 Tasks that run count over time, and those that the lag at the end will need. The rate is uncertain, and so is the capacity:
 each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
@@ -70,6 +71,8 @@ class Situation:
     least_tasks: float
     most_tasks: float
     """Of the job, and that the cluster takes."""
+    most_capacity: float
+    """Of any deployment, records/s; operators have limits of their own."""
 
 
 def outlook(
@@ -87,7 +90,7 @@ def outlook(
         np.column_stack([options.capacity, options.deviation, options.tasks, options.downtime_s, options.settled_s]),
         paths,
         _multiples(len(paths)),
-        np.array([s.lag, s.rate, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks]),
+        np.array([s.lag, s.rate, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks, s.most_capacity]),
         np.array([path_s, objective_s, float(corrects)]),
     )
     return held, late
@@ -108,7 +111,7 @@ _STRIDE: Final = 13
 @compiled
 def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rules: Array) -> tuple[Array, Array]:
     """Mean task-seconds and late records of each option over all paths, each of shape (options,)."""
-    lag_now, rate_now, restart_s, between_s, work, least_tasks, most_tasks = situation
+    lag_now, rate_now, restart_s, between_s, work, least_tasks, most_tasks, most_capacity = situation
     path_s, objective_s, corrects = rules
     held, late = np.zeros(len(options)), np.zeros(len(options))
     steps = int(paths.shape[1] * path_s / STEP_S)
@@ -128,7 +131,7 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
                     needed = CORRECTED * seen + lag / DRAIN_S
                     wanted = capacity
                     if (lag > 0 and seen > capacity) or age > objective_s / 2:
-                        wanted = max(needed, capacity)
+                        wanted = max(min(needed, most_capacity), capacity)
                     elif capacity > SPARE * needed and k * STEP_S >= restart_s + between_s:
                         wanted = max(needed, LEAST_KEPT * capacity)
                     change = min(max(work * (wanted - capacity), least_tasks - tasks), max(most_tasks - tasks, 0.0))
@@ -157,7 +160,7 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
             late[o] += lag * _share_above(age, lag / capacity, objective_s)
             excess = lag - objective_s * capacity
             if excess > 0:
-                late[o] += rate * min(excess / max(capacity - rate, LEAST_SPARE * capacity), paths.shape[1] * path_s)
+                late[o] += rate * excess / max(capacity - rate, LEAST_SPARE * capacity)
     return held / len(paths), late / len(paths)
 
 

@@ -74,6 +74,10 @@ class _Choice:
     high: float
     """Mean rates over the horizon of the lowest and the highest path."""
 
+    def late_share(self, row: int) -> float:
+        """Late records over those expected; at most 1, though the lag of an overload makes later ones late, too."""
+        return min(float(self.late[row]) / max(self.came, 1e-9), 1.0)
+
 
 class Sluice:
     """Implements `models.scaling.policy.Policy`."""
@@ -212,7 +216,6 @@ class Sluice:
         capacity, deviation = self._learned.capacity(tasks)
         numbers = tasks.sum(axis=1)
         changed = np.arange(len(tasks)) > 0
-        rate_now = max(present or 0.0, sum(facts.rates.source_rates.values()), 1e-9)
         work = float(np.sum(demand.task_seconds)) / ATTAINABLE_SHARE
         held, late = outlook(
             Options(
@@ -223,13 +226,14 @@ class Sluice:
                 np.where(changed, restart_s + s.least_between_s, restart_s + COMMITTED_S),
             ),
             Situation(
-                lag,
-                rate_now,
-                restart_s,
-                s.least_between_s,
-                work,
-                float(len(demand.names)),
-                facts.max_task_slots or np.inf,
+                lag=lag,
+                rate=max(present or 0.0, sum(facts.rates.source_rates.values()), 1e-9),
+                restart_s=restart_s,
+                between_s=s.least_between_s,
+                work=work,
+                least_tasks=float(len(demand.names)),
+                most_tasks=facts.max_task_slots or np.inf,
+                most_capacity=float(np.max(capacity)),
             ),
             paths,
             PATH_STEP_S,
@@ -270,14 +274,14 @@ class Sluice:
         now = f"{int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
         expected = (
             f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s are expected; "
-            f"{now}, with {choice.late[0] / choice.came:.1%} late"
+            f"{now}, with {choice.late_share(0):.1%} late"
         )
         if best == 0 or choice.cost[best] > choice.cost[0] - LEAST_GAIN * choice.held[0]:
             return Recommendation(None, f"{expected}, and no other number is better.")
         return Recommendation(
             self._decision(facts, choice, best),
             f"{expected}. {int(choice.tasks[best].sum())} tasks take {amount(choice.capacity[best])}, with "
-            f"{choice.late[best] / choice.came:.1%} late and {_compared(choice.held[0], choice.held[best])}; "
+            f"{choice.late_share(best):.1%} late and {_compared(choice.held[0], choice.held[best])}; "
             f"{self._budget.late_share:.1%} were late so far, {1 - self._settings.attainment:.1%} may be.",
         )
 

@@ -17,7 +17,9 @@ def options(*rows: tuple[float, float, float]) -> Options:
 
 
 def situation(lag: float = 0.0, rate: float = 100.0) -> Situation:
-    return Situation(lag, rate, restart_s=10.0, between_s=60.0, work=0.01, least_tasks=1.0, most_tasks=100.0)
+    return Situation(
+        lag, rate, restart_s=10.0, between_s=60.0, work=0.01, least_tasks=1.0, most_tasks=100.0, most_capacity=1e4
+    )
 
 
 def of(
@@ -50,9 +52,14 @@ def test_records_that_wait_already_are_late_when_they_are_read() -> None:
 def test_an_overload_makes_all_late_once_the_wait_has_grown() -> None:
     held, late = of(options((50.0, 1.0, 0.0)), situation())
     # At t, records are read that came at t/2: their age t/2 is 20 s at t = 40 s. Until 300 s, 50 x 260 are late, then the
-    # 15,000 that wait, and those that come until the lag is short enough, at most for as long again.
-    assert late[0] == pytest.approx(13_000 + 15_000 + 100 * 300, rel=0.01)
+    # 15,000 that wait, and those that come until the 14,000 more than 20 s of work are read; 5 % of 50/s are assumed spare.
+    assert late[0] == pytest.approx(13_000 + 15_000 + 100 * 14_000 / 2.5, rel=0.01)
     assert held[0] == pytest.approx(300.0 + 15_000 / 50)
+
+
+def test_of_two_deployments_that_are_both_too_small_the_larger_makes_less_late() -> None:
+    _, late = of(options((10.0, 1.0, 0.0), (50.0, 1.0, 0.0)), situation(lag=1e6))
+    assert late[1] < late[0]
 
 
 def test_a_later_rescale_ends_an_overload() -> None:
