@@ -16,6 +16,7 @@ may also be CSV files of rates. One cell of the tables is a job under a workload
 |---|---|
 | a policy | its task-hours where it holds the attainment; `-` if it never does, `<=` if its cheapest setting does |
 | holds | cells in which the policy attains it |
+| gap | of the cheapest policy's cost to the lower bound |
 | cheapest | cells in which its cost is the lowest |
 | within 10 % | cells in which it costs at most 10 % more than the cheapest |
 | hypervolume | mean over the cells, 0-1 |
@@ -27,7 +28,7 @@ The settings of `sluice` were not chosen on seeds from 9001 on.
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
 
@@ -35,7 +36,6 @@ from rich.console import Console
 from rich.table import Table
 
 from models.scaling.policies import POLICIES
-from pipelines.arena.bound.lower import lower_bound
 from pipelines.arena.evaluation import cells
 from pipelines.arena.grid import cell_key, run_cells
 from pipelines.arena.ranking import Ranking, rank
@@ -52,18 +52,6 @@ SEED: Final = 9001
 CLOSE: Final = 1.1
 """A policy that costs at most this much of the cheapest is close to it."""
 
-Bound = Callable[[Cell, float, float], float | None]
-"""Task-hours below which no policy attains a share of records within an objective (s) in a cell; None if unknown."""
-
-
-def _bound(cell: Cell, objective_s: float, attainment: float) -> float | None:
-    found = lower_bound(cell, objective_s, attainment)
-    return None if found is None else found.task_hours
-
-
-BOUND: Final[Bound | None] = _bound
-"""With a bound the tables have a column `gap`: the cheapest policy's cost over the mean bound of the seeds, less 1."""
-
 CONSOLE = Console(width=None if sys.stdout.isatty() else 190)
 
 
@@ -79,18 +67,19 @@ def wanted(request: EvaluationRequest, values: int) -> list[Cell]:
     return [c for c in cells(request) if POLICIES[c.policy].knob_value(c.settings) in kept[c.policy]]
 
 
-def costs(rankings: Sequence[Ranking], policies: Sequence[str], grid: Sequence[Cell], bound: Bound | None) -> Table:
+def costs(rankings: Sequence[Ranking], policies: Sequence[str]) -> Table:
     group = rankings[0].group
     table = Table(
         title=f"{rankings[0].rescale_mode}: task-hours at {100 * group.attainment:g} % of records within "
         f"{group.objective_s} s"
     )
     table.add_column("job, workload")
-    for name in (*policies, *(["gap"] if bound else [])):
+    for name in (*policies, "gap"):
         table.add_column(name, justify="right")
     for ranking in rankings:
-        gap = [_gap(ranking, grid, bound)] if bound else []
-        table.add_row(f"{ranking.job}, {ranking.workload}", *(_cost(ranking, policy) for policy in policies), *gap)
+        table.add_row(
+            f"{ranking.job}, {ranking.workload}", *(_cost(ranking, policy) for policy in policies), _gap(ranking)
+        )
     return table
 
 
@@ -102,15 +91,9 @@ def _cost(ranking: Ranking, policy: str) -> str:
     return f"{'' if attained.interpolated else '<= '}{attained.task_hours:,.1f}{' *' if best else ''}"
 
 
-def _gap(ranking: Ranking, grid: Sequence[Cell], bound: Bound) -> str:
-    group, best = ranking.group, ranking.group.policies[0].attained
-    own = (ranking.job, ranking.workload, ranking.rescale_mode)
-    by_seed = {c.seed: c for c in grid if (c.job.name, c.workload.name, c.rescale_mode) == own}
-    found = [bound(cell, group.objective_s, group.attainment) for cell in by_seed.values()]
-    known = [hours for hours in found if hours is not None]
-    if best is None or len(known) < len(found):
-        return "-"
-    return f"{best.task_hours / fmean(known) - 1:.1%}"
+def _gap(ranking: Ranking) -> str:
+    gap = ranking.gap(ranking.group.policies[0])
+    return "-" if gap is None else f"{gap:.0%}"
 
 
 def summary(rankings: Sequence[Ranking], policies: Sequence[str], ours: str) -> Table:
@@ -183,7 +166,7 @@ def main() -> None:
     rankings = rank(run_cells(grid, workspace, TerminalProgress(), given.processes), request)
     for mode in request.rescale_modes:
         own = [ranking for ranking in rankings if ranking.rescale_mode == mode]
-        CONSOLE.print(costs(own, request.policies, grid, BOUND))
+        CONSOLE.print(costs(own, request.policies))
         CONSOLE.print(summary(own, request.policies, given.ours))
         CONSOLE.print(verdict([ranking.group for ranking in own]).sentence, soft_wrap=True)
     elapsed_s = time.monotonic() - begin

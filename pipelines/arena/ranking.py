@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from pipelines.arena.bound.lower import lower_bound
 from pipelines.arena.grid import Finished
 from pipelines.arena.request import EvaluationRequest, RescaleMode
 from pipelines.arena.scoring.frontier import holds
@@ -52,6 +53,14 @@ class Ranking:
     settings: tuple[tuple[Standing, ...], ...]
     """Of each policy, in the order of `group`, by the value of its knob."""
     reason: str
+    bound_hours: float | None
+    """Task-hours below which no policy holds the attainment, mean over the seeds; None if no policy can."""
+
+    def gap(self, score: PolicyScore) -> float | None:
+        """By how much the cost of a policy is above the bound, as a share of it; None without either."""
+        if score.attained is None or self.bound_hours is None:
+            return None
+        return score.attained.task_hours / self.bound_hours - 1.0
 
     @property
     def job(self) -> str:
@@ -103,7 +112,13 @@ def _ranking(finished: Sequence[Finished], mode: RescaleMode, request: Evaluatio
         points = {point.value: point.late_share for point in score.points}
         standings = [_standing(runs, value, points[value], request.attainment) for value, runs in own.items()]
         settings.append(tuple(standings))
-    return Ranking(mode, group, tuple(settings), verdict([group]).sentence)
+    return Ranking(mode, group, tuple(settings), verdict([group]).sentence, _bound_hours(finished, group))
+
+
+def _bound_hours(finished: Sequence[Finished], group: GroupScore) -> float | None:
+    by_seed = {one.cell.seed: one.cell for one in finished}
+    found = [lower_bound(cell, group.objective_s, group.attainment) for cell in by_seed.values()]
+    return _mean([None if bound is None else bound.task_hours for bound in found])
 
 
 def _standing(runs: Sequence[Finished], value: float, late_share: float, attainment: float) -> Standing:

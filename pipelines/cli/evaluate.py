@@ -169,6 +169,7 @@ def _ranking_document(ranking: Ranking) -> dict[str, Any]:
         "attainment": group.attainment,
         "winner": ranking.winner.policy,
         "reason": ranking.reason,
+        "lower_bound_task_hours": ranking.bound_hours,
         "policies": [
             {
                 "policy": score.policy,
@@ -189,7 +190,7 @@ def _print_legend(request: EvaluationRequest) -> None:
     objectives = " or ".join(f"{request.objective_of(mode)} s ({mode})" for mode in request.rescale_modes)
     console.print(
         f"cost: task-hours where {100 * request.attainment:.4g} % of records are within {objectives}, - if no setting holds "
-        "that; rank: by hypervolume; knob: the setting to run, with its figures"
+        "that; gap: of the cost to a proved lower bound; rank: by hypervolume; knob: the setting to run, with its figures"
     )
 
 
@@ -205,13 +206,13 @@ def _print_ranking(ranking: Ranking) -> None:
     first = ranking.winner
     seeds = f", means of {first.seeds} seeds" if first.seeds > 1 else ""
     console.print(f"[bold]{escape(ranking.name)}[/bold]{seeds}")
-    headings = ["cost", "rank", "knob", "late", "p95 s", "task-h", "GiB-h", "rescales"]
+    headings = ["cost", "gap", "rank", "knob", "late", "p95 s", "task-h", "GiB-h", "rescales"]
     converges = any(s.convergence_steps or s.convergence_s is not None for s in ranking.standings)
     resting = ["rest s"] if converges else []
     rows = table("", "policy", *headings, *resting, text=("policy",))
     for score, standing in ranking.scored:
         mark = "*" if standing is first else "" if standing.holds else "late"
-        row = _row(score, standing)
+        row = _row(score, ranking.gap(score), standing)
         if converges:
             never = "not" if standing.convergence_s is None else f"{standing.convergence_s:,.0f}"
             row.append(never)
@@ -220,9 +221,10 @@ def _print_ranking(ranking: Ranking) -> None:
     console.print(f"* {escape(ranking.reason)}", soft_wrap=True)
 
 
-def _row(score: PolicyScore, standing: Standing) -> list[str]:
+def _row(score: PolicyScore, gap: float | None, standing: Standing) -> list[str]:
     return [
         "-" if score.attained is None else f"{score.attained.task_hours:,.1f}",
+        "-" if gap is None else f"{gap:.0%}",
         str(score.hypervolume_rank),
         f"{standing.value:g}",
         f"{standing.late_share:.2%}",

@@ -41,7 +41,7 @@ def ranking(workload: str, figures: dict[str, dict[float, tuple[float, float]]])
         )
         for score in group.policies
     )  # fmt: skip
-    return Ranking("in-place", group, settings, f"about {workload}")
+    return Ranking("in-place", group, settings, f"about {workload}", bound_hours=5.0)
 
 
 @pytest.fixture
@@ -117,3 +117,9 @@ def test_a_damaged_choice_is_followed_by_the_next_version(
 def test_a_job_without_a_choice_says_how_to_get_one(workspace: Workspace) -> None:
     with pytest.raises(InvalidInput, match=r"no scaling policy was chosen for the job 'q'.*evaluate_policies"):
         latest_choice(workspace, "q")
+
+
+def test_a_cost_is_a_gap_above_the_bound_where_both_are_known() -> None:
+    calm = ranking("calm", {"ds2": {0.0: (0.001, 10.0)}, "flink": {0.6: (0.5, 8.0)}})
+    # 10 task-hours, where no policy can do with less than 5.
+    assert [calm.gap(score) for score in calm.group.policies] == [1.0, None]
