@@ -1,7 +1,8 @@
 """All scaling policies by their frontiers: what each costs where it holds the same objective.
 
     python benchmarks/scaling_frontiers.py --workspace FOLDER [--seed 9001] [--seeds 3] [--values 4] [--processes 2]
-        [--jobs nexmark-q1,...] [--workloads cosine,...] [--modes in-place,savepoint] [--policies ds2,...] [--plan]
+        [--jobs nexmark-q1,...] [--workloads cosine,...] [--modes in-place,savepoint] [--policies ds2,...]
+        [--set "flink.metrics.window=1 min"] [--plan]
 
 Nexmark q1, q2, q3, q5 and q11 under increasing, decreasing, cosine, random and steps, in both rescale modes, as `sluice
 evaluate --sweep` replays them: 140 minutes on 70 slots, of which the first 30 do not count, from a well provisioned start.
@@ -44,6 +45,7 @@ from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.scoring.runs import cost_difference
 from pipelines.arena.scoring.verdict import verdict
+from pipelines.cli.settings import settings_by_policy
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 
@@ -139,6 +141,7 @@ def main() -> None:
     parser.add_argument("--workloads", default=",".join(Pattern))
     parser.add_argument("--modes", default="in-place,savepoint")
     parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--set", action="append", default=[], metavar="POLICY.SETTING=VALUE", help="repeatable")
     parser.add_argument("--ours", default="sluice", help="the policy that the others are compared with")
     parser.add_argument("--values", type=int, default=4, help="of each knob")
     parser.add_argument("--seed", type=int, default=SEED, help="the first")
@@ -156,6 +159,7 @@ def main() -> None:
         seed=given.seed,
         seeds=given.seeds,
         attainment=given.attainment,
+        settings=settings_by_policy(given.set),
         sweep=True,
     )
     workspace, grid = Workspace(given.workspace), wanted(request, given.values)
