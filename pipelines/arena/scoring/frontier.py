@@ -9,7 +9,7 @@ reports every 5 s.
 
 | figure | definition |
 |---|---|
-| cost at equal attainment | c on the frontier at l*, linear in log l between two points |
+| cost at equal attainment | least c of a point that holds l*, or of a mixture of two points whose mean l is l* |
 | hypervolume | share of the box 0 <= c <= C, LEAST_LATE <= l <= 1 (l logarithmic) that some point dominates |
 
 The hypervolume is that of Zitzler and Thiele (1999). C, its reference, is a tenth more than the
@@ -81,10 +81,15 @@ def attainment_cost(front: Sequence[FrontierPoint], attainment: float) -> Attain
         return NotAttained(front[-1].late_share)
     if first == 0:
         return AttainedCost(front[0].task_hours, interpolated=False)
-    late, held = front[first - 1], front[first]
-    high, low = math.log(_clipped(late.late_share)), math.log(_clipped(held.late_share))
-    part = (high - math.log(most)) / (high - low)
-    return AttainedCost(late.task_hours + part * (held.task_hours - late.task_hours), interpolated=True)
+    cheapest = front[first].task_hours
+    mixed = min(_mixture(late, held, most) for late in front[:first] for held in front[first:])
+    return AttainedCost(min(mixed, cheapest), interpolated=True)
+
+
+def _mixture(late: FrontierPoint, held: FrontierPoint, most: float) -> float:
+    """Task-hours of the two settings in turns, each for such a share of the records that a share `most` is late."""
+    part = (late.late_share - most) / (late.late_share - held.late_share)
+    return late.task_hours + part * (held.task_hours - late.task_hours)
 
 
 def holds(late_share: float, attainment: float) -> bool:

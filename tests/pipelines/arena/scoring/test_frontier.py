@@ -42,11 +42,22 @@ def test_no_point_dominates_one_of_the_frontier_and_each_other_is_dominated(pair
         assert any(f[0] <= point[0] and f[1] <= point[1] for f in found)
 
 
-def test_the_cost_is_linear_in_the_logarithm_of_the_late_share() -> None:
-    # From 10 % to 0.1 % in 2 decades: 1 % is half of the way from 100 to 140 task-hours, 0.1 % the end.
+def test_the_cost_is_that_of_two_settings_in_turns() -> None:
+    # 1 % late of 10 and 0.1 %: (10 - 1) / (10 - 0.1) of the records with the punctual one, the others with the cheap one.
     found = front((100, 0.1), (140, 0.001))
-    assert attainment_cost(found, 0.99) == AttainedCost(pytest.approx(120), interpolated=True)
+    assert attainment_cost(found, 0.99) == AttainedCost(pytest.approx(100 + 40 * 9 / 9.9), interpolated=True)
     assert attainment_cost(found, 0.999) == AttainedCost(pytest.approx(140), interpolated=True)
+
+
+def test_of_all_pairs_of_settings_the_cheapest_serves() -> None:
+    # The middle one is no help: 10 to 0.1 % directly costs 136.4, from 5 % on (100 to 138 for 5 points) more.
+    found = front((100, 0.1), (138, 0.05), (140, 0.001))
+    assert attainment_cost(found, 0.99) == AttainedCost(pytest.approx(100 + 40 * 9 / 9.9), interpolated=True)
+
+
+def test_nobody_gets_a_cost_for_nothing_from_a_setting_that_is_late_all_the_time() -> None:
+    # On a logarithmic scale 1 % is half of the way from 100 % to 0.01 %, and so would be the tasks.
+    assert attainment_cost(front((10, 1.0), (100, 1e-4)), 0.99).task_hours == pytest.approx(99.1, abs=0.1)
 
 
 def test_a_cost_below_all_settings_is_that_of_the_cheapest_and_one_beyond_all_is_typed() -> None:
