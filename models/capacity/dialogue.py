@@ -1,4 +1,4 @@
-"""A decision that is taken step by step: it says what to do, and is told what came of it."""
+"""A decision that is taken step by step: it says what to do, and gets what came of it."""
 
 from collections.abc import Generator
 from typing import Generic, TypeVar

@@ -201,7 +201,7 @@ class JobObserver:
         return ObservedWindow(finished, seen) if self._windows.finish(window, finished) else None
 
     def _seen(self, readings: Sequence[KeptReading], rules: Observing) -> ObservedJob | None:
-        """What the readings of the job as it runs now show; None where it has ended, or was deployed anew."""
+        """What the readings of the job as it runs now show; None where it has ended, or was deployed again."""
         last = [reading.counts for reading in readings if reading.job == self._id]
         if self._rest is None or self._reader is None or len(last) < FEWEST_READINGS:
             return None
@@ -229,7 +229,7 @@ class JobObserver:
 def window_samples(readings: Sequence[KeptReading], job: str, window: str) -> "pa.Table | None":
     """A row for each task and time between two readings; None without one.
 
-    Each deployment of the job is a run of its own: its counters begin anew.
+    Each deployment of the job is a run of its own: its counters begin again.
     """
     import pyarrow as pa
 

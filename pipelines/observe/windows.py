@@ -35,7 +35,7 @@ class KeptReading:
     """One reading of a job's counters."""
 
     job: str
-    """Flink's id: another one once the job was deployed anew."""
+    """Flink's id: another one once the job was deployed again."""
     operators: dict[str, str] | None
     """Operator of the job's file by vertex id; None where the file does not fit the job."""
     counts: JobCounts

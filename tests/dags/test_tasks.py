@@ -161,7 +161,7 @@ def test_what_was_seen_in_a_window_is_said(workspace: Workspace) -> None:
         assert observing.report([]) == []
     said = " | ".join(transcript.said)
     assert "windows: a: 600 records/s are taken; nothing binds; observed/a/w.json" in said
-    assert "windows: b: it had ended or was deployed anew" in said
+    assert "windows: b: it had ended or was deployed again" in said
     assert "observes no job, since no file has operations.observe" in said
 
 

@@ -27,7 +27,7 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _seen(one: Mapping[str, Any]) -> str:
     if one.get("observed") is None:
-        return "it had ended or was deployed anew, or was read only once" + (
+        return "it had ended or was deployed again, or was read only once" + (
             f"; samples: {one['samples']}" if one.get("samples") else ""
         )
     rates = [f"{one[name]:,.0f} {what}" for name, what in _FIGURES.items() if one.get(name) is not None]
