@@ -1,5 +1,6 @@
 """The programs, by what a user would upload and submit."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(ABC):
     """One program and how it is started."""
 
     name: str
@@ -44,13 +45,13 @@ class Program:
     rates: Sequence[float] = field(default=(0.0,))
     """Of a program that makes up its records: those it is started with; 0: the only one that it has."""
 
+    @abstractmethod
     def jar(self, folder: Path, release: str) -> Path:
         """What is uploaded."""
-        raise NotImplementedError
 
+    @abstractmethod
     def program(self, bootstrap: str, rate: float) -> JarProgram:
         """What is run of it."""
-        raise NotImplementedError
 
 
 class Example(Program):

@@ -1,5 +1,6 @@
 """Triggers that start DAG runs."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -30,14 +31,14 @@ class WorkspaceTrigger(BaseEventTrigger):
         async for found in await in_thread(self._found, "the imports of the stages"):
             yield TriggerEvent(self.event_of(found))  # type: ignore[no-untyped-call]
 
+    @abstractmethod
     def _found(self) -> Any:
         """An asynchronous iterator of what is found."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def event_of(found: Any) -> dict[str, Any]:
         """The content of an event."""
-        raise NotImplementedError
 
 
 class RateChangeTrigger(WorkspaceTrigger):

@@ -22,7 +22,7 @@ class Scraping(AnsweringServer):
     skips: frozenset[int] = frozenset()
     """Scrapes that are missing."""
     restart: int | None = None
-    """Scrape from which on tasks have counted anew."""
+    """Scrape from which on tasks count from 0 again."""
     silent: frozenset[str] = frozenset()
     """Metrics that are not there."""
     scrapers: tuple[str, ...] = ("flink",)

@@ -162,17 +162,17 @@ def test_readings_that_fail_are_said_once_and_bridged(
     assert window.finished.samples is not None
 
 
-def test_a_job_that_is_deployed_anew_is_another_run(airflow: Airflow, place: Workspace) -> None:
+def test_a_job_that_is_deployed_again_is_another_run(airflow: Airflow, place: Workspace) -> None:
     airflow.run(5)
     windows = Windows(place, JOB)
     (name,) = {key.split("/")[2] for key in place.list(f"observing/{JOB}")}
     readings = windows.readings(name)
-    anew = [replace(one, job="3" * 32, counts=replace(one.counts, time_s=one.counts.time_s + 100)) for one in readings]
-    table = window_samples([*readings, *anew], JOB, name)
+    later = [replace(one, job="3" * 32, counts=replace(one.counts, time_s=one.counts.time_s + 100)) for one in readings]
+    table = window_samples([*readings, *later], JOB, name)
     assert table is not None
     runs = table["run"].to_pylist()
     assert (runs.count(f"observed-{name}"), runs.count(f"observed-{name}-2")) == (20, 20)
-    assert window_samples(anew[:1], JOB, name) is None
+    assert window_samples(later[:1], JOB, name) is None
 
 
 def test_operators_that_are_chained_are_seen_but_leave_no_samples(
