@@ -40,3 +40,24 @@ def test_the_versions_of_flink_are_those_of_the_testbed() -> None:
 def test_a_version_is_that_of_a_flink_that_sluice_starts(testbed: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="testbed 'flink' without 'flink'"):
         PlanRequest(job="nexmark-q1", rate=1.0, flink_version="2.3", **testbed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "drains"),
+    [
+        ({}, False),
+        ({"feed": "kafka"}, True),
+        ({"feed": "kafka", "mst": "injection"}, False),
+        ({"feed": "kafka", "mst": "drain"}, True),
+        ({"mst": "injection"}, False),
+    ],
+)
+def test_jobs_whose_topics_keep_what_they_do_not_take_are_measured_by_drain(
+    asked: dict[str, str], drains: bool
+) -> None:
+    assert PlanRequest(job="q.sql", rate=1.0, testbed="flink", **asked).drains == drains
+
+
+def test_a_drain_needs_topics_that_keep_records() -> None:
+    with pytest.raises(ValidationError, match="with the feed 'kafka' only"):
+        PlanRequest(job="nexmark-q1", rate=1.0, mst="drain")
