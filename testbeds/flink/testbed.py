@@ -1,6 +1,6 @@
 """A Flink cluster on this machine as a testbed: jobs run as SQL, or as operators with stated costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -50,6 +50,7 @@ class FlinkTestbed(Closing):
         payment: Payment = Payment.SHARED,
         release: Release = FLINK,
         state_backend: StateBackend = "rocksdb",
+        settings: Mapping[str, str] | None = None,
         report: Report = lambda what, share: None,
     ) -> None:
         """
@@ -59,12 +60,13 @@ class FlinkTestbed(Closing):
             program: SQL or a jar that jobs run as.
             release: the Flink to start.
             state_backend: where its jobs keep their state.
+            settings: of Flink, besides.
 
         Raises:
             InvalidInput: the release has no such state backend.
         """
         check_backend(state_backend, release)
-        self._settings = {"state.backend.type": state_backend}
+        self._settings = {"state.backend.type": state_backend, **(settings or {})}
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
         self._program, self._report = program, report
         self.release = release
