@@ -87,7 +87,7 @@ class FlinkMetrics:
         last = self._seen[-1 - self._age]
         first = self._seen[max(len(self._seen) - 1 - self._age - _REFRESHES, 0)]
         seconds = last.seconds - first.seconds
-        done = last.added if first.added is None else last.added - first.added
+        done = last.added - first.added
         values = self._as_measured(done, [len(gauges.busy_s) for gauges in last.gauges.values()], seconds)
         found, begin = {}, 0
         for name, gauges in last.gauges.items():
@@ -125,19 +125,17 @@ class _Totals:
 
     seconds: float
     arrived: float
-    added: np.ndarray | None
-    """Sums of the fields _ADDED, float64[fields, tasks of all operators]; None at the start."""
+    added: np.ndarray
+    """Sums of the fields _ADDED, float64[fields, tasks of all operators]; 0 without axes at the start."""
     gauges: Mapping[str, Activity]
     """The last interval."""
 
     @classmethod
     def nothing(cls) -> "_Totals":
-        return cls(0.0, 0.0, None, {})
+        return cls(0.0, 0.0, np.zeros(()), {})
 
     def plus(self, activity: Mapping[str, Activity], arrival_rate: float) -> "_Totals":
         done = list(activity.values())
         seconds = done[0].seconds
         added = np.array([np.concatenate([getattr(own, field) for own in done]) for field in _ADDED])
-        if self.added is not None:
-            added += self.added
-        return _Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added, activity)
+        return _Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added + self.added, activity)
