@@ -60,6 +60,19 @@ def test_a_hot_key_is_named_before_it_binds() -> None:
     assert seen.capacity.mst.low >= 600
 
 
+@pytest.mark.parametrize(("keyed", "takes"), [(True, 600 / 0.9), (False, 600 / 0.5)])
+def test_only_keys_make_tasks_busy_in_turns_for_good(keyed: bool, takes: float) -> None:
+    """Two tasks get 300 records/s each, and are busy for 90 % and 10 % of ten seconds in turns: of a hot key that moves, one
+    is busy for 90 % at any time; without keys a task waits for its machine at times, and both are busy for 50 %."""
+    first, second = (Vertex("step", [Doing(300, 300, busy=one), Doing(300, 300, busy=1 - one)]) for one in (0.9, 0.1))
+    found = [job_counts([SOURCE, first], 400.0)]
+    for number in range(6):
+        found.append(added(found[-1], job_counts([SOURCE, second if number % 2 else first], 10.0)))
+    seen = observe(found, about("source", "step", keyed=keyed))
+    assert seen.capacity is not None
+    assert seen.capacity.mst.value == pytest.approx(takes)
+
+
 def test_a_slow_vertex_holds_back_those_before_it() -> None:
     held = Vertex("source", [Doing(600, 600, busy=0.2, backpressure=0.8)], is_source=True)
     slow = Vertex("slow", [Doing(300, 300, busy=1.0), Doing(300, 300, busy=1.0)])
