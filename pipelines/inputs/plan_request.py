@@ -68,6 +68,13 @@ class PlanRequest(Format):
         description="What feeds the sources of a program on Flink: 'rated', sources whose rate Sluice sets; 'kafka', the "
         "topics that its file names, for programs as they are in production.",
     )
+    mst: Literal["auto", "injection", "drain"] = Field(
+        "auto",
+        exclude_if=lambda way: way == "auto",
+        description="How the MST of a configuration is measured: 'injection' offers rate after rate, and sees which the job "
+        "keeps up with; 'drain' offers more than it takes, which topics keep, and counts what it takes, in a third of the "
+        "time; 'auto' is 'drain' with the feed 'kafka', else 'injection'.",
+    )
     measurements: str | None = Field(
         None,
         description="Measurements file of the testbed 'recorded', CSV.",
@@ -139,6 +146,11 @@ class PlanRequest(Format):
         return self.exploration == "target"
 
     @property
+    def drains(self) -> bool:
+        """Whether a job is offered more than it takes, so that what it takes is its MST."""
+        return self.mst == "drain" or (self.mst == "auto" and self.feed == "kafka")
+
+    @property
     def wants_twin(self) -> bool:
         """Published measurements come without samples, and a model that was asked for is taken alone."""
         return self.twin == "auto" and self.testbed != "recorded" and self.model == "auto"
@@ -163,6 +175,10 @@ class PlanRequest(Format):
             raise ValueError("'state_backend' 'forst' needs Flink 2.3, but 'flink_version' is '1.20'; set it to '2.3'")
         if self.feed != "rated" and self.testbed != "flink":
             raise ValueError("'feed' must be given for the testbed 'flink' only")
+        if self.mst == "drain" and self.feed != "kafka":
+            raise ValueError(
+                "'mst' may be 'drain' with the feed 'kafka' only, whose topics keep what a job does not take"
+            )
         if self.job.endswith(".sql") and self.testbed != "flink":
             raise ValueError("a SQL file can be measured on the testbed 'flink' only, since Flink plans its operators")
         return self

@@ -45,6 +45,27 @@ def test_a_version_is_that_of_a_flink_that_sluice_starts(testbed: dict[str, str]
         PlanRequest(job="nexmark-q1", rate=1.0, flink_version="2.3", **testbed)
 
 
+@pytest.mark.parametrize(
+    ("asked", "drains"),
+    [
+        ({}, False),
+        ({"feed": "kafka"}, True),
+        ({"feed": "kafka", "mst": "injection"}, False),
+        ({"feed": "kafka", "mst": "drain"}, True),
+        ({"mst": "injection"}, False),
+    ],
+)
+def test_jobs_whose_topics_keep_what_they_do_not_take_are_measured_by_drain(
+    asked: dict[str, str], drains: bool
+) -> None:
+    assert PlanRequest(job="q.sql", rate=1.0, testbed="flink", **asked).drains == drains
+
+
+def test_a_drain_needs_topics_that_keep_records() -> None:
+    with pytest.raises(ValidationError, match="with the feed 'kafka' only"):
+        PlanRequest(job="nexmark-q1", rate=1.0, mst="drain")
+
+
 def test_a_state_backend_is_that_of_a_flink_that_sluice_starts() -> None:
     offered = PlanRequest.model_json_schema()["properties"]["state_backend"]
     assert tuple(offered["enum"]) == get_args(StateBackend) and offered["default"] == DEFAULT_BACKEND

@@ -51,6 +51,19 @@ def test_sources_catch_up_as_fast_as_they_can(chain):
         assert run.serve(200_000, 15).read[-1] == pytest.approx(5e6 * (15 - 12.4) / 5, rel=0.05)
 
 
+@pytest.mark.parametrize("tasks", [12, 13, 24])
+def test_sources_with_twice_the_partitions_are_slower(chain, tasks):
+    """24 partitions over 13 tasks: 11 tasks read two each, and 2 read one. A source reads 100,000/s."""
+    one = {"cpu_s": 1e-5, "max_parallelism": 24}
+    job = chain({"name": "count", "cpu_s": 1e-8, "into": "hash", **WINDOWS["at once"]}, source=one)
+    with deploy(job, configuration(sources=tasks)) as run:
+        assert run.serve(4_800_000, 60).read[-1] / 5 == pytest.approx(tasks * 1e5, rel=0.01)
+    with deploy(job, configuration(sources=tasks)) as run:
+        # Two partitions of 1.32 M/s are 110,000/s, more than a task reads; 13 tasks divided evenly would keep up at 1.2 M/s.
+        owed = run.serve(1_320_000, 120).lag
+        assert (owed[-1] > owed[0] + 1e5) == (tasks < 24)
+
+
 def test_the_log_waits_while_a_generator_injects(chain):
     with deploy(counting(chain)) as run:
         owed = run.serve(200_000, 10).lag[-1]
