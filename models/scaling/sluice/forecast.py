@@ -161,7 +161,9 @@ class RateForecast:
         """Error vectors over the square root of the rate, evenly from the lowest to the highest, shape (paths, steps)."""
         if len(candidate.errors) < LEAST_ERRORS:
             grows = ASSUMED_ERROR * np.sqrt(np.arange(1, self._steps + 1))
-            return np.asarray(np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[self._end - 1], 1.0)))
+            return np.asarray(
+                np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[self._end - 1], 1.0))
+            )
         errors = np.array(candidate.errors)
         errors = np.concatenate([errors, -errors])
         order = np.argsort(np.max(np.cumsum(errors, axis=1), axis=1))
@@ -179,7 +181,7 @@ class RateForecast:
         return np.asarray(np.maximum(self._ets(recent), 0.0))
 
     def _ets(self, recent: Array) -> Array:
-        """The damped trend; its parameters are fitted every REFITTED steps, which takes fifteen times as long as to apply them."""
+        """The damped trend. Its parameters are fitted every REFITTED steps, which takes longer than to apply them."""
         if self._fitted is None or self._count >= self._fitted[2] + REFITTED * self._every:
             self._fitted = (_ets().fit(y=recent), float(recent[0]), self._count)
         model, first, _ = self._fitted
