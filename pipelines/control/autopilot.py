@@ -207,7 +207,8 @@ class Autopilot:
 
     def _watch(self, job: str) -> None:
         self._known_job, self._meter = job, None
-        self._sensor = Sensor(self._rest, job, self._reads, self._clocks.monotonic, self._log_ends)
+        clock, longest_s = self._clocks.monotonic, self.limits.stale_after_s
+        self._sensor = Sensor(self._rest, job, self._reads, clock, self._log_ends, longest_s)
 
     # --- decide
 
@@ -241,7 +242,7 @@ class Autopilot:
         if read is None:
             return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so its rates are unknown"))
         bounds = self._bounds(sight)
-        now = _Round(sight, now.began_s, known_rates(read, sight, self._reads, bounds.most), seconds, bounds)
+        now = _Round(sight, now.began_s, known_rates(read, sight, self._reads), seconds, bounds)
         if (worse := self._judged(now)) is not None:
             return self._take_back(now, worse)
         try:

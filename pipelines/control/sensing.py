@@ -89,21 +89,25 @@ class Sensor:
         reads: frozenset[str],
         clock: Callable[[], float],
         log_ends: LogEnds | None = None,
+        longest_s: float = 60.0,
     ) -> None:
         """
         Args:
             reads: metrics that cost requests of their own, as `PolicyKind.reads`.
             clock: monotonic, seconds.
+            longest_s: rates over a longer time are none of the present, and left out.
             log_ends: where what waits is counted by the broker.
         """
         self.job = job
         self._rest, self._reads, self._clock, self._by_broker = rest, reads, clock, log_ends is not None
+        self._longest_s = longest_s
         self._reader = CountsReader(rest, job, log_ends)
         self._kept: list[JobCounts] = []
         self._links: list[tuple[str, str, Partitioning]] = []
         self._slowly: tuple[float, Slowly] | None = None
         self._names: tuple[tuple[str, ...], dict[str, str]] = ((), {})
-        self._pending_checkpoint: tuple[int, float] | None = None
+        self._unended: tuple[int, float] | None = None
+        """The oldest checkpoint in progress, and when it was seen first."""
         self._adaptive: bool | None = None
 
     @property
@@ -133,7 +137,7 @@ class Sensor:
         activity = None
         if restarted:
             self.forget_slowly()
-        if not self._kept or restarted or not all(t.runs or t.finished for v in counts.vertices for t in v.tasks):
+        if not self._kept or restarted or not _complete(self._kept[-1]) or not _complete(counts):
             self._kept = [counts]
         else:
             activity = activity_since(
@@ -142,7 +146,9 @@ class Sensor:
                 state_bytes=slowly.health.by_vertex,
                 queue_shares=self._queues(counts),
             )
-            if activity is not None:
+            if activity is not None and activity.seconds > self._longest_s:
+                activity, self._kept = None, [counts]
+            elif activity is not None:
                 self._kept = [*self._kept, counts][-_KEPT:]
         said = self._reader.faults[faults:]
         return Sight(
@@ -162,19 +168,17 @@ class Sensor:
             required = self._rest.requirements(self.job) if self._adaptive else None
             found = Slowly(room_for(self._rest, self.job), checkpoint_health(self._rest, self.job), required)
             self._slowly = (now_s, found)
+            in_progress = found.health.in_progress
+            if in_progress is None or self._unended is None or self._unended[0] != in_progress:
+                self._unended = None if in_progress is None else (in_progress, now_s)
         return self._slowly[1]
 
     def failing_checkpoints(self, longest_s: float) -> int:
         """Checkpoints that failed in a row, one that has not ended for so long included."""
         if self._slowly is None:
             return 0
-        now_s, health = self._clock(), self._slowly[1].health
-        if health.in_progress is None:
-            self._pending_checkpoint = None
-            return health.failed
-        if self._pending_checkpoint is None or self._pending_checkpoint[0] != health.in_progress:
-            self._pending_checkpoint = (health.in_progress, now_s)
-        return health.failed + (now_s - self._pending_checkpoint[1] >= longest_s)
+        since_s = self._clock() if self._unended is None else self._unended[1]
+        return self._slowly[1].health.failed + (self._clock() - since_s >= longest_s)
 
     def _named(self, vertices: Sequence[VertexCounts]) -> dict[str, str]:
         ids = tuple(v.id for v in vertices)
@@ -222,6 +226,12 @@ class Sensor:
         return meter
 
 
+def _complete(counts: JobCounts) -> bool:
+    """Whether all tasks run, but for those that have finished, and report their counters."""
+    tasks = [task for v in counts.vertices for task in v.tasks if not task.finished]
+    return bool(tasks) and all(task.runs and None not in (task.records_in, task.records_out) for task in tasks)
+
+
 def _partitions(source: VertexCounts) -> int | None:
     known = [task.partitions for task in source.tasks if task.partitions is not None]
     return sum(known) or None
@@ -236,8 +246,8 @@ def record(meter: Meter, sight: Sight) -> None:
         meter.record(vertices, activity.arrival_rate, shares)
 
 
-def known_rates(rates: Rates, sight: Sight, reads: frozenset[str], most: Mapping[str, int]) -> Rates:
-    """The rates without what was not read, and with the most tasks that each vertex may have."""
+def known_rates(rates: Rates, sight: Sight, reads: frozenset[str]) -> Rates:
+    """The rates without what was not read."""
     activity = sight.activity
     no_lag = set() if activity is None else {sight.names[id_] for id_ in activity.lag_unknown}
     not_busy = set() if activity is None else {sight.names[id_] for id_ in activity.busy_unknown}
@@ -249,8 +259,6 @@ def known_rates(rates: Rates, sight: Sight, reads: frozenset[str], most: Mapping
         unread |= {} if "cpu_cores" in reads else {"cpu_cores": None}
         unread |= {} if "input_queue_share" in reads else {"input_queue_share": None}
         unread |= {"lag_records": None, "lag_change_per_s": None} if name in no_lag else {}
-        if metrics.max_parallelism is not None and name in most:
-            unread["max_parallelism"] = max(min(metrics.max_parallelism, most[name]), metrics.parallelism)
         operators[name] = metrics.model_copy(update=unread)
     return rates.model_copy(update={"operators": operators})
 

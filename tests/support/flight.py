@@ -47,7 +47,13 @@ class Flight:
         rest = FlinkRest(self.flink.url, timeout_s=2.0, patience_s=0.0)
         self.rests.append(rest)
         return Autopilot(
-            self.workspace, request, rest, clock=self.clock, sleep=sleep or self.clock.sleep, now=self.now, holder=holder
+            self.workspace,
+            request,
+            rest,
+            clock=self.clock,
+            sleep=sleep or self.clock.sleep,
+            now=self.now,
+            holder=holder,
         )
 
     def fly(self, autopilot: Autopilot, seconds: float) -> list[AutopilotDecision]:

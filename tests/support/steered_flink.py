@@ -97,14 +97,15 @@ class SteeredJob:
             step = min(STEP_S, self.clock() - self.at_s)
             self.lag += self.rate(self.at_s - self.began_s) * step
             if self.at_s + 1e-9 >= self.up_s and self.state == "RUNNING":
-                capacity = self.tasks[COUNT] * self.per_task if self.tasks[COUNT] <= self.breaks_above else 1.0
+                counting = self.tasks.get(COUNT, 1)
+                capacity = counting * self.per_task if counting <= self.breaks_above else 1.0
                 read = min(self.lag, capacity * step, self.tasks[SOURCE] * self.per_reading * step)
                 self.lag -= read
                 self.read += read
                 self.ran_s += step
-                self.busy[COUNT] += read / capacity * step / step if capacity else 0.0
+                self.busy[COUNT] += read / capacity
                 self.busy[SOURCE] += read / (self.tasks[SOURCE] * self.per_reading)
-                self.busy[SINK] += read / (self.tasks[SINK] * 10 * self.per_reading)
+                self.busy[SINK] = self.busy.get(SINK, 0.0) + read / (self.tasks.get(SINK, 1) * 10 * self.per_reading)
                 full = read >= 0.999 * capacity * step
                 self.blocked += step * 0.5 if full else 0.0
             self.at_s += step
@@ -167,7 +168,9 @@ class SteeredFlink(AnsweringServer):
     def _of_cluster(self, path: str) -> object:
         first = next(iter(self.jobs.values()))
         used = sum(max(job.tasks.values()) for job in self.jobs.values())
-        overview = [{"jid": job.id, "name": job.name, "state": job.state, "tasks": {"total": 6}} for job in self.jobs.values()]
+        overview = [
+            {"jid": job.id, "name": job.name, "state": job.state, "tasks": {"total": 6}} for job in self.jobs.values()
+        ]
         answers: dict[str, object] = {
             "/jobs/overview": {"jobs": overview},
             "/jobmanager/config": [
@@ -221,7 +224,13 @@ class SteeredFlink(AnsweringServer):
             for id_, n in job.tasks.items()
         ]
         since = {"RUNNING": round(1000 * job.up_s)}
-        return {"name": job.name, "state": job.state, "timestamps": since, "vertices": vertices, "plan": self._plan(job)}
+        return {
+            "name": job.name,
+            "state": job.state,
+            "timestamps": since,
+            "vertices": vertices,
+            "plan": self._plan(job),
+        }
 
     def _plan(self, job: SteeredJob) -> object:
         inputs: dict[str, list[object]] = {
@@ -229,7 +238,10 @@ class SteeredFlink(AnsweringServer):
             COUNT: [{"id": SOURCE, "ship_strategy": "HASH"}],
             SINK: [{"id": COUNT, "ship_strategy": "REBALANCE"}],
         }
-        nodes = [{"id": v, "description": NAMES[v], "parallelism": n, "inputs": inputs[v]} for v, n in job.tasks.items()]
+        inputs = {v: inputs[v] for v in job.tasks}
+        nodes = [
+            {"id": v, "description": NAMES[v], "parallelism": n, "inputs": inputs[v]} for v, n in job.tasks.items()
+        ]
         return {"name": job.name, "nodes": nodes}
 
     def _of_vertex(self, job: SteeredJob, vertex: str, parts: list[str], wanted: list[str]) -> object:
@@ -238,7 +250,13 @@ class SteeredFlink(AnsweringServer):
             counted = {**job.counters(vertex), "write-records-complete": job.runs}
             return {
                 "subtasks": [
-                    {"subtask": n, "status": status, "attempt": job.attempt, "taskmanager-id": "tm1", "metrics": counted}
+                    {
+                        "subtask": n,
+                        "status": status,
+                        "attempt": job.attempt,
+                        "taskmanager-id": "tm1",
+                        "metrics": counted,
+                    }
                     for n in range(job.tasks[vertex])
                 ]
             }

@@ -248,6 +248,6 @@ def test_one_that_ends_makes_room_at_once(flight: Flight) -> None:
 
 def test_a_job_that_is_one_vertex_is_refused_with_a_reason(flight: Flight) -> None:
     flight.job.tasks = flight.job.required = {SOURCE: 4}
-    flight.job.busy = {SOURCE: 0.0}
+    flight.job.busy = {v: 0.0 for v in (SOURCE, COUNT)}
     with pytest.raises(InvalidInput, match="runs as 1 vertex: Flink chained all of it"):
         flight.fly(flight.autopilot(), 60.0)
