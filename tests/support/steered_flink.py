@@ -93,8 +93,9 @@ class SteeredJob:
 
     def advance(self) -> None:
         """To the present time."""
-        while self.at_s < self.clock() - 1e-9:
-            step = min(STEP_S, self.clock() - self.at_s)
+        until_s = self.clock()
+        while self.at_s < until_s - 1e-9:
+            step = min(STEP_S, until_s - self.at_s)
             self.lag += self.rate(self.at_s - self.began_s) * step
             if self.at_s + 1e-9 >= self.up_s and self.state == "RUNNING":
                 counting = self.tasks.get(COUNT, 1)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def test_a_demand_that_finds_no_slots_is_taken_back_and_waits_longer_each_time(f
     done = [d for d in stored if d.done in ACTIONS]
     assert {d.done for d in done} == {"rolled-back"}
     assert flight.job.tasks[COUNT] == 4 and flight.job.required[COUNT] == 4
-    waits = [(b.decided_at - a.decided_at).total_seconds() for a, b in zip(done, done[1:], strict=False)]
+    waits = [(b.decided_at - a.decided_at).total_seconds() for a, b in pairwise(done)]
     # 120 s, then 240 s, from the end of one attempt of 20 s to the end of the next.
     assert [round(w, -1) for w in waits[:2]] == pytest.approx([140.0, 260.0], abs=20.0)
     assert "back-off" in held(stored)
@@ -248,6 +249,6 @@ def test_one_that_ends_makes_room_at_once(flight: Flight) -> None:
 
 def test_a_job_that_is_one_vertex_is_refused_with_a_reason(flight: Flight) -> None:
     flight.job.tasks = flight.job.required = {SOURCE: 4}
-    flight.job.busy = {v: 0.0 for v in (SOURCE, COUNT)}
+    flight.job.busy = dict.fromkeys((SOURCE, COUNT), 0.0)
     with pytest.raises(InvalidInput, match="runs as 1 vertex: Flink chained all of it"):
         flight.fly(flight.autopilot(), 60.0)
