@@ -24,6 +24,8 @@ class Probation:
     """Tasks of each vertex, by name."""
     progress: Progress
     ended_s: float
+    slots: int | None = None
+    """Of the cluster for the job, where they are known."""
     restarts: int = 0
 
 
@@ -63,15 +65,24 @@ class JobAccount:
             self.probation = on
         return worse
 
-    def see_restart(self) -> str | None:
-        """Take note that the job was started again by itself; why its last rescale is to blame, if it is."""
-        if self.probation is None:
+    def see_restart(self, slots: int | None) -> str | None:
+        """Take note that the job was started again by itself; why its last rescale is to blame, if it is.
+
+        Where slots are gone since, the cluster has lost TaskManagers, and that is why.
+        """
+        on = self.probation
+        if on is None:
             return None
-        self.probation = replace(self.probation, restarts=self.probation.restarts + 1)
+        if slots is not None and on.slots is not None and slots < on.slots:
+            self.probation = None
+            return None
+        self.probation = replace(on, restarts=on.restarts + 1)
         restarts = self.probation.restarts
         return f"it was started again {restarts} times since" if restarts >= MOST_RESTARTS else None
 
-    def after(self, intent: Intent, carried: Carried, time_s: float, now: datetime, state_mb: float) -> None:
+    def after(
+        self, intent: Intent, carried: Carried, time_s: float, now: datetime, state_mb: float, slots: int | None
+    ) -> None:
         """Take note of how an action ended."""
         if carried.someone_else:
             self.history = self.history.changed_by_someone(now)
@@ -83,7 +94,7 @@ class JobAccount:
             self.last = Rescaled(time_s, downtime_s, state_mb)
         if succeeded and self.progress is not None:
             before = {intent.names[id_]: tasks for id_, tasks in intent.before.items()}
-            self.probation = Probation(before, self.progress, time_s)
+            self.probation = Probation(before, self.progress, time_s, slots)
         self.required = None
         if intent.required_before is not None and carried.done in ("rescaled", "rolled-back"):
             wanted = intent.wanted if carried.done == "rescaled" else {}

@@ -34,7 +34,7 @@ from pipelines.control.record import AutopilotDecision, Done
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.control.sensing import Sensor, Sight, known_rates, record, state_mb
 from pipelines.control.state import StateKeeper
-from pipelines.control.wording import advice_of, rescale_of, seen_of
+from pipelines.control.wording import advice_of, outlook_of, rescale_of, seen_of
 from pipelines.store.workspace import Workspace
 
 POLL_S: Final = 10.0
@@ -221,7 +221,8 @@ class Autopilot:
         self._state.required, self._state.flink_job = self._account.required, self._known_job
         if sight.restarted:
             self._meter = None
-            if (blame := self._account.see_restart()) is not None:
+            slots = None if sight.slowly is None else sight.slowly.slots
+            if (blame := self._account.see_restart(slots)) is not None and sight.tasks:
                 return self._take_back(now, blame)
         assert self._sensor is not None or sight.counts is None
         newest_s = None if self._sensor is None else self._sensor.newest_s
@@ -348,7 +349,10 @@ class Autopilot:
         self._open = intent
         carried = self._hands.act(intent, resumed=resumed)
         self._acted = intent
-        self._account.after(intent, carried, self._clocks.monotonic(), self._clocks.now(), state_mb(now.sight) or 0.0)
+        slots = None if now.sight.slowly is None else now.sight.slowly.slots
+        self._account.after(
+            intent, carried, self._clocks.monotonic(), self._clocks.now(), state_mb(now.sight) or 0.0, slots
+        )
         if carried.flink_job != self._known_job:
             self._watch(carried.flink_job)
         elif self._sensor is not None:
@@ -389,5 +393,6 @@ class Autopilot:
             someone_else_at=self._account.history.someone_else if since is not None and at < since else None,
             decision_s=more.pop("decision_s", self._clocks.monotonic() - now.began_s),
             advice=more.pop("advice", None),
+            outlook=outlook_of(self.policy),
             **more,
         )

@@ -60,16 +60,33 @@ class Lease:
     renewed_s: float
 
     def renew(self, *, always: bool = False) -> None:
-        """Renew it, if that is due.
+        """Renew it, if that is due. One that may have passed on meanwhile is taken again under the next number.
 
         Raises:
-            LeaseLost: another one was created since.
+            LeaseLost: another autopilot has it.
         """
-        if always or self.clock() - self.renewed_s >= RENEW_S:
+        since_s = self.clock() - self.renewed_s
+        if since_s > LEASE_S - MARGIN_S:
+            self._take_again()
+        elif always or since_s >= RENEW_S:
             self.check()
             began_s = self.clock()
             self.workspace.write_bytes(_key(self.job, self.number), to_json(self._stored(released=False)))
             self.renewed_s = began_s
+
+    def _take_again(self) -> None:
+        """After a halt of this process; of all that try, one can."""
+        newest, began_s = newest_number(self.workspace, self.job), self.clock()
+        if newest == self.number:
+            self.number += 1
+            try:
+                self.workspace.create_bytes(_key(self.job, self.number), to_json(self._stored(released=False)))
+            except FileExistsError:
+                newest = self.number
+            else:
+                self.renewed_s = began_s
+                return
+        raise LeaseLost(f"another autopilot acts on {self.job}, under lease {newest}")
 
     def check(self) -> None:
         """Raise unless this process may act now."""

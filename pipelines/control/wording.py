@@ -1,15 +1,16 @@
 """The parts of a decision's record, from what was seen and done."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Final
 
 from models.scaling.control.granting import Bounds
 from models.scaling.control.limits import ControlLimits
-from models.scaling.policy import Recommendation
+from models.scaling.policy import ForecastingPolicy, Policy, Recommendation
 from models.scaling.rates import Rates
 from pipelines.control.actions.actuator import Carried
 from pipelines.control.actions.intents import Intent
-from pipelines.control.record import AutopilotDecision, PolicyAdvice, RescaleTaken, SeenJob, SeenVertex
+from pipelines.control.record import AutopilotDecision, PolicyAdvice, PolicyOutlook, RescaleTaken, SeenJob, SeenVertex
 from pipelines.control.sensing import Sight, state_mb
 
 _SHOWN: Final = 4
@@ -85,6 +86,12 @@ def advice_of(advice: Recommendation, running: Mapping[str, int]) -> PolicyAdvic
         memory_mb=deploy.memory_mb,
         reasons={name: deploy.reasons[name] for name in changed if name in deploy.reasons},
     )
+
+
+def outlook_of(policy: Policy) -> PolicyOutlook | None:
+    """What a policy expects; None if it forecasts nothing."""
+    found = policy.outlook if isinstance(policy, ForecastingPolicy) else None
+    return None if found is None else PolicyOutlook.model_validate(asdict(found))
 
 
 def rescale_of(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from flink_client.metrics.counts import LogEnds
 from flink_client.rest import FlinkRest
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.autopilot import Autopilot
@@ -32,7 +33,7 @@ class Flight:
 
     def autopilot(
         self, *, policy: str = "ds2", settings: dict[str, Any] | None = None, dry_run: bool = False, timeout_s: float = 20.0,
-        holder: str = "", sleep: Callable[[float], None] | None = None, **limits: Any,
+        holder: str = "", sleep: Callable[[float], None] | None = None, log_ends: LogEnds | None = None, **limits: Any,
     ) -> Autopilot:  # fmt: skip
         request = AutopilotRequest(
             job="clicks",
@@ -44,7 +45,7 @@ class Flight:
             dry_run=dry_run,
             timeout_s=timeout_s,
         )
-        rest = FlinkRest(self.flink.url, timeout_s=2.0, patience_s=0.0)
+        rest = FlinkRest(self.flink.url, timeout_s=0.5, patience_s=0.0)
         self.rests.append(rest)
         return Autopilot(
             self.workspace,

@@ -6,6 +6,7 @@ counting tasks take it. Requested tasks run `restart_s` later if there are slots
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -53,6 +54,8 @@ class SteeredJob:
     reports_lag: bool = True
     failed_checkpoints: int = 0
     hung_checkpoint: int | None = None
+    partitioned: bool = False
+    """Whether the source reports the offset that it has read, as Kafka's does."""
     breaks_above: int = 10**6
     """With more counting tasks than this the job takes next to nothing."""
     puts: list[dict[str, int]] = field(default_factory=list)
@@ -61,7 +64,7 @@ class SteeredJob:
     def __post_init__(self) -> None:
         self.required = dict(self.tasks)
         self.began_s = self.at_s = self.clock()
-        self.lag = 0.0
+        self.lag = self.offset = 0.0
         self.up_s = self.began_s
         self.attempt = 0
         self._zero()
@@ -69,6 +72,7 @@ class SteeredJob:
     def _zero(self) -> None:
         self.ran_s = 0.0
         self.read = 0.0
+        """Since the tasks were started."""
         self.busy = dict.fromkeys(self.tasks, 0.0)
         self.blocked = 0.0
         self._shown: tuple[float, float, dict[str, float], float] | None = None
@@ -103,6 +107,7 @@ class SteeredJob:
                 read = min(self.lag, capacity * step, self.tasks[SOURCE] * self.per_reading * step)
                 self.lag -= read
                 self.read += read
+                self.offset += read
                 self.ran_s += step
                 self.busy[COUNT] += read / capacity
                 self.busy[SOURCE] += read / (self.tasks[SOURCE] * self.per_reading)
@@ -138,6 +143,8 @@ class SteeredFlink(AnsweringServer):
         self.answers = True
         self.before: Callable[[str, str], None] = lambda method, path: None
         """Called with each request, which it may fail."""
+        self.hang_s = 0.0
+        """How long each answer takes."""
         self._lock = threading.Lock()
         super().__init__(self._respond)
 
@@ -154,13 +161,14 @@ class SteeredFlink(AnsweringServer):
             if not self.answers:
                 return 503, {"errors": ["the JobManager is away"]}
             wanted = parse_qs(query).get("get", [""])[0].split(",") if query else []
-            return self.answer(request.command, path, wanted, json.loads(body) if body else None)
+            answered = self.answer(request.command, path, wanted, json.loads(body) if body else None)
+        time.sleep(self.hang_s)
+        return answered
 
     def answer(self, method: str, path: str, wanted: list[str], body: object) -> tuple[int, object]:
         parts = path.strip("/").split("/")
-        for job in self.jobs.values():
-            job.advance()
         if parts[0] == "jobs" and len(parts) > 1 and parts[1] in self.jobs:
+            self.jobs[parts[1]].advance()
             found = self._of_job(self.jobs[parts[1]], method, parts[2:], wanted, body)
         else:
             found = self._of_cluster(path)
@@ -268,6 +276,8 @@ class SteeredFlink(AnsweringServer):
             known[f"{task}.Source__clicks.numRecordsOut"] = job.counters(SOURCE)["write-records"]
             if job.reports_lag:
                 known[f"{task}.Source__clicks.pendingRecords"] = job.lag / job.tasks[SOURCE]
+        if job.partitioned:
+            known["0.Source__clicks.KafkaSourceReader.topic.clicks.partition.0.currentOffset"] = job.offset - 1
         if not wanted:
             return [{"id": name} for name in known]
         return [{"id": name, "value": str(known[name])} for name in wanted if name in known]

@@ -1,11 +1,12 @@
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from flight import Flight
-from models.errors import InvalidInput
+from flink_client.metrics.counts import Place
+from models.errors import InvalidInput, SluiceError
 from pipelines.control.files import StopSwitch
 from pipelines.control.lease import LEASE_S, LeaseLost
 from pipelines.control.record import AutopilotDecision
@@ -208,6 +209,73 @@ def test_a_policy_that_needs_the_lag_waits_where_the_source_reports_none(flight:
     stored = flight.fly(flight.autopilot(policy="sluice"), 90.0)
     assert held(stored) == {"restarting", "partial"}
     assert "lag_records" in stored[-1].reason
+
+
+def test_a_request_whose_answer_never_comes_is_not_sent_twice(flight: Flight) -> None:
+    """Flink has taken the request, and hangs: the next round finds what was asked for, and only verifies it."""
+    flight.job.rate = step_up
+    hung: list[str] = []
+
+    def hang(method: str, path: str) -> None:
+        if method == "PUT" and not hung:
+            hung.append(path)
+            flight.flink.hang_s = 0.8
+
+    flight.flink.before = hang
+    autopilot = flight.autopilot()
+    stored = flight.fly(autopilot, 75.0)
+    flight.flink.hang_s = 0.0
+    stored += flight.fly(autopilot, 100.0)
+    assert hung and actions(stored) == [("rescaled", 4, 7)]
+    (taken,) = [d.rescale for d in stored if d.done == "rescaled"]
+    assert taken is not None and taken.resumed
+    assert flight.job.attempt == 1
+    assert any("ReadTimeout" in d.reason for d in stored if d.held == "stale")
+
+
+def test_while_the_broker_is_away_the_lag_is_unknown_and_nothing_is_done(flight: Flight) -> None:
+    away: list[bool] = []
+
+    def ends(places: Collection[Place]) -> dict[Place, float]:
+        if away:
+            raise SluiceError("no broker answers")
+        return dict.fromkeys(places, flight.job.offset + flight.job.lag)
+
+    flight.job.partitioned = True
+    autopilot = flight.autopilot(log_ends=ends)
+    seen = flight.fly(autopilot, 60.0)[-1].seen
+    assert seen.lag_records == pytest.approx(0.0, abs=1.0)
+    away.append(True)
+    flight.job.rate = lambda t: 2600.0
+    stored = flight.fly(autopilot, 120.0)
+    assert flight.flink.changes == [] and held(stored) == {"partial"}
+    assert "what waits is unknown: no broker answers" in stored[-1].reason
+    away.clear()
+    assert [done for done, _, _ in actions(flight.fly(autopilot, 60.0))] == ["rescaled"]
+
+
+def test_what_a_policy_expects_is_recorded(flight: Flight) -> None:
+    stored = flight.fly(flight.autopilot(policy="sluice"), 180.0)
+    outlook = stored[-1].outlook
+    assert outlook is not None
+    assert outlook.low <= 1000.0 * 1.01 and outlook.high >= 1000.0 * 0.99
+    assert outlook.capacity == pytest.approx(0.95 * 1600.0, rel=0.1)
+    assert outlook.late_allowed is not None and outlook.late_share == 0.0
+
+
+@pytest.mark.parametrize(("slots", "taken_back"), [(16, True), (8, False)], ids=["by itself", "with slots lost"])
+def test_a_job_that_fails_again_and_again_after_a_rescale_is_taken_back(
+    flight: Flight, slots: int, taken_back: bool
+) -> None:
+    flight.job.rate = step_up
+    autopilot = flight.autopilot(judge_s=120.0, back_off_s=600.0)
+    assert actions(flight.fly(autopilot, 75.0)) == [("rescaled", 4, 7)]
+    flight.job.slots = slots
+    stored = []
+    for _ in range(3):
+        flight.job.restart()
+        stored += flight.fly(autopilot, 10.0)
+    assert actions(stored) == ([("rolled-back", 7, 4)] if taken_back else [])
 
 
 def test_restarts_of_the_job_are_waited_for(flight: Flight) -> None:

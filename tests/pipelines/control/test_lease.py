@@ -67,6 +67,21 @@ def test_one_that_is_not_renewed_passes_on_and_its_holder_stops_before(seek: See
     assert got(second).number == 2
 
 
+def test_a_holder_that_was_halted_takes_it_again_under_the_next_number_if_it_is_still_there(
+    seek: Seek, clock: Clock
+) -> None:
+    lease, second = got(seek("first")), seek("second")
+    assert second.attempt() is None
+    clock.now_s += LEASE_S + 1.0
+    lease.renew()
+    assert lease.number == 2
+    assert second.attempt() is None and second.held_by == "first"
+    clock.now_s += LEASE_S + 1.0
+    assert got(second).number == 3
+    with pytest.raises(LeaseLost, match="under lease 3"):
+        lease.renew()
+
+
 def test_who_comes_later_waits_for_its_own_while(seek: Seek, clock: Clock) -> None:
     """It cannot know how long ago the lease was renewed: clocks of two machines are not compared."""
     got(seek("first"))
