@@ -26,14 +26,14 @@ from models.scaling.sluice.capacity import lag_of, read_rate
 from pipelines.control.account import JobAccount
 from pipelines.control.actions.hands import Hands
 from pipelines.control.actions.intents import Intent, IntentJournal
-from pipelines.control.diary import Diary, history_of
 from pipelines.control.files import AutopilotFiles
 from pipelines.control.fitness import unfit
-from pipelines.control.lease import Lease, LeaseLost, LeaseSeeker
+from pipelines.control.keeping.diary import Diary, history_of
+from pipelines.control.keeping.lease import Lease, LeaseLost, LeaseSeeker
+from pipelines.control.keeping.state import StateKeeper
 from pipelines.control.record import AutopilotDecision, Done
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.control.sensing import Sensor, Sight, known_rates, record, state_mb
-from pipelines.control.state import StateKeeper
 from pipelines.control.wording import advice_of, outlook_of, rescale_of, seen_of
 from pipelines.store.workspace import Workspace
 

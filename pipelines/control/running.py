@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from models.errors import InvalidInput, SluiceError
-from pipelines.control.lease import LeaseLost
+from pipelines.control.keeping.lease import LeaseLost
 from pipelines.control.record import AutopilotDecision
 
 ASKED_S: Final = 0.5

@@ -10,7 +10,7 @@ from flink_client.running import Scheduler, scheduler, settings
 from models.errors import InvalidInput
 from pipelines.control.actions.actuator import Actuator, Carried
 from pipelines.control.actions.intents import Intent, IntentJournal
-from pipelines.control.lease import Lease, LeaseLost
+from pipelines.control.keeping.lease import Lease, LeaseLost
 from pipelines.control.record import PolicyAdvice
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.control.sensing import Sight

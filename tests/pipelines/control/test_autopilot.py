@@ -8,7 +8,7 @@ from flight import Flight
 from flink_client.metrics.counts import Place
 from models.errors import InvalidInput, SluiceError
 from pipelines.control.files import StopSwitch
-from pipelines.control.lease import LEASE_S, LeaseLost
+from pipelines.control.keeping.lease import LEASE_S, LeaseLost
 from pipelines.control.record import AutopilotDecision
 from steered_flink import COUNT, SINK, SOURCE
 

@@ -7,7 +7,7 @@ import pytest
 
 from flight import Flight
 from pipelines.control.autopilot import Autopilot
-from pipelines.control.lease import LEASE_S
+from pipelines.control.keeping.lease import LEASE_S
 from pipelines.control.record import AutopilotDecision
 from pipelines.store.workspace import Workspace
 from steered_flink import COUNT

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.control.lease import LEASE_S, MARGIN_S, RENEW_S, Lease, LeaseLost, LeaseSeeker, newest_number
+from pipelines.control.keeping.lease import LEASE_S, MARGIN_S, RENEW_S, Lease, LeaseLost, LeaseSeeker, newest_number
 from pipelines.store.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from models.scaling.control.guard import ActionHistory
 from pipelines.apply.application import without_password
 from pipelines.control.files import AutopilotFiles, AutopilotState, Phase
-from pipelines.control.lease import Lease
+from pipelines.control.keeping.lease import Lease
 from pipelines.control.record import AutopilotDecision
 from pipelines.control.request import AutopilotRequest, Clocks
 
