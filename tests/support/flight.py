@@ -55,6 +55,7 @@ class Flight:
             sleep=sleep or self.clock.sleep,
             now=self.now,
             holder=holder,
+            log_ends=log_ends,
         )
 
     def fly(self, autopilot: Autopilot, seconds: float) -> list[AutopilotDecision]:
