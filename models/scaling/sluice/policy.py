@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scaling.ds2.model import ds2
-from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
+from models.scaling.policy import Decision, Facts, Outlook, Recommendation, Rescaled
 from models.scaling.rates import Rates
 from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned, lag_of, read_rate
 from models.scaling.sluice.downtime import Downtime
@@ -105,6 +105,7 @@ class Sluice:
         self._compared_s = -np.inf
         self._lost_s: float | None = None
         """Lost to cold code since the last restart; None once it is known."""
+        self.outlook: Outlook | None = None
 
     def _with(self, element: str) -> bool:
         return element not in self._settings.without
@@ -279,6 +280,14 @@ class Sluice:
 
     def _recommend(self, facts: Facts, choice: _Choice) -> Recommendation:
         best = int(np.argmin(choice.cost))
+        self.outlook = Outlook(
+            horizon_s=self._horizon_s,
+            low=choice.low,
+            high=choice.high,
+            capacity=float(choice.capacity[0]),
+            late_share=self._budget.late_share,
+            late_allowed=1 - self._settings.attainment,
+        )
         now = f"{int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
         expected = (
             f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s are expected; "
