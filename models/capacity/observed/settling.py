@@ -29,19 +29,26 @@ FEWEST_ROUNDS: Final = 3
 
 def settled(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> list[TaskInterval]:
     """The intervals of a young job from the first round on that costs what the later ones do; of others, all."""
-    costs = _costs(intervals) if _ran_s(readings) < YOUNG_S else {}
-    begun = next((time_s for time_s, cost in costs.items() if cost <= 1 + DEARER), None)
-    return [one for one in intervals if begun is None or one.ended_s >= begun]
+    counted = _counted_costs(readings, intervals)
+    begun = min(counted, default=0.0)
+    return [one for one in intervals if not counted or one.ended_s >= begun]
 
 
 def still_falling(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> float | None:
     """By which share records became cheaper from the first to the second half of the rounds that count; None where they hardly
     did, or the job is old."""
-    kept = list(_costs(settled(readings, intervals)).values()) if _ran_s(readings) < YOUNG_S else []
+    kept = list(_counted_costs(readings, intervals).values())
     first, last = kept[: len(kept) // 2], kept[(len(kept) + 1) // 2 :]
     if not first or fmean(first) <= (1 + DEARER) * fmean(last):
         return None
     return 1 - fmean(last) / fmean(first)
+
+
+def _counted_costs(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> dict[float, float]:
+    """I of the rounds of a young job that count, by their times; empty of others."""
+    costs = _costs(intervals) if _ran_s(readings) < YOUNG_S else {}
+    begun = next((time_s for time_s, cost in costs.items() if cost <= 1 + DEARER), 0.0)
+    return {time_s: cost for time_s, cost in costs.items() if time_s >= begun}
 
 
 def _ran_s(readings: Sequence[JobCounts]) -> float:
