@@ -128,11 +128,12 @@ class Lab:
 
 
 @contextmanager
-def lab(release: Release, restarting: int) -> Iterator[Lab]:
+def lab(release: Release, restarting: int, kill_idle: bool = False) -> Iterator[Lab]:
     """A broker and a Flink.
 
     Args:
         restarting: how many jobs are observed when a TaskManager is killed.
+        kill_idle: whether that is the one with the fewest tasks.
     """
     with tempfile.TemporaryDirectory() as folder, LocalBroker() as broker, LocalCluster(release=release) as cluster:
         broker.start()
@@ -148,16 +149,16 @@ def lab(release: Release, restarting: int) -> Iterator[Lab]:
             "restart-strategy.fixed-delay.delay": OUTAGE,
         }
         cluster.ensure(Profile(tuple(TaskManager(f"tm{i}", SLOTS, 1400.0) for i in (1, 2)), settings))
-        barrier = threading.Barrier(max(restarting, 1), action=lambda: _kill_soon(cluster))
+        barrier = threading.Barrier(max(restarting, 1), action=lambda: _kill_soon(cluster, kill_idle))
         with Topics(broker.connection) as topics:
             jar = cluster.rest.upload(program_jar(Path(folder), release))
             yield Lab(cluster, broker, topics, jar, Workspace(Path(folder) / "workspace"), barrier)
 
 
-def _kill_soon(cluster: LocalCluster) -> None:
-    """The TaskManager with the most tasks."""
-    fullest = min(cluster.rest.task_managers(), key=lambda one: one.free_slots)
-    threading.Timer(KILLED_AFTER_S, cluster.kill, [fullest.id]).start()
+def _kill_soon(cluster: LocalCluster, idle: bool) -> None:
+    """The TaskManager with the most tasks, or that with the fewest."""
+    fullest, *_, emptiest = sorted(cluster.rest.task_managers(), key=lambda one: one.free_slots)
+    threading.Timer(KILLED_AFTER_S, cluster.kill, [(emptiest if idle else fullest).id]).start()
 
 
 def program_jar(folder: Path, release: Release) -> Path:
@@ -369,11 +370,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=45.0, help="how long each observation takes")
     parser.add_argument("--plan", default="", help="kinds to plan for twice the rate")
     parser.add_argument("--steps", default="12", help="those of each job, and their order")
+    parser.add_argument("--kill", choices=("fullest", "emptiest"), default="fullest", help="TaskManager of step 4")
     options = parser.parse_args(arguments)
     of = {kind.name: kind for kind in KINDS}
     kinds = [of[name] for name in options.kinds.split(",") if name]
     restarting = len(kinds) if "4" in options.steps else 0
-    with lab(RELEASES[options.flink_version], restarting) as started, ThreadPoolExecutor(2 * len(KINDS)) as pool:
+    with (
+        lab(RELEASES[options.flink_version], restarting, options.kill == "emptiest") as started,
+        ThreadPoolExecutor(2 * len(KINDS)) as pool,
+    ):
         rows = {kind.name: pool.submit(measured, started, kind, options.seconds, options.steps) for kind in kinds}
         rows |= {
             f"{name}, planned": pool.submit(planned, started, of[name], options.seconds)

@@ -43,7 +43,7 @@ from pipelines.arena.request import EvaluationRequest, RescaleMode
 
 JOBS: Final = ("q1", "q2", "q3", "q5", "q11")
 ATTAINMENT: Final = 0.99
-LIMIT_S: Final[dict[RescaleMode, Literal[10, 60]]] = {"in-place": 10, "savepoint": 60}
+LIMIT_S: Final[dict[RescaleMode, Literal[10, 60]]] = {"in-place": 10, "savepoint": 60, "redeploy": 60}
 TICK_S: Final = 5.0
 FACTORS: Final = tuple(float(f) for f in np.round(np.geomspace(0.8, 2.5, 24), 3))
 CONSOLE: Final = Console(width=140)

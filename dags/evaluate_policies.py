@@ -33,7 +33,7 @@ PARAMS = {
     "rescale_modes": Param(
         ["in-place"],
         **NAMES,
-        description="How rescales are made: in-place, savepoint, or both; the choice is for the first.",
+        description="How rescales are made: in-place, savepoint, redeploy, or several; the choice is for the first.",
     ),
     "starts": Param(
         ["well"], **NAMES, description="Initial deployments: well, under (half) or over (twice) provisioned."

@@ -305,14 +305,23 @@ class FlinkRest(Closing):
         Raises:
             SluiceError: it failed, or was not done in `seconds`.
         """
-        body = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
-        body |= {} if trigger is None else {"triggerId": trigger}
-        return self.savepoint_of(self.trigger(f"/jobs/{job}/savepoints", body), seconds)
+        return self.savepoint_of(self.trigger_savepoint(job, folder, cancel=cancel, trigger=trigger), seconds)
 
     def savepoint_of(self, path: str, seconds: float) -> str:
         """The path of a savepoint that was asked for; `path` is that of the request's outcome. Raises as `savepoint`."""
         job = path.split("/")[2]
         return str(self._wait_for_snapshot(path, seconds, f"the savepoint of job {job}", "location"))
+
+    def trigger_savepoint(
+        self, job: str, folder: str | None = None, *, cancel: bool = False, trigger: str | None = None
+    ) -> str:
+        """Start a savepoint, once; of the format that its state backend supports. Returns the path for `outcome`."""
+        body: dict[str, Any] = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
+        body |= {} if trigger is None else {"triggerId": trigger}
+        backend = (self.get_if_there(f"/jobs/{job}/checkpoints/config") or {}).get("state_backend")
+        if "forst" in str(backend).lower():
+            body["formatType"] = "NATIVE"  # asked for the default, CANONICAL, the job fails
+        return self.trigger(f"/jobs/{job}/savepoints", body)
 
     def checkpoint(self, job: str, seconds: float) -> None:
         """Take a full checkpoint, from which the job resumes when its tasks are started again.

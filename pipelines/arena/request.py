@@ -16,18 +16,19 @@ ATTAINMENT: Final = 0.99
 """Share of the records that should be within the objective by default."""
 Objective = Literal[1, 10, 60]
 """Waiting time within which a record is not late, seconds; a replay reports the share of records within each of these."""
-RescaleMode = Literal["in-place", "savepoint"]
-"""in-place: the same JVMs, from the last checkpoint. savepoint: stop with a savepoint and start new JVMs from it."""
-OBJECTIVE_S: Final[dict[RescaleMode, Objective]] = {"in-place": 10, "savepoint": 60}
+RescaleMode = Literal["in-place", "savepoint", "redeploy"]
+"""in-place: the same JVMs, from the last checkpoint. savepoint: stop with a savepoint and start new TaskManagers from it.
+redeploy: the same, and all pods are deleted and created again, the JobManager's first."""
+OBJECTIVE_S: Final[dict[RescaleMode, Objective]] = {"in-place": 10, "savepoint": 60, "redeploy": 60}
 """Default objective: a rescale in place can stay within it, and one by savepoint, which takes 30 s and more, within the
-longer one only."""
+longer one only. One by redeployment takes minutes, so each makes records late."""
 DEFAULT_MODE: Final[RescaleMode] = "in-place"
 StartSize = Literal["well", "under", "over"]
 """What the first rate needs; half of it; twice of it, or all slots."""
-LEAST_BETWEEN_S: Final[dict[RescaleMode, float]] = {"in-place": 60.0, "savepoint": 180.0}
+LEAST_BETWEEN_S: Final[dict[RescaleMode, float]] = {"in-place": 60.0, "savepoint": 180.0, "redeploy": 300.0}
 """Shortest time between two rescales by default, seconds. Flink's meters are means over 60 s, so a decision sooner than that
 would rest on metrics of few seconds. After a savepoint, some 40 s of downtime and 60 s of slow code (three times
-`Physics.cold_decay_s`) come before those 60 s."""
+`Physics.cold_decay_s`) come before those 60 s; after a redeployment, 180 s of slow code and a backlog of minutes."""
 BURN_IN_MINUTES: Final = 30.0
 """Time at the beginning of a replay that is not scored, so that how a policy finds its first deployment is not either."""
 
@@ -35,7 +36,7 @@ BURN_IN_MINUTES: Final = 30.0
 _DS2_INTERVAL_S: Final = 30.0
 
 
-_EXPECTED_RESTART_S: Final[dict[RescaleMode, float]] = {"in-place": 1.0, "savepoint": 60.0}
+_EXPECTED_RESTART_S: Final[dict[RescaleMode, float]] = {"in-place": 1.0, "savepoint": 60.0, "redeploy": 180.0}
 """What somebody who has seen some rescales of the mode would expect."""
 
 
@@ -109,7 +110,9 @@ class EvaluationRequest(Format):
         json_schema_extra={"option": "managed-memory"},
     )
     rescale_modes: tuple[RescaleMode, ...] = Field(
-        (DEFAULT_MODE,), min_length=1, description="How rescales are made: in-place, savepoint, or both."
+        (DEFAULT_MODE,),
+        min_length=1,
+        description="How rescales are made: in-place, savepoint, redeploy, or several of them.",
     )
     starts: tuple[StartSize, ...] = Field(
         ("well",),
@@ -124,7 +127,7 @@ class EvaluationRequest(Format):
     )
     objective_s: Objective | None = Field(
         None,
-        description="Waiting time beyond which a record is late, seconds; if absent, 10 in place and 60 by savepoint.",
+        description="Waiting time beyond which a record is late, seconds; if absent, 10 in place and 60 in the other modes.",
     )
     attainment: float = Field(
         ATTAINMENT,

@@ -48,7 +48,7 @@ def evaluate_policies(
         ),
     ],
     rescale_mode: Annotated[
-        str, typer.Option(metavar="M,...", help="How rescales are made: in-place, savepoint, or both.")
+        str, typer.Option(metavar="M,...", help="How rescales are made: in-place, savepoint, redeploy, or several.")
     ] = "in-place",
     start: Annotated[
         str,

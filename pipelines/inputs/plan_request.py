@@ -24,6 +24,7 @@ Rate = Annotated[
 
 DEFAULT_PRECISION: Final = 0.25
 DEFAULT_FLINK: Final = "1.20"
+DEFAULT_BACKEND: Final = "rocksdb"
 
 
 class PlanRequest(Format):
@@ -55,11 +56,24 @@ class PlanRequest(Format):
         exclude_if=lambda version: version == DEFAULT_FLINK,
         description="Version of the Flink that Sluice starts; a running one has its own.",
     )
+    state_backend: Literal["rocksdb", "forst"] = Field(
+        DEFAULT_BACKEND,
+        exclude_if=lambda backend: backend == DEFAULT_BACKEND,
+        description="Where jobs keep their state on the Flink that Sluice starts; 'forst' needs version 2.3. A running one has "
+        "its own.",
+    )
     feed: Literal["rated", "kafka"] = Field(
         "rated",
         exclude_if=lambda feed: feed == "rated",
         description="What feeds the sources of a program on Flink: 'rated', sources whose rate Sluice sets; 'kafka', the "
         "topics that its file names, for programs as they are in production.",
+    )
+    mst: Literal["auto", "injection", "drain"] = Field(
+        "auto",
+        exclude_if=lambda way: way == "auto",
+        description="How the MST of a configuration is measured: 'injection' offers rate after rate, and sees which the job "
+        "keeps up with; 'drain' offers more than it takes, which topics keep, and counts what it takes, in a third of the "
+        "time; 'auto' is 'drain' with the feed 'kafka', else 'injection'.",
     )
     measurements: str | None = Field(
         None,
@@ -132,6 +146,11 @@ class PlanRequest(Format):
         return self.exploration == "target"
 
     @property
+    def drains(self) -> bool:
+        """Whether a job is offered more than it takes, so that what it takes is its MST."""
+        return self.mst == "drain" or (self.mst == "auto" and self.feed == "kafka")
+
+    @property
     def wants_twin(self) -> bool:
         """Published measurements come without samples, and a model that was asked for is taken alone."""
         return self.twin == "auto" and self.testbed != "recorded" and self.model == "auto"
@@ -148,8 +167,18 @@ class PlanRequest(Format):
             raise ValueError(
                 "'flink_version' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
             )
+        if self.state_backend != DEFAULT_BACKEND and (self.testbed != "flink" or self.flink is not None):
+            raise ValueError(
+                "'state_backend' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
+            )
+        if self.state_backend == "forst" and self.flink_version == "1.20":
+            raise ValueError("'state_backend' 'forst' needs Flink 2.3, but 'flink_version' is '1.20'; set it to '2.3'")
         if self.feed != "rated" and self.testbed != "flink":
             raise ValueError("'feed' must be given for the testbed 'flink' only")
+        if self.mst == "drain" and self.feed != "kafka":
+            raise ValueError(
+                "'mst' may be 'drain' with the feed 'kafka' only, whose topics keep what a job does not take"
+            )
         if self.job.endswith(".sql") and self.testbed != "flink":
             raise ValueError("a SQL file can be measured on the testbed 'flink' only, since Flink plans its operators")
         return self

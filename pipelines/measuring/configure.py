@@ -13,7 +13,7 @@ from models.capacity.observation import Budget, Observation, OperatorRates
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from pipelines.measuring.bound_facts import bound_facts, limit_window
-from pipelines.measuring.estimate import OBSERVE, mst_settings, operator_rates, samples_of, search_mst
+from pipelines.measuring.estimate import OBSERVE, drained_mst, mst_settings, operator_rates, samples_of, search_mst
 from testbeds.protocol import Configuration, Testbed
 from testbeds.repeating import measured
 
@@ -43,6 +43,8 @@ class Optimizer:
     """Rates of one task of each operator in the profile: the expected rates of a single-task run."""
     settings: MstSettings | None = None
     """Durations and precision of the search; by default those for the job. The expected rate sets the warm-up rate."""
+    by_drain: bool = False
+    """Whether the job is offered more than it takes, in place of a search."""
     say: Callable[[str], None] = lambda what: None
     """Called with remarks for people, for example when a measurement is repeated."""
 
@@ -95,11 +97,12 @@ class Optimizer:
         settings = (self.settings or mst_settings(self.job)).model_copy(
             update={"warmup_rate": SOURCE_MARGIN * expected}
         )
+        measure = drained_mst if self.by_drain else search_mst
         search, windows, elapsed = measured(
             self.testbed,
             self.job,
             configuration,
-            lambda deployed: (*search_mst(deployed, settings), deployed.elapsed_s),
+            lambda deployed: (*measure(deployed, settings), deployed.elapsed_s),
             run=run,
             seed=seed,
             say=self.say,

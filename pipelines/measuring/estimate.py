@@ -5,6 +5,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from models.capacity.backlog.overload import OverloadMeasurement
 from models.capacity.mst import MstSearch, MstSettings
 from models.capacity.observation import OperatorRates
 from models.errors import SluiceError
@@ -33,12 +34,25 @@ def search_mst(run: Run, settings: MstSettings) -> tuple[MstSearch, list[Measure
         The ended search, and every window that was injected, in order.
     """
     search = MstSearch(settings)
+    return search, _driven(search, run)
+
+
+def drained_mst(run: Run, settings: MstSettings) -> tuple[OverloadMeasurement, list[MeasuredWindow]]:
+    """Offer a deployed job more than it takes until its rate is known; what it does not take must wait in its topics.
+
+    Returns:
+        The ended measurement, and every window that was injected, in order.
+    """
+    measurement = OverloadMeasurement(settings)
+    return measurement, _driven(measurement, run)
+
+
+def _driven(dialogue: MstSearch | OverloadMeasurement, run: Run) -> list[MeasuredWindow]:
     windows: list[MeasuredWindow] = []
-    while (injection := search.next()) is not None:
-        window = run.inject(injection.rate, injection.seconds, injection.phase)
-        windows.append(window)
-        search.observe(window.achieved_rate)
-    return search, windows
+    while (injection := dialogue.next()) is not None:
+        windows.append(run.inject(injection.rate, injection.seconds, injection.phase))
+        dialogue.observe(windows[-1].achieved_rate)
+    return windows
 
 
 def samples_of(windows: list[MeasuredWindow]) -> pa.Table:

@@ -13,7 +13,7 @@ from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.measurements import read_measurements
-from pipelines.inputs.plan_request import DEFAULT_FLINK
+from pipelines.inputs.plan_request import DEFAULT_BACKEND, DEFAULT_FLINK
 from pipelines.measuring.estimate import SHORT, mst_settings
 from pipelines.measuring.flink import flink_address, opened_flink
 from pipelines.run import PipelineRun
@@ -49,12 +49,22 @@ class Measuring:
     """Whether there are enough workers to profile each operator on its own one (CAPSys section 5.1)."""
     as_file_says: bool
     """Whether the memory sizes in the job's file apply to this testbed."""
+    by_drain: bool = False
+    """Whether a job is offered more than it takes, in place of a search."""
+
+    @property
+    def longest_s(self) -> float:
+        """Of measuring an MST, seconds; a drain takes two windows as a rule."""
+        return self.mst.warmup_s + 2 * self.mst.observe_s if self.by_drain else self.mst.longest_s
 
 
 def measuring(run: PipelineRun) -> Measuring:
     """How the run's job is measured on its testbed."""
     if run.request.testbed == "flink":
-        return Measuring(SHORT, deployment_s=15.0, profile_s=10.0, isolated=False, as_file_says=False)
+        by_drain = run.request.drains
+        # A job that reads topics is compiled and falls behind before it is measured.
+        deployment_s = 60.0 if run.request.feed == "kafka" else 15.0
+        return Measuring(SHORT, deployment_s, profile_s=10.0, isolated=False, as_file_says=False, by_drain=by_drain)
     # StreamBed's searches of 645 s took some 13 minutes with their deployment (RQ4).
     return Measuring(mst_settings(run.job), deployment_s=135.0, profile_s=60.0, isolated=True, as_file_says=True)
 
@@ -69,6 +79,10 @@ def measuring_inputs(run: PipelineRun) -> dict[str, str]:
     measured_on = [run.request.testbed, address, program, run.request.seed]
     if run.request.flink_version != DEFAULT_FLINK:
         measured_on.append(run.request.flink_version)
+    if run.request.drains:
+        measured_on.append("drain")
+    if run.request.state_backend != DEFAULT_BACKEND:
+        measured_on.append(run.request.state_backend)
     return {"job": digest(run.job), "testbed": digest(measured_on)}
 
 
@@ -112,7 +126,8 @@ def _opened(run: PipelineRun) -> Iterator[Testbed]:
         case "flink":
             program = None if run.program is None else run.program.program
             address = flink_address(run.request.flink, run.cluster)
-            with opened_flink(program, run.progress, address, run.request.flink_version) as testbed:
+            version, backend = run.request.flink_version, run.request.state_backend
+            with opened_flink(program, run.progress, address, version, backend) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

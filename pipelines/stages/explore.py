@@ -97,7 +97,7 @@ class _Explorer:
         self._how = how = measuring(run)
         job = run.job if how.as_file_says else run.job.model_copy(update={"memory_levels_mb": ()})
         self._optimizer = Optimizer(
-            job, testbed, profile.source_rate_per_task, profile.operators, how.mst, run.progress.say
+            job, testbed, profile.source_rate_per_task, profile.operators, how.mst, how.by_drain, run.progress.say
         )
         fewest, most = self._optimizer.fewest_task_slots, min(run.request.max_task_slots, testbed.limits.max_task_slots)
         if fewest > most:
@@ -149,7 +149,7 @@ class _Explorer:
             fewest_slots=space.min_slots,
             precision=request.precision,
         )
-        time = MeasuringTime(search_s=self._how.mst.longest_s, deployment_s=self._how.deployment_s)
+        time = MeasuringTime(search_s=self._how.longest_s, deployment_s=self._how.deployment_s)
         return TargetedExploration(space, request.seed, question, time, most, KEPT_BACK)
 
     def _planned_memory_mb(self) -> tuple[float, ...]:

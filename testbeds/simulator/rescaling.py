@@ -10,12 +10,10 @@ from testbeds.simulator.settings import Rescaling
 
 
 def state_bytes(plant: Plant, state: SimulationState) -> np.ndarray:
-    """SimulationState of each task, bytes, float64[tasks]."""
-    size = plant.tasks["key_bytes"].copy()
-    for operator in plant.operators:
-        own = slice(operator["first"], operator["end"])
-        size[own] += state.tasks["live"][own] * operator["live_per_record"]
-    return np.asarray(size)
+    """State of each task, bytes, float64[tasks]."""
+    tasks = plant.operators["end"] - plant.operators["first"]
+    per_record = np.repeat(plant.operators["live_per_record"], tasks)
+    return np.asarray(plant.tasks["key_bytes"] + state.tasks["live"] * per_record)
 
 
 def transfer_s(plant: Plant, state: SimulationState, bytes_per_s: float) -> float:
@@ -52,7 +50,13 @@ def carry_over(
 
 
 def _shares(plant: Plant, operator: Row) -> np.ndarray:
-    """Share of an operator's keys that each of its tasks has, float64[tasks]: that of the first hashed input."""
+    """Share of an operator's keys that each of its tasks has, float64[tasks]: that of the first hashed input.
+
+    Of a source, share of its partitions.
+    """
+    if operator["source_share"] > 0:
+        own = plant.tasks["source_share"][operator["first"] : operator["end"]]
+        return np.asarray(own / np.sum(own))
     tasks = operator["end"] - operator["first"]
     for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:
         edge = plant.edges[e]
@@ -63,7 +67,7 @@ def _shares(plant: Plant, operator: Row) -> np.ndarray:
 
 
 def _carry_tasks(state: SimulationState, before: Row, carried: SimulationState, after: Row, share: np.ndarray) -> None:
-    """Divide the state of an operator's old tasks among its new ones; sources share their log evenly."""
+    """Divide the state of an operator's old tasks among its new ones; sources divide their log by partitions."""
     old, new = slice(before["first"], before["end"]), slice(after["first"], after["end"])
     for column in ("live", "firing", "permits", "due", "log"):
         carried.tasks[column][new] = np.sum(state.tasks[column][old]) * share

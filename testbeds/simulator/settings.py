@@ -85,6 +85,12 @@ IN_PLACE: Final = Rescaling(restart_s=0.7, save_bytes_per_s=None, new_jvms=False
 """Flink's adaptive scheduler: cancel the tasks, and restore them from the last checkpoint in the same JVMs. Its downtime is
 restart_s + state of the worker with the most / restore_bytes_per_s."""
 
+REDEPLOYED: Final = Rescaling(restart_s=150.0)
+"""The Kubernetes operator's upgrade of an application cluster, by which it rescales where Flink cannot in place (before 1.18):
+stop with a savepoint, delete JobManager and TaskManagers, start a JobManager, which asks for TaskManagers, and restore."""
+REDEPLOYED_COLD_DECAY_S: Final = 60.0
+"""In pods that are limited to about a core, compiler threads share it with the tasks, and take half of it for minutes."""
+
 
 class Physics(Format):
     """All constants of the simulator."""

@@ -10,7 +10,7 @@ from models.capacity.diagnosis.diagnose import diagnose
 from models.capacity.diagnosis.facts import HELD_BACK, BoundFacts, OperatorFacts
 from models.capacity.diagnosis.rates import saturating_rate
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import cpu_shares, intervals, starts_of
+from models.capacity.observed.intervals import TaskInterval, cpu_shares, intervals, starts_of
 from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
 from models.capacity.observed.record import (
     ObservedCapacity,
@@ -19,6 +19,7 @@ from models.capacity.observed.record import (
     ObservedWorker,
 )
 from models.capacity.observed.remarks import remarks
+from models.capacity.observed.settling import settled
 from models.capacity.observed.surroundings import Surroundings
 from models.capacity.observed.vertices import VertexSeen, held_back
 from models.dataflow import Partitioning
@@ -52,9 +53,10 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
         )
     seen = vertices_seen(readings, about)
     of_sources = rounds(readings, intervals(readings), lag_by_broker=about.lag_by_broker)
+    compiled = rounds(readings, counting(readings), lag_by_broker=about.lag_by_broker)
     starts = starts_of(readings)
     facts = observed_facts(readings, about)
-    capacity = _capacity(facts, of_sources, starts, LATE_S if about.lag_by_broker else 0.0)
+    capacity = _capacity(facts, compiled, starts, LATE_S if about.lag_by_broker else 0.0)
     waited = capacity is not None and capacity.seen
     lag = next((one.lag for one in reversed(of_sources) if one.lag is not None), None)
     return ObservedJob(
@@ -77,8 +79,8 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
 
 
 def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[VertexSeen, ...]:
-    """The vertices of the last reading with all that their tasks did."""
-    last, done = readings[-1].vertices, intervals(readings)
+    """The vertices of the last reading with all that their tasks did, once their code was compiled."""
+    last, done = readings[-1].vertices, counting(readings)
     names = Counter(v.name for v in last)
     labels = {v.id: _label(v.name, v.id, alone=names[v.name] == 1) for v in last}
     return tuple(
@@ -91,6 +93,11 @@ def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[V
         )
         for v in last
     )
+
+
+def counting(readings: Sequence[JobCounts]) -> list[TaskInterval]:
+    """The intervals from which costs are taken."""
+    return settled(readings, intervals(readings))
 
 
 def _label(name: str, id_: str, *, alone: bool) -> str:
@@ -107,7 +114,7 @@ def observed_facts(readings: Sequence[JobCounts], about: Surroundings) -> BoundF
     taking all of them, which may be above 1.
     """
     running = [one for one in vertices_seen(readings, about) if one.tasks and not one.finished]
-    rate = consumption(rounds(readings, intervals(readings)))
+    rate = consumption(rounds(readings, counting(readings)))
     if not running or rate <= IDLE_RATE:
         return None
     used, sent = cpu_shares(readings), _sent_over_taken(running, about)
@@ -192,15 +199,30 @@ def _capacity(
     value = None if facts is None else saturating_rate(facts)
     if facts is None or value is None:
         return None
-    spread = math.hypot(UNSEEN, UNSEEN_PER_FACTOR * math.log(max(value / facts.rate, 1.0)))
-    low, high = (value * math.exp(side * Z_95 * spread) for side in (-1, 1))
+    computed = _with_spread(value, value / facts.rate)
     # A rate that was sustained is not above the MST.
-    low = min(max(low, facts.rate), value)
+    low = min(max(computed.low, facts.rate), value)
     return ObservedCapacity(
-        mst=Interval(value=value, low=low, high=high),
+        mst=computed.model_copy(update={"low": low}),
         seen=False,
         reason=f"computed from how busy its tasks were at {facts.rate:,.0f} records/s, since no records were seen to wait",
     )
+
+
+def _with_spread(rate: float, factor: float) -> Interval:
+    """A rate that was not seen, with its 95 % interval.
+
+    Args:
+        factor: between what was seen and the load at which the rate holds.
+    """
+    spread = math.hypot(UNSEEN, UNSEEN_PER_FACTOR * math.log(max(factor, 1.0)))
+    low, high = (rate * math.exp(side * Z_95 * spread) for side in (-1, 1))
+    return Interval(value=rate, low=low, high=high)
+
+
+def _saturated_rate(one: VertexSeen) -> Interval | None:
+    rate, busyness = one.true_rate, one.busyness
+    return _with_spread(rate, 1 / busyness) if rate is not None and busyness else None
 
 
 def _vertex(one: VertexSeen, about: Surroundings) -> ObservedVertex:
@@ -215,6 +237,7 @@ def _vertex(one: VertexSeen, about: Surroundings) -> ObservedVertex:
         state="finished" if one.finished else "running" if all(t.runs for t in one.last.tasks) else "starting",
         observed_rate=one.records_in,
         true_rate=one.true_rate,
+        saturated_rate=_saturated_rate(one),
         busyness=one.busyness,
         fullest_busyness=one.fullest_busyness,
         backpressure=one.backpressure,

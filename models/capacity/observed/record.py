@@ -24,6 +24,11 @@ class ObservedVertex(Format):
         description="Records/s into all of its tasks; records/s emitted at a source."
     )
     true_rate: Positive | None = Field(description="Records/s in of useful time of one task (DS2 Eq. 1), mean.")
+    saturated_rate: Interval | None = Field(
+        None,
+        description="The same of a task that is busy all the time, with its 95 % interval: the true rate as it was seen, and "
+        "by how much it changes with the load.",
+    )
     busyness: Ratio | None = Field(description="Mean over its tasks.")
     fullest_busyness: Ratio | None = Field(description="Of the busiest task.")
     backpressure: Ratio | None = Field(description="Mean over its tasks.")

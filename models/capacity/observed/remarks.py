@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from models.capacity.diagnosis.finding import BUSY
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import starts_of
+from models.capacity.observed.intervals import intervals, starts_of
 from models.capacity.observed.lag import Round, growth
+from models.capacity.observed.settling import settled, still_falling
 from models.capacity.observed.surroundings import Surroundings
 from models.capacity.observed.vertices import VertexSeen, held_back
 
@@ -25,6 +26,7 @@ def remarks(
     """
     return [
         *_of_restarts(readings, about),
+        *_of_compiling(readings),
         *_of_vertices(seen),
         *_of_sources(seen, of_sources, about, waited=waited),
         *_of_state(seen, about),
@@ -39,6 +41,21 @@ def _of_restarts(readings: Sequence[JobCounts], about: Surroundings) -> Iterator
         )
     elif starts := starts_of(readings):
         yield f"the job was started again {len(starts)} time(s); what tasks did over a restart is left out"
+
+
+def _of_compiling(readings: Sequence[JobCounts]) -> Iterator[str]:
+    done = intervals(readings)
+    counted = settled(readings, done)
+    if (left := len({one.ended_s for one in done}) - len({one.ended_s for one in counted})) > 0:
+        yield (
+            f"the job had been started shortly before, and records cost clearly more in the first {left} of its readings, "
+            "while Java compiles the code: they are left out of its rates"
+        )
+    if (cheaper := still_falling(readings, done)) is not None:
+        yield (
+            f"a record became {cheaper:.0%} cheaper while the job was observed, as while Java compiles its code: the job takes "
+            "more than is said here; observe it again in some minutes"
+        )
 
 
 def _of_vertices(seen: Sequence[VertexSeen]) -> Iterator[str]:

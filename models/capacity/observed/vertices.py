@@ -169,7 +169,11 @@ class VertexSeen:
 
     def _peak(self) -> float | None:
         """Mean over the rounds of the busyness of the task that is busiest in each; that of the fullest task where it is not
-        clearly more, since some task is the busiest in each round however even the load is."""
+        clearly more, since some task is the busiest in each round however even the load is. Without keys none moves between
+        tasks: what is busy in turns there waits for its machine.
+        """
+        if not self.keyed:
+            return self.fullest_busyness
         most: dict[float, float] = {}
         for one in self.intervals:
             most[one.ended_s] = max(most.get(one.ended_s, 0.0), (one.busy_s or 0.0) / one.seconds)

@@ -2,13 +2,14 @@
 
 With N key groups or partitions, p tasks get floor(N / p) of them, some one more; only a divisor of N is even. All modes
 search upwards from the target: for a scale-up as far as the limits allow, for a scale-down up to the current tasks.
+Release 1.6 searches up to N / 2, in either direction, and otherwise keeps the target.
 """
 
 from functools import lru_cache
 
-from models.scaling.flink.settings import AdjustMode, AlignmentMode
+from models.scaling.flink.settings import AdjustMode, AlignmentMode, FormerAlignment
 
-Mode = AlignmentMode | AdjustMode
+Mode = AlignmentMode | AdjustMode | FormerAlignment
 
 
 @lru_cache(maxsize=65536)
@@ -27,6 +28,8 @@ def align(mode: Mode, current: int, target: int, shares: int, lower: int, upper:
     """
     if mode is AlignmentMode.OFF:
         return target
+    if mode is FormerAlignment.UP_TO_HALF:
+        return next((p for p in range(target, min(shares // 2, upper) + 1) if shares % p == 0), target)
     end = min(shares, upper) if target > current else min(current, shares, upper)
     fitting = _first_fitting(target, end, shares, mode in (AlignmentMode.BALANCED, AdjustMode.MAXIMIZE_UTILISATION))
     if fitting is not None:

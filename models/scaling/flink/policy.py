@@ -24,6 +24,7 @@ from models.scaling.flink.scaling_history import (
     ScalingHistory,
     WantedTasks,
     is_ineffective,
+    was_just_scaled_up,
 )
 from models.scaling.flink.settings import FlinkSettings
 from models.scaling.flink.topology import Topology
@@ -206,14 +207,20 @@ class FlinkAutoscaler:
         """The change of an operator to make now; None to leave it."""
         name, now, after = targets.names[i], targets.current[i], targets.tasks[i]
         wanted = WantedTasks(now_s, after, targets.outside_band[i])
+        if after < now and self._settings.is_release_1_6:
+            last, interval_s = self._last(name, now_s), self._settings.scale_down_interval_s
+            return None if was_just_scaled_up(last, now, now_s, interval_s) else wanted
         if after < now:
             return self._delayed.want(name, wanted)
-        if self._settings.blocks_ineffective:
-            earlier = self._history.of(name, now_s)
-            last = earlier[-1] if earlier else None
-            if is_ineffective(last, now, targets.true_rate[i], self._settings.effectiveness_threshold):
-                return None
+        if self._settings.blocks_ineffective and is_ineffective(
+            self._last(name, now_s), now, targets.true_rate[i], self._settings.effectiveness_threshold
+        ):
+            return None
         return wanted
+
+    def _last(self, name: str, now_s: float) -> PastScaling | None:
+        earlier = self._history.of(name, now_s)
+        return earlier[-1] if earlier else None
 
     def _held(self, targets: _Targets, held: Sequence[int]) -> str:
         """Why nothing is done, from the first operator whose change is held back."""
@@ -223,6 +230,8 @@ class FlinkAutoscaler:
         more = f", and {len(held) - 1} more operators wait" if len(held) > 1 else ""
         if after < now:
             interval_s = self._settings.scale_down_interval_s
+            if self._settings.is_release_1_6:
+                return f"{name} needs only {tasks(after)}, but was scaled up less than {interval_s:g} s ago{more}"
             return f"{name} has needed only {tasks(after)} for less than {interval_s:g} s{more}"
         return f"{name} should have {tasks(after)}, but its last scale-up had almost no effect{more}"
 

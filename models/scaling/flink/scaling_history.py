@@ -37,6 +37,17 @@ def is_ineffective(last: PastScaling | None, tasks: int, true_rate: float, thres
     return not actual >= threshold * expected
 
 
+def was_just_scaled_up(last: PastScaling | None, tasks: int, now_s: float, interval_s: float) -> bool:
+    """Whether the last scaling was a scale-up to the current tasks, less than `interval_s` seconds ago.
+
+    Args:
+        tasks: current tasks; if they differ from those of the last scaling, someone else has rescaled.
+    """
+    if last is None or last.after != tasks or last.after <= last.before:
+        return False
+    return now_s < last.time_s + interval_s
+
+
 def observed_scalability(scalings: Sequence[PastScaling], min_observations: int, lowest: float) -> float:
     """Share of linear scaling observed in earlier scalings, from `lowest` to 1; 1 if there are too few.
 

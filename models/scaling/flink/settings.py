@@ -27,6 +27,12 @@ class AlignmentMode(Enum):
     OFF = "OFF"
 
 
+class FormerAlignment(Enum):
+    """How release 1.6 aligns, for which it has no option."""
+
+    UP_TO_HALF = "UP_TO_HALF"
+
+
 class AdjustMode(Enum):
     """`scaling.key-group.partitions.adjust.mode`, which the operator keeps for those who set it."""
 
@@ -140,6 +146,12 @@ class FlinkSettings(Format):
         3, alias="history.max.count", description="Scalings of an operator, and restarts, that are remembered."
     )
     history_max_age_s: Seconds = _seconds(86400.0, "history.max.age", "How long they are remembered")
+    operator_release: Literal["1.6", "current"] = Field(
+        "current",
+        alias="operator.release",
+        description="Release whose rules hold. 1.6: a scale-down is made at once, but not within `scale-down.interval` (there "
+        "`scale-up.grace-period`) after a scale-up, and tasks are aligned to divisors of up to half of the key groups.",
+    )
     alignment_mode: AlignmentMode | None = Field(
         None,
         alias="scaling.parallelism-alignment.mode",
@@ -199,8 +211,15 @@ class FlinkSettings(Format):
         return self
 
     @property
-    def alignment(self) -> AlignmentMode | AdjustMode:
+    def is_release_1_6(self) -> bool:
+        """Whether the rules of release 1.6 hold."""
+        return self.operator_release == "1.6"
+
+    @property
+    def alignment(self) -> AlignmentMode | AdjustMode | FormerAlignment:
         """The effective mode."""
+        if self.is_release_1_6:
+            return FormerAlignment.UP_TO_HALF
         return self.alignment_mode or self.adjust_mode or AlignmentMode.BALANCED
 
     def band(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from pipelines.arena.bound.deployments import Hull, hull
 from pipelines.arena.bound.relaxation import fewest_task_s, merged
 from pipelines.arena.bound.shares import fullest_shares
 from pipelines.arena.replays.cell import HOUR_S, Cell
-from pipelines.arena.replays.compute import RESCALING, start, testbed, with_key_groups
+from pipelines.arena.replays.compute import PHYSICS, start, testbed, with_key_groups
 from testbeds.protocol import Configuration
 from testbeds.simulator.settings import Physics
 
@@ -46,7 +46,7 @@ def lower_bound(cell: Cell, objective_s: float, attainment: float) -> Bound | No
         raise ValueError(
             f"objective_s >= 0 and 0 <= attainment <= 1 must hold, but got {objective_s:g} and {attainment:g}"
         )
-    physics = Physics(rescaling=RESCALING[cell.rescale_mode])
+    physics = PHYSICS[cell.rescale_mode]
     slots = cell.cluster.slots
     limits = _limits(cell, physics)
     dwell_s = max(cell.least_between_s, SHORTEST_S)

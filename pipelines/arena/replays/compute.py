@@ -27,11 +27,15 @@ from pipelines.arena.replays.outcome import outcome, table
 from pipelines.arena.replays.replay import Start, replay
 from pipelines.arena.request import RescaleMode, StartSize
 from testbeds.simulator import Simulator
-from testbeds.simulator.settings import IN_PLACE, Physics, Rescaling
+from testbeds.simulator.settings import IN_PLACE, REDEPLOYED, REDEPLOYED_COLD_DECAY_S, Physics
 
 DEFAULT_MEMORY_MB: Final = 4096.0
 """TaskManager memory where the cluster does not limit it (evaluation of autoscalers, section 6.1), MiB."""
-RESCALING: Final[dict[RescaleMode, Rescaling]] = {"in-place": IN_PLACE, "savepoint": Rescaling()}
+PHYSICS: Final[dict[RescaleMode, Physics]] = {
+    "in-place": Physics(rescaling=IN_PLACE),
+    "savepoint": Physics(),
+    "redeploy": Physics(rescaling=REDEPLOYED, cold_decay_s=REDEPLOYED_COLD_DECAY_S),
+}
 SIZE: Final[dict[StartSize, float]] = {"well": 1.0, "under": 0.5, "over": 2.0}
 """Initial tasks over those that the first rate needs."""
 
@@ -63,7 +67,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 def testbed(cell: Cell) -> Simulator:
     """The cell's cluster, with rescales of its mode."""
-    return Simulator(cell.cluster, physics=Physics(rescaling=RESCALING[cell.rescale_mode]))
+    return Simulator(cell.cluster, physics=PHYSICS[cell.rescale_mode])
 
 
 def with_key_groups(job: Job, parallelism: Mapping[str, int]) -> Job:

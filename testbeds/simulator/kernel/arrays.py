@@ -42,7 +42,7 @@ OPERATOR = np.dtype(
         ("out_end", "i8"),
         ("in_first", "i8"),  # Plant.in_edges[in_first:in_end]
         ("in_end", "i8"),
-        ("source_share", "f8"),  # share of the offered rate that each of its tasks emits; 0 where not a source
+        ("source_share", "f8"),  # share of the offered rate that all its tasks emit; 0 where not a source
         ("selectivity", "f8"),  # records out per record in
         ("cpu_s", "f8"),  # CPU seconds per record in
         ("read_bytes", "f8"),  # state bytes read per record in
@@ -90,6 +90,7 @@ TASK = np.dtype(
         ("memtable_bytes", "f8"),  # write buffer; infinite where there is none
         ("key_bytes", "f8"),  # state of the keys that stay
         ("remote_bytes", "f8"),  # bytes per record out that go to other workers
+        ("source_share", "f8"),  # share of the offered rate that it emits; 0 where not a source
     ]
 )
 WORKER = np.dtype(

@@ -110,12 +110,12 @@ def run_step(p: Plant, s: SimulationState, reads: int, rate: float, noise: np.nd
 
 @inlined
 def arrive(p: Plant, s: SimulationState, rate: float) -> None:
-    """Let records arrive in the log, evenly over the source tasks."""
+    """Let records arrive in the log, divided over the source tasks by their partitions."""
     s.came[0] += rate * p.step_s
     for operator in p.operators:
         if operator.source_share > 0.0:
             for t in range(operator.first, operator.end):
-                s.tasks[t].log += rate * operator.source_share * p.step_s
+                s.tasks[t].log += rate * p.tasks[t].source_share * p.step_s
 
 
 @inlined
@@ -125,7 +125,7 @@ def read_up_to(p: Plant, s: SimulationState) -> int:
     for operator in p.operators:
         if operator.source_share > 0.0:
             for t in range(operator.first, operator.end):
-                behind = max(behind, s.tasks[t].log / operator.source_share)
+                behind = max(behind, s.tasks[t].log / p.tasks[t].source_share)
     read, rows = s.came[0] - behind, len(s.log)
     for row in range(rows):
         begin, before = s.log[row]
@@ -150,7 +150,7 @@ def from_sources(p: Plant, s: SimulationState, reads: int, rate: float) -> None:
     """Emit, process and deliver operator by operator."""
     for operator in p.operators:
         if operator.source_share > 0.0:
-            offer(p, s, operator, reads, rate * operator.source_share)
+            offer(p, s, operator, reads, rate)
         else:
             gather(p, s, operator)
         if operator.emission == AT_ONCE:
@@ -164,7 +164,7 @@ def from_sources(p: Plant, s: SimulationState, reads: int, rate: float) -> None:
 
 @inlined
 def offer(p: Plant, s: SimulationState, operator: Row, reads: int, rate: float) -> None:
-    """Records that a source task may emit: those in its log, or permits issued at `rate` records/s.
+    """Records that a source task may emit: those in its log, or permits issued at its share of `rate` records/s.
 
     Permits accumulate up to a burst.
     """
@@ -173,8 +173,9 @@ def offer(p: Plant, s: SimulationState, operator: Row, reads: int, rate: float) 
         if reads != LIMITED:
             task.want = task.log if reads == LOGGED else 0.0
             continue
-        task.due += rate * p.step_s
-        task.permits = min(task.permits + rate * p.step_s, rate * max(p.source_burst_s, p.step_s))
+        own = rate * p.tasks[t].source_share
+        task.due += own * p.step_s
+        task.permits = min(task.permits + own * p.step_s, own * max(p.source_burst_s, p.step_s))
         task.want = task.permits
 
 

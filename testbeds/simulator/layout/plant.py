@@ -12,6 +12,7 @@ from models.job import Job, Operator, WindowKind
 from testbeds.placing import Placed
 from testbeds.simulator.kernel import arrays
 from testbeds.simulator.kernel.arrays import OPERATOR, TASK, WORKER, Plant, StatePrices
+from testbeds.simulator.layout.sources import source_shares
 from testbeds.simulator.layout.wiring import Wiring
 from testbeds.simulator.settings import Physics, StateAccess
 
@@ -54,7 +55,7 @@ def lay_out(job: Job, parallelism: Mapping[str, int], placed: Placed, resources:
         operators=_operators(job, parallelism, out_edges, in_edges, wiring, physics.step_s),
         edges=edges,
         gates=gates,
-        tasks=_tasks(job, task_worker, wiring, resources),
+        tasks=_tasks(job, parallelism, task_worker, wiring, resources),
         workers=_workers(placed.workers, task_worker),
         out_edges=np.array([e for own in out_edges for e in own], dtype=np.int64),
         in_edges=np.array([e for own in in_edges for e in own], dtype=np.int64),
@@ -93,7 +94,7 @@ def _operators(
         row["in_first"], row["in_end"] = into, into + len(incoming)
         row["ring_first"], row["panes"], row["pane_steps"] = ring, panes, pane_steps
         row["emission"] = _emission(operator)
-        row["source_share"] = 0.0 if incoming else operator.rate_share / tasks
+        row["source_share"] = 0.0 if incoming else operator.rate_share
         row["selectivity"] = operator.selectivity if outgoing else 0.0
         row["cpu_s"] = operator.cost.cpu_s
         row["read_bytes"] = operator.cost.state_read_bytes
@@ -129,13 +130,16 @@ def _panes(operator: Operator, step_s: float) -> tuple[int, int]:
     return max(round(length_s / pane_s), 1), round(pane_s / step_s)
 
 
-def _tasks(job: Job, task_worker: np.ndarray, wiring: Wiring, resources: Resources) -> np.ndarray:
+def _tasks(
+    job: Job, parallelism: Mapping[str, int], task_worker: np.ndarray, wiring: Wiring, resources: Resources
+) -> np.ndarray:
     table = np.zeros(len(task_worker), TASK)
     table["worker"] = task_worker
     table["cache_bytes"] = np.concatenate([np.array(resources.cache_bytes[name]) for name in job.order])
     table["memtable_bytes"] = np.concatenate([np.array(resources.memtable_bytes[name]) for name in job.order])
     table["key_bytes"] = np.concatenate([wiring.key_bytes(name) for name in job.order])
     table["remote_bytes"] = np.concatenate([wiring.remote_bytes(name) for name in job.order])
+    table["source_share"] = np.concatenate([source_shares(job, name, parallelism[name]) for name in job.order])
     return table
 
 

@@ -7,7 +7,14 @@ from models.capacity.mst import MstSettings
 from models.errors import SluiceError
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster, load_job
-from pipelines.measuring.estimate import mst_settings, operator_rates, search_mst, source_rates_per_task
+from pipelines.measuring.estimate import (
+    SHORT,
+    drained_mst,
+    mst_settings,
+    operator_rates,
+    search_mst,
+    source_rates_per_task,
+)
 from testbeds.protocol import Configuration
 from testbeds.simulator import Physics, Simulator
 
@@ -69,6 +76,16 @@ def test_the_search_finds_the_rate_of_the_slowest_operator(job: Job) -> None:
     # The search takes 3 % more for sustained, which fills the buffers before FlatMap; without noise nothing else differs.
     assert search.mst == pytest.approx(1_666.7, rel=0.05)
     assert sum(w.seconds for w in windows) == 645.0  # StreamBed section 8.2: one CE run of a simple query
+
+
+def test_a_drain_finds_the_same_rate_in_a_tenth_of_the_time(job: Job) -> None:
+    configuration = Configuration({"source": 1, "flatmap": 1, "count": 3}, memory_mb=65536)
+    settings = SHORT.model_copy(update={"warmup_s": 60.0, "warmup_rate": 5000.0, "observe_s": 30.0})
+    testbed = Simulator(load_cluster("testbed"), physics=Physics().ideal())
+    with testbed.deploy(job, configuration, run="r", seed=1) as run:
+        found, windows = drained_mst(run, settings)
+    assert found.mst == pytest.approx(1_666.7, rel=0.01)
+    assert sum(w.seconds for w in windows) == 120.0  # the warm-up, and two windows of 30 s that agree
 
 
 @pytest.mark.parametrize("selectivity", [0.9, 0.5])

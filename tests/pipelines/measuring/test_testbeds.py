@@ -46,6 +46,13 @@ def test_flink_is_measured_in_little_time_on_the_workers_it_has(tmp_path: Path) 
         assert testbed.limits.memory_levels_mb == MEMORY_MB
 
 
+def test_a_job_that_is_drained_is_measured_in_a_third_of_the_time(tmp_path: Path) -> None:
+    drained, searched = (run_on("flink", tmp_path, feed="kafka", **asked) for asked in ({}, {"mst": "injection"}))
+    # A warm-up of 10 s and two windows of 10 s; a search takes 10 s and six times 20 s at most.
+    assert (measuring(drained).by_drain, measuring(drained).longest_s) == (True, 30.0)
+    assert (measuring(searched).by_drain, measuring(searched).longest_s) == (False, 130.0)
+
+
 def test_measurements_on_one_version_of_flink_do_not_serve_another(tmp_path: Path) -> None:
     default, same, other = (
         run_on("flink", tmp_path, **fields) for fields in ({}, {"flink_version": "1.20"}, {"flink_version": "2.3"})
@@ -55,6 +62,8 @@ def test_measurements_on_one_version_of_flink_do_not_serve_another(tmp_path: Pat
     assert default.run_id != other.run_id
     with opened_testbed(other) as testbed:
         assert isinstance(testbed, FlinkTestbed) and testbed.release == FLINK_2_3
+    forst = run_on("flink", tmp_path, flink_version="2.3", state_backend="forst")
+    assert len({measuring_inputs(one)["testbed"] for one in (default, other, forst)}) == 3
 
 
 def test_a_testbed_that_is_kept_open_serves_all_stages_of_its_run(tmp_path: Path) -> None:

@@ -36,6 +36,19 @@ def test_figures_of_a_vertex() -> None:
     assert (worker.cores, worker.gc_share, worker.heap_used) == pytest.approx((0.5, 0.01, 0.25))
 
 
+def test_the_rate_of_a_full_task_is_the_less_sure_the_idler_it_was() -> None:
+    """Busy for 60 %: e to the 1.96 sqrt(0.1^2 + (0.25 ln(1 / 0.6))^2) = 1.374 times as much or as little."""
+    half = Vertex("count", [Doing(600, 60, busy=0.6)])
+    _, count = observe(readings(SOURCE, half), about("source", "count")).vertices
+    assert count.true_rate == pytest.approx(1000)
+    assert count.saturated_rate is not None
+    found = count.saturated_rate
+    assert (found.value, found.low, found.high) == pytest.approx((1000, 1000 / 1.374, 1000 * 1.374), rel=1e-3)
+    _, full = observe(readings(SOURCE, Vertex("count", [Doing(600, 60, busy=1.0)])), about("source", "count")).vertices
+    assert full.saturated_rate is not None  # 1.96 times 10 % of the logarithm
+    assert full.saturated_rate.high / 600 == pytest.approx(1.2165, rel=1e-3)
+
+
 def test_a_hot_key_is_named_before_it_binds() -> None:
     """At 600 records/s the fullest task is busy for 45 %, so that the job would take 600 / 0.45 = 1,333 records/s."""
     uneven = Vertex("count", [Doing(450, 45, busy=0.45), Doing(150, 15, busy=0.15)])
@@ -45,6 +58,19 @@ def test_a_hot_key_is_named_before_it_binds() -> None:
     assert not seen.capacity.seen
     assert seen.capacity.mst.value == pytest.approx(600 / 0.45)
     assert seen.capacity.mst.low >= 600
+
+
+@pytest.mark.parametrize(("keyed", "takes"), [(True, 600 / 0.9), (False, 600 / 0.5)])
+def test_only_keys_make_tasks_busy_in_turns_for_good(keyed: bool, takes: float) -> None:
+    """Two tasks get 300 records/s each, and are busy for 90 % and 10 % of ten seconds in turns: of a hot key that moves, one
+    is busy for 90 % at any time; without keys a task waits for its machine at times, and both are busy for 50 %."""
+    first, second = (Vertex("step", [Doing(300, 300, busy=one), Doing(300, 300, busy=1 - one)]) for one in (0.9, 0.1))
+    found = [job_counts([SOURCE, first], 400.0)]
+    for number in range(6):
+        found.append(added(found[-1], job_counts([SOURCE, second if number % 2 else first], 10.0)))
+    seen = observe(found, about("source", "step", keyed=keyed))
+    assert seen.capacity is not None
+    assert seen.capacity.mst.value == pytest.approx(takes)
 
 
 def test_a_slow_vertex_holds_back_those_before_it() -> None:

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from models.scaling.flink.alignment import Mode, align
-from models.scaling.flink.settings import AdjustMode, AlignmentMode
+from models.scaling.flink.settings import AdjustMode, AlignmentMode, FormerAlignment
 
 MODES = [*AlignmentMode, *AdjustMode]
 
@@ -63,3 +63,16 @@ def test_older_modes_keep_the_tasks_if_the_scaling_would_reverse():
     # 25 of at most 30 tasks on 35 partitions: the nearest below is 18, less than what runs.
     assert align(AdjustMode.EVENLY_SPREAD, 22, 25, 35, 1, 30) == 22
     assert align(AlignmentMode.EVENLY_SPREAD, 22, 25, 35, 1, 30) == 25
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "tasks"),
+    [(24, 9, 12), (3, 9, 12), (24, 13, 13), (12, 23, 23), (24, 5, 6), (6, 5, 6), (20, 12, 12)],
+)
+def test_release_1_6_aligns_to_divisors_up_to_half_of_the_key_groups(current, target, tasks):
+    """Divisors of 24 up to 12 are 1, 2, 3, 4, 6, 8 and 12; beyond 12 it keeps the target."""
+    assert align(FormerAlignment.UP_TO_HALF, current, target, 24, 1, 24) == tasks
+
+
+def test_release_1_6_keeps_the_target_where_the_limit_is_below_the_next_divisor():
+    assert align(FormerAlignment.UP_TO_HALF, 3, 9, 24, 1, 11) == 9

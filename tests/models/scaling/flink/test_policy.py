@@ -90,6 +90,20 @@ def test_a_scale_down_waits_an_hour():
     )
 
 
+def test_release_1_6_scales_down_at_once_but_not_within_an_hour_of_a_scale_up():
+    policy = make_policy("flink", ONLY_WORK | {"operator.release": "1.6"})
+    assert deployed(minutes(policy, job(1000, 30), 1, 20)) == {20: 16}
+    policy = make_policy("flink", ONLY_WORK | {"operator.release": "1.6"})
+    assert deployed(minutes(policy, job(1000, 8), 1, 20)) == {20: 16}
+    # It runs with 16 tasks from minute 21 on; 300 records/s are 478.6 with catch-up at 100 a task, so 5 tasks, but a
+    # scale-down keeps 40 % of the tasks at least: 7.
+    answers = list(minutes(policy, job(300, 16), 41, 90, Rescaled(21 * MINUTE, MINUTE, 0.0)))
+    assert deployed(iter(answers)) == {80: 7} | dict.fromkeys(range(81, 91), 7)
+    assert answers[-12][1].reason == (
+        "The autoscaler leaves the job as it is: work needs only 7 tasks, but was scaled up less than 3600 s ago."
+    )
+
+
 def test_no_scale_down_while_a_backlog_is_processed():
     # 400 s of records wait, which adds 1000 x 400 / 1800 to what is wanted: 19 tasks. The backlog opens the band.
     policy = make_policy("flink", ONLY_WORK)

@@ -26,6 +26,12 @@ def test_a_rescale_in_place_takes_less_than_a_second_and_one_by_savepoint_half_a
     assert 30 < savepoint.downtime_s / savepoint.rescales < 40
 
 
+def test_a_redeployment_takes_two_and_a_half_minutes(cell):
+    found = run_cell(cell(rescale_mode="redeploy")).rescales
+    assert found
+    assert all(150 < rescale.downtime_s < 160 for rescale in found)
+
+
 def test_the_burn_in_must_end_before_the_workload(cell):
     with pytest.raises(ValueError, match="burn_in_s must be shorter than the workload of 240 s, but got 240"):
         cell(burn_in_s=240)
