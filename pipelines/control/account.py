@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from models.scaling.control.guard import ActionHistory
-from models.scaling.control.harm import Progress, did_worse
+from models.scaling.control.harm import JobProgress, did_worse
 from models.scaling.policy import Rescaled
 from pipelines.control.actions.actuator import Carried
 from pipelines.control.actions.intents import Intent
@@ -22,7 +22,7 @@ class Probation:
 
     before: Mapping[str, int]
     """Tasks of each vertex, by name."""
-    progress: Progress
+    progress: JobProgress
     ended_s: float
     slots: int | None = None
     """Of the cluster for the job, where they are known."""
@@ -39,7 +39,7 @@ class JobAccount:
     required: dict[str, int] | None = None
     """Requested tasks by vertex id, as they were last seen or set by this autopilot."""
     probation: Probation | None = None
-    progress: Progress | None = None
+    progress: JobProgress | None = None
     """In the last interval that was measured."""
 
     def see_required(self, required: Mapping[str, int] | None, now: datetime) -> bool:
@@ -53,7 +53,7 @@ class JobAccount:
             self.probation = None
         return changed
 
-    def see_progress(self, progress: Progress, time_s: float, judge_s: float) -> str | None:
+    def see_progress(self, progress: JobProgress, time_s: float, judge_s: float) -> str | None:
         """Take note of how the job gets on; why its last rescale did harm, once that can be judged."""
         self.progress = progress
         on = self.probation
@@ -107,5 +107,5 @@ class JobAccount:
         age_s = (now - newest.decided_at).total_seconds()
         seen = newest.seen
         if age_s < judge_s and seen.read_rate is not None and seen.arriving_rate is not None:
-            progress = Progress(seen.read_rate, seen.arriving_rate, seen.lag_records)
+            progress = JobProgress(seen.read_rate, seen.arriving_rate, seen.lag_records)
             self.probation = Probation(newest.rescale.before, progress, time_s - age_s)

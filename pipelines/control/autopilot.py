@@ -15,9 +15,9 @@ from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, find_job
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.scaling.control.deciding import ControlStep, RunningTasks, decide
-from models.scaling.control.granting import Bounds
-from models.scaling.control.guard import Hold, Standing, hold
-from models.scaling.control.harm import Progress
+from models.scaling.control.granting import TaskBounds
+from models.scaling.control.guard import ControlStanding, Hold, hold
+from models.scaling.control.harm import JobProgress
 from models.scaling.meter import Meter
 from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Facts, Rescaled
@@ -51,7 +51,7 @@ class _Round:
     began_s: float
     rates: Rates | None = None
     seconds: float | None = None
-    bounds: Bounds | None = None
+    bounds: TaskBounds | None = None
 
 
 class Autopilot:
@@ -273,11 +273,11 @@ class Autopilot:
         )
         assert self._sensor is not None
         failing = self._sensor.failing_checkpoints(self.limits.checkpoint_s)
-        return hold(self.limits, Standing(self._clocks.now(), self._account.history, stopped, failing))
+        return hold(self.limits, ControlStanding(self._clocks.now(), self._account.history, stopped, failing))
 
-    def _bounds(self, sight: Sight) -> Bounds:
+    def _bounds(self, sight: Sight) -> TaskBounds:
         vertices = [(sight.names[v.id], v) for v in sight.vertices]
-        return Bounds.of(
+        return TaskBounds.of(
             self.limits,
             0 if sight.slowly is None else sight.slowly.slots,
             {name: v.max_parallelism for name, v in vertices},
@@ -291,7 +291,7 @@ class Autopilot:
             read, lag = read_rate(now.rates), lag_of(now.rates)
         except InvalidInput:
             return None
-        progress = Progress(read, sum(now.rates.source_rates.values()), lag)
+        progress = JobProgress(read, sum(now.rates.source_rates.values()), lag)
         return self._account.see_progress(progress, now.sight.time_s, self.limits.judge_s)
 
     # --- act

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Final
 
-from models.scaling.control.granting import Bounds
+from models.scaling.control.granting import TaskBounds
 from models.scaling.control.limits import ControlLimits
 from models.scaling.policy import ForecastingPolicy, Policy, Recommendation
 from models.scaling.rates import Rates
@@ -21,7 +21,7 @@ def seen_of(
     rates: Rates | None,
     seconds: float | None,
     age_s: float | None,
-    bounds: Bounds | None,
+    bounds: TaskBounds | None,
     limits: ControlLimits,
 ) -> SeenJob:
     """What was seen; of rates that are not known, the tasks alone."""
@@ -95,7 +95,7 @@ def outlook_of(policy: Policy) -> PolicyOutlook | None:
 
 
 def rescale_of(
-    intent: Intent, carried: Carried | None, bounds: Bounds | None, limits: ControlLimits, *, resumed: bool = False
+    intent: Intent, carried: Carried | None, bounds: TaskBounds | None, limits: ControlLimits, *, resumed: bool = False
 ) -> RescaleTaken:
     """A rescale by its intent and how it ended; None: in a dry run."""
     after = {intent.names[id_]: tasks for id_, tasks in intent.wanted.items()}

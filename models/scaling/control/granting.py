@@ -13,7 +13,7 @@ from models.scaling.limits import Granted, within
 
 
 @dataclass(frozen=True)
-class Bounds:
+class TaskBounds:
     """What a job may take."""
 
     slots: int
@@ -29,7 +29,7 @@ class Bounds:
     @classmethod
     def of(
         cls, limits: ControlLimits, slots_there: int, max_parallelism: Mapping[str, int], groups: Mapping[str, str]
-    ) -> "Bounds":
+    ) -> "TaskBounds":
         """The tightest of the cluster's slots, the limits, and what each vertex may have at most."""
         slots, why = slots_there, "slots there"
         if limits.most_slots is not None and limits.most_slots < slots:

@@ -72,7 +72,7 @@ def _of_a_day(times: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...
 
 
 @dataclass(frozen=True)
-class Standing:
+class ControlStanding:
     """What beside the metrics decides whether an action is allowed."""
 
     now: datetime
@@ -83,12 +83,12 @@ class Standing:
     """Checkpoints that failed in a row, those that do not end included."""
 
 
-def hold(limits: ControlLimits, standing: Standing) -> Hold | None:
+def hold(limits: ControlLimits, standing: ControlStanding) -> Hold | None:
     """The first limit that forbids a rescale now; None if it is allowed."""
     return next(_holds(limits, standing), None)
 
 
-def _holds(limits: ControlLimits, standing: Standing) -> Iterator[Hold]:
+def _holds(limits: ControlLimits, standing: ControlStanding) -> Iterator[Hold]:
     now, history = standing.now, standing.history
     if standing.stopped is not None:
         yield Hold("stopped", standing.stopped)

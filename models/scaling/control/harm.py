@@ -10,7 +10,7 @@ LEAST_GROWTH: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Progress:
+class JobProgress:
     """How a job got on in an interval."""
 
     read_rate: float
@@ -19,7 +19,7 @@ class Progress:
     lag_records: float | None
 
 
-def did_worse(before: Progress, after: Progress) -> str | None:
+def did_worse(before: JobProgress, after: JobProgress) -> str | None:
     """Why a job is worse off; None if it is not, or if that is unknown.
 
     It is worse off if it reads clearly less than before while more arrives than it reads: then what limits it is the job

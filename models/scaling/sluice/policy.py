@@ -103,9 +103,9 @@ class Sluice:
         self._last_s: float | None = None
         self._last_lag = 0.0
         self._compared_s = -np.inf
+        self.outlook: Outlook | None = None
         self._lost_s: float | None = None
         """Lost to cold code since the last restart; None once it is known."""
-        self.outlook: Outlook | None = None
 
     def _with(self, element: str) -> bool:
         return element not in self._settings.without
