@@ -39,6 +39,7 @@ class AutopilotState(Format):
     job: Name = Field(description="Job, as the autopilot was named for it.")
     flink_url: str = Field(description="REST address of the Flink, without a password.")
     flink_name: Label = Field(description="Name or id of the job on that Flink.")
+    flink_job: str | None = Field(None, description="Flink's id of the job; null before it was found.")
     policy: str = Field(description="Name of the policy.")
     settings: dict[str, str | float | bool] = Field(description="What its settings differ from the defaults in.")
     dry_run: bool = Field(description="Whether it changes nothing.")
@@ -51,6 +52,9 @@ class AutopilotState(Format):
         description="When this was written, ISO 8601, UTC; older than half a minute: it has ended or hangs."
     )
     every_s: NonNegative = Field(description="Time between two rounds.")
+    required: dict[str, PositiveInt] | None = Field(
+        None, description="Requested tasks by vertex id, as seen or set last; null where Flink takes no such request."
+    )
     rescales_in_a_day: int = Field(ge=0, description="Rescales in the last 24 hours, rolled-back ones included.")
     rolled_back_in_a_day: int = Field(ge=0, description="Those of them that failed or were rolled back.")
     backing_off_until: datetime | None = Field(None, description="After rescales that failed; null if it is not.")

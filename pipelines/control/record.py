@@ -112,5 +112,8 @@ class AutopilotDecision(Format):
     done: Done = Field(description="What was done.")
     held: Limit | None = Field(None, description="Which limit or guard held it back.")
     reason: str = Field(description="What was done and why, in one line.")
+    someone_else_at: datetime | None = Field(
+        None, description="When it was noticed that someone else had rescaled the job, while that is respected."
+    )
     rescale: RescaleTaken | None = Field(None, description="Null where nothing was tried.")
     decision_s: NonNegative = Field(description="From the end of reading the metrics to the decision.")

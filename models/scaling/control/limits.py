@@ -83,7 +83,13 @@ class ControlLimits(Format):
     failed_checkpoints: PositiveInt = Field(
         2, description="Failed checkpoints in a row from which nothing is rescaled."
     )
+    checkpoint_s: Positive = Field(
+        300.0, description="Time after which a checkpoint that has not ended counts as failed, seconds."
+    )
     respect_s: NonNegative = Field(3600.0, description="How long a rescale by someone else is respected, seconds.")
+    judge_s: NonNegative = Field(
+        60.0, description="How long the job runs after a rescale before it is judged whether it does worse, seconds."
+    )
     back_off_s: Positive = Field(
         120.0, description="Wait after a rescale that failed or was rolled back; doubled with each in a row, seconds."
     )

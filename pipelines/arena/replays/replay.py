@@ -19,7 +19,7 @@ from models.memory import deployed_memory_mb
 from models.metrics import SAMPLE_INTERVAL_S
 from models.plan import Placement
 from models.scaling.limits import most_tasks, within
-from models.scaling.meter import Meter
+from models.scaling.meter import Meter, MeteredGraph
 from models.scaling.policy import Decision, Facts, Policy, Rescaled
 from models.scaling.rates import Rates
 from pipelines.arena.replays.cell import RescaleRecord
@@ -126,7 +126,7 @@ class _Loop:
         self.every = round(self.policy.interval_s / SAMPLE_INTERVAL_S)
         self.most = most_tasks(self.job)
         self.ratio = records_in_per_source_record(self.job)
-        self.meter = Meter(self.job)
+        self.meter = Meter(MeteredGraph.of(self.job))
         self._take_note()
 
     def _take_note(self) -> None:
