@@ -40,7 +40,15 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"whole": _whole, "share": _share, "time": _time, "time_s": _time_s, "usd": in_words, "age": _age, "dollars": _dollars}
+    made.filters |= {
+        "whole": _whole,
+        "share": _share,
+        "time": _time,
+        "time_s": _time_s,
+        "usd": in_words,
+        "age": _age,
+        "dollars": _dollars,
+    }
     return made
 
 

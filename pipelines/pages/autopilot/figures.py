@@ -131,4 +131,3 @@ def _over_time(figure: go.Figure, title: str) -> go.Figure:
 def _plain(figure: go.Figure) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(figure.to_json())
     return content
-

@@ -79,7 +79,13 @@ def test_decisions_that_repeat_the_one_before_are_counted_there(workspace: Works
         files.keep(decided(number, now - timedelta(minutes=30 - number), **kind))
     files.keep_state(state_of(decided(7, now), now))
     detail = autopilot_detail(workspace, RecentDecisions(), BUSY_JOB, 1.0, now)
-    assert [(one.decision.number, one.repeated) for one in detail.decisions] == [(7, 0), (6, 0), (5, 0), (3, 1), (1, 11)]
+    assert [(one.decision.number, one.repeated) for one in detail.decisions] == [
+        (7, 0),
+        (6, 0),
+        (5, 0),
+        (3, 1),
+        (1, 11),
+    ]
 
 
 def test_only_new_records_are_read_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +136,14 @@ def test_the_forecast_stands_in_the_middle_of_the_time_that_it_is_for() -> None:
 
 def test_a_dry_run_that_wants_the_same_again_is_marked_once() -> None:
     same: dict[str, Any] = {"done": "dry-run", "rescale": rescale(2, 3)}
-    kinds = [same, same, {"done": "dry-run", "rescale": rescale(2, 4)}, {}, same, {"done": "refused", "rescale": rescale(2, 3)}]
+    kinds = [
+        same,
+        same,
+        {"done": "dry-run", "rescale": rescale(2, 4)},
+        {},
+        same,
+        {"done": "refused", "rescale": rescale(2, 3)},
+    ]
     series = autopilot_series([decided(n, NOW + timedelta(seconds=10 * n), **kind) for n, kind in enumerate(kinds, 1)])
     assert [(mark.done, mark.tasks) for mark in series.marks] == [
         ("dry-run", 4), ("dry-run", 5), ("dry-run", 4), ("refused", 4),
@@ -142,5 +155,11 @@ def test_figures_of_what_is_unknown_are_left_out() -> None:
 
     figures = autopilot_pictures(autopilot_series(busy_decisions(NOW))).figures
     assert list(figures) == ["rate", "lag", "tasks", "budget", "price"]
-    assert {one["name"] for one in figures["tasks"]["data"]} == {"source", "count", "task slots", "rescaled", "rolled-back"}
+    assert {one["name"] for one in figures["tasks"]["data"]} == {
+        "source",
+        "count",
+        "task slots",
+        "rescaled",
+        "rolled-back",
+    }
     assert list(autopilot_pictures(autopilot_series([decided(1, NOW, seen=unknown())])).figures) == ["rate"]
