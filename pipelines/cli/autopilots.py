@@ -38,7 +38,7 @@ def run_all(
     workspace: WorkspaceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
 ) -> None:
-    """Run the autopilots of all jobs whose file has operations.autopilot, without Airflow. Ctrl-C ends it; the jobs keep running."""
+    """Run the autopilots of all jobs whose file has operations.autopilot, without Airflow, until Ctrl-C."""
     from pipelines.store.workspace import Workspace
 
     place = Workspace(workspace)

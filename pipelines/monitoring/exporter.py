@@ -26,6 +26,8 @@ from pipelines.store.workspace import Workspace
 
 DEFAULT_PORT: Final = 9464
 HOST: Final = "127.0.0.1"
+JOB: Final = "job_name"
+"""Label of the job, as in Flink's own metrics; `job` is Prometheus's label of what it scrapes."""
 _ENDS: Final = (*(f"{end:g}" for end in BUCKETS_S), "+Inf")
 
 
@@ -54,7 +56,7 @@ class AutopilotCollector(Collector):
         with self._lock:
             jobs = autopilot_jobs(self._workspace)
             known, unreadable = {}, GaugeMetricFamily(
-                f"{PREFIX}_unreadable", "1 if a file of the autopilot cannot be read.", labels=["job"]
+                f"{PREFIX}_unreadable", "1 if a file of the autopilot cannot be read.", labels=[JOB]
             )  # fmt: skip
             for job in jobs:
                 try:
@@ -88,7 +90,7 @@ def _families(known: dict[str, _Known]) -> Iterator[Metric]:
 
 
 def _gauge(measure: Measure, states: dict[str, AutopilotState]) -> Metric:
-    family = GaugeMetricFamily(f"{PREFIX}_{measure.name}", measure.meaning, labels=["job", *measure.labels])
+    family = GaugeMetricFamily(f"{PREFIX}_{measure.name}", measure.meaning, labels=[JOB, *measure.labels])
     for job, state in states.items():
         for labels, value in measure.samples(state):
             family.add_metric([job, *labels], value)
@@ -96,15 +98,15 @@ def _gauge(measure: Measure, states: dict[str, AutopilotState]) -> Metric:
 
 
 def _info(known: dict[str, _Known]) -> Metric:
-    family = InfoMetricFamily(PREFIX, "Policy of the autopilot, and the Flink that runs the job.", labels=["job"])
+    family = InfoMetricFamily(PREFIX, "Policy of the autopilot, and the Flink that runs the job.", labels=[JOB])
     for job, one in known.items():
         family.add_metric([job], {"policy": one.state.policy, "flink": one.state.flink_url})
     return family
 
 
 def _states(known: dict[str, _Known]) -> Iterator[Metric]:
-    family = StateSetMetricFamily(f"{PREFIX}_condition", "What the autopilot does now.", labels=["job"])
-    held = StateSetMetricFamily(f"{PREFIX}_held", "Which limit holds it back now.", labels=["job"])
+    family = StateSetMetricFamily(f"{PREFIX}_condition", "What the autopilot does now.", labels=[JOB])
+    held = StateSetMetricFamily(f"{PREFIX}_held", "Which limit holds it back now.", labels=[JOB])
     for job, one in known.items():
         family.add_metric([job], {name: name == one.condition for name in get_args(Condition)})
         if one.runs:
@@ -120,12 +122,12 @@ def _counters(known: dict[str, _Known]) -> Iterator[Metric]:
         ("holds", "Rounds in which a limit kept the autopilot from acting.", "limit", lambda tally: tally.held),
         ("rescales", "Rescales that were tried, or in a dry run would have been.", "outcome", lambda t: t.rescales),
     ):
-        family = CounterMetricFamily(f"{PREFIX}_{name}", meaning, labels=["job", label])
+        family = CounterMetricFamily(f"{PREFIX}_{name}", meaning, labels=[JOB, label])
         for job, one in known.items():
             for value, count in counts(one.tally).items():
                 family.add_metric([job, value], count, created=one.tally.begin.timestamp())
         yield family
-    down = CounterMetricFamily(f"{PREFIX}_downtime_seconds", "Downtime of all rescales.", labels=["job"])
+    down = CounterMetricFamily(f"{PREFIX}_downtime_seconds", "Downtime of all rescales.", labels=[JOB])
     for job, one in known.items():
         down.add_metric([job], one.tally.downtime_s, created=one.tally.begin.timestamp())
     yield down
@@ -135,7 +137,7 @@ def _decision_times(known: dict[str, _Known]) -> Metric:
     family = HistogramMetricFamily(
         f"{PREFIX}_decision_seconds",
         "From the metrics to the decision, of decisions that have a record.",
-        labels=["job"],
+        labels=[JOB],
     )
     for job, one in known.items():
         counts = accumulate(one.tally.decision_times)

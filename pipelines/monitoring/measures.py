@@ -11,7 +11,7 @@ from pipelines.pages.autopilot.detail import budget_spent
 PREFIX: Final = "sluice_autopilot"
 MIB: Final = 1024.0 * 1024.0
 Labelled = tuple[tuple[str, ...], float]
-"""Values of the labels after `job`, and the sample."""
+"""Values of the labels after that of the job, and the sample."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Measure:
     """Without the prefix."""
     meaning: str
     labels: tuple[str, ...]
-    """After `job`."""
+    """After that of the job."""
     samples: Callable[[AutopilotState], Iterable[Labelled]]
 
 

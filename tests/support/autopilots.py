@@ -19,7 +19,7 @@ SCRIPT_REASON: Final = "<script>document.title = 'broken in'</script>"
 
 def seen(rate: float | None = 1000.0, lag_s: float | None = 0.5, tasks: int = 2, **other: Any) -> SeenJob:
     """A job of a source with one task and a vertex `count` with the others."""
-    vertex = {"busyness": 0.6, "max_busyness": 0.75, "backpressure": 0.0}
+    vertex = {"busyness": 0.6, "max_busyness": 0.75, "backpressure": 0.0, "observed_rate": rate}
     return SeenJob(
         arriving_rate=rate,
         read_rate=rate,
@@ -33,8 +33,8 @@ def seen(rate: float | None = 1000.0, lag_s: float | None = 0.5, tasks: int = 2,
         staleness_s=2.5,
         interval_s=10.0,
         vertices={
-            "source": SeenVertex(id="a" * 32, flink_name="Source: clicks", tasks=1, observed_rate=rate, true_rate=9e3, **vertex),
-            "count": SeenVertex(id="b" * 32, flink_name="count", tasks=tasks, observed_rate=rate, true_rate=None, **vertex),
+            "source": SeenVertex(id="a" * 32, flink_name="Source: clicks", tasks=1, true_rate=9e3, **vertex),
+            "count": SeenVertex(id="b" * 32, flink_name="count", tasks=tasks, true_rate=None, **vertex),
         },
         **other,
     )  # fmt: skip

@@ -31,9 +31,8 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
             from pipelines.store.workspace import Workspace
 
             jobs = piloted_jobs(Workspace())
-            progress.say(
-                f"events: the triggerer runs autopilots of {', '.join(jobs) or 'no job, since no file has operations.autopilot'}"
-            )
+            named = ", ".join(jobs) or "no job, since no file has operations.autopilot"
+            progress.say(f"events: the triggerer runs autopilots of {named}")
         for event in found:
             progress.say(f"events: {event.job}: {event.kind} at {event.at:%F %T} UTC: {event.reason}")
         return sorted({event.job for event in found if event.kind == "permission-needed"})
@@ -61,7 +60,8 @@ def question(job: str) -> PermissionQuestion | None:
         "" if newest is None else f"Last decision: {newest.reason}",
         "Limits: " + (", ".join(f"{name} {value}" for name, value in limits.items()) or "the defaults"),
         f"What it would have done: `sluice autopilot log {job}`, or the page *Autopilots*.",
-        "Approving lets it act until the block `operations.autopilot` of the job's file changes. Stop it at any time on its page.",
+        "Approving lets it act until the block `operations.autopilot` of the job's file changes. Its page has a button that "
+        "stops it at any time.",
     ]
     return PermissionQuestion(
         subject=f"Let the autopilot with policy {rules.policy} rescale {job}?",

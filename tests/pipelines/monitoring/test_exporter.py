@@ -58,7 +58,7 @@ def scraped(workspace: Workspace) -> Iterator[Scraped]:
 
 
 def _of(samples: Samples, name: str, job: str, **labels: str) -> float | None:
-    return samples.get((f"sluice_autopilot_{name}", tuple(sorted({"job": job, **labels}.items()))))
+    return samples.get((f"sluice_autopilot_{name}", tuple(sorted({"job_name": job, **labels}.items()))))
 
 
 def test_gauges_are_those_of_the_newest_round(workspace: Workspace, scraped: Scraped) -> None:
@@ -73,7 +73,8 @@ def test_gauges_are_those_of_the_newest_round(workspace: Workspace, scraped: Scr
     low = _of(samples, "forecast_records_per_second", BUSY_JOB, bound="low")
     assert low == pytest.approx(0.9 * (_of(samples, "arriving_records_per_second", BUSY_JOB) or 0.0))
     assert (
-        samples["sluice_autopilot_info", (("flink", "http://flink:8081"), ("job", BUSY_JOB), ("policy", "sluice"))] == 1
+        samples["sluice_autopilot_info", (("flink", "http://flink:8081"), ("job_name", BUSY_JOB), ("policy", "sluice"))]
+        == 1
     )
 
 
@@ -89,7 +90,7 @@ def test_what_is_unknown_or_old_has_no_sample(workspace: Workspace, scraped: Scr
     }  # fmt: skip
     conditions = {
         job: [dict(labels)["sluice_autopilot_condition"] for (name, labels), value in samples.items()
-              if name == "sluice_autopilot_condition" and dict(labels)["job"] == job and value]
+              if name == "sluice_autopilot_condition" and dict(labels)["job_name"] == job and value]
         for job in (BUSY_JOB, STOPPED_JOB, SILENT_JOB)
     }  # fmt: skip
     assert conditions == {BUSY_JOB: ["acting"], STOPPED_JOB: ["stopped"], SILENT_JOB: ["silent"]}

@@ -12,9 +12,9 @@ from pipelines.store.workspace import Workspace
 from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 
 OPERATORS = [
-    {"name": "clicks", "kind": "source", "cost": {"cpu_s": 1e-5}},
-    {"name": "count", "cost": {"cpu_s": 1e-4}},
-    {"name": "out", "kind": "sink", "cost": {"cpu_s": 1e-5}},
+    {"name": "clicks", "kind": "source", "cost": {"cpu_s": 1e-5}, "figures_from": "made up"},
+    {"name": "count", "cost": {"cpu_s": 1e-4}, "figures_from": "made up"},
+    {"name": "out", "kind": "sink", "cost": {"cpu_s": 1e-5}, "figures_from": "made up"},
 ]
 EDGES = [
     {"from": "clicks", "to": "count", "partitioning": "rebalance"},
@@ -52,6 +52,8 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flight: Flight) -> Cal
         }
         document = {
             "name": job,
+            "description": "Counts clicks.",
+            "figures_from": "made up",
             "operators": OPERATORS,
             "edges": EDGES,
             "operations": {"autopilot": asked} if operations is None else operations,

@@ -129,7 +129,8 @@ def test_lines_break_where_there_is_no_record_and_where_a_value_is_unknown() -> 
 
 
 def test_the_forecast_stands_in_the_middle_of_the_time_that_it_is_for() -> None:
-    series = autopilot_series([decided(1, NOW, outlook=outlook(1000.0)), decided(2, NOW + timedelta(hours=1), outlook=outlook(2000.0))])  # fmt: skip
+    later = decided(2, NOW + timedelta(hours=1), outlook=outlook(2000.0))
+    series = autopilot_series([decided(1, NOW, outlook=outlook(1000.0)), later])
     assert [band.times for band in series.bands] == [(NOW + timedelta(seconds=150),), (NOW + timedelta(seconds=3750),)]
     assert [(band.low, band.high) for band in series.bands] == [((900.0,), (1200.0,)), ((1800.0,), (2400.0,))]
 
