@@ -5,7 +5,6 @@
     autopilot/J/decisions/DATE/NUMBER.json   a decision; created exclusively, never changed
     autopilot/J/leases/NUMBER.json           the right to act; the highest number has it
     autopilot/J/intents/NUMBER.json          an action that is about to be taken; NUMBER-ended.json once its end is recorded
-    autopilot/J/learned/NUMBER.json          what its policy has learned, by version
 
 Readers need no lock: a file is there whole or not at all.
 """
@@ -59,7 +58,6 @@ class AutopilotState(Format):
     rolled_back_in_a_day: int = Field(ge=0, description="Those of them that failed or were rolled back.")
     backing_off_until: datetime | None = Field(None, description="After rescales that failed; null if it is not.")
     respects_until: datetime | None = Field(None, description="After a rescale by someone else; null if it does not.")
-    learned: PositiveInt | None = Field(None, description="Version of what the policy has learned.")
     newest: AutopilotDecision | None = Field(
         description="The newest round, which need not have a record of its own; null before the first."
     )

@@ -4,7 +4,7 @@ rates -> the policy's recommendation -> limits on when -> limits on how many -> 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from models.scaling.control.guard import Hold
 from models.scaling.limits import Granted
@@ -29,7 +29,7 @@ class ControlStep:
     """Why the recommendation is not followed now."""
     granted: Granted | None = None
     """Tasks of every operator to deploy; None: nothing is done."""
-    memory_mb: Mapping[str, float] | None = None
+    memory_mb: Mapping[str, float] = field(default_factory=dict)
     """Managed memory of a task of each operator then, MiB."""
 
 
