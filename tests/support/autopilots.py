@@ -107,7 +107,7 @@ def store_autopilots(workspace: Workspace, now: datetime | None = None, minutes:
     decisions = busy_decisions(now, minutes)
     for one in decisions:
         busy.keep(one)
-    busy.keep_state(state_of(decisions[-1], now))
+    busy.keep_state(state_of(decisions[-1], now, every_s=1.0))
 
     stopped = AutopilotFiles(workspace, STOPPED_JOB)
     last = decided(1, now - timedelta(minutes=4), STOPPED_JOB, done="held-back", held="stopped", seen=unknown())

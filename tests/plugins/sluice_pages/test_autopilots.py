@@ -27,7 +27,7 @@ def test_every_job_with_an_autopilot_is_listed(reader: httpx.Client) -> None:
 
 
 def test_the_page_of_a_job_has_its_decisions_with_their_reasons(reader: httpx.Client) -> None:
-    detail = _json(reader, f"/jobs/{BUSY_JOB}/autopilot.json?hours=1")
+    detail = _json(reader, f"/jobs/{BUSY_JOB}/autopilot.json")
     done = [one["decision"]["done"] for one in detail["decisions"]]
     assert done == ["none", "rescaled", "held-back", "rolled-back", "none"]  # the newest one first
     assert detail["budget_spent"] == pytest.approx(0.45)
