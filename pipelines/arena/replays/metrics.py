@@ -87,6 +87,7 @@ class FlinkMetrics:
         last = self._seen[-1 - self._age]
         first = self._seen[max(len(self._seen) - 1 - self._age - _REFRESHES, 0)]
         seconds = last.seconds - first.seconds
+        assert last.added is not None
         done = last.added if first.added is None else last.added - first.added
         values = self._as_measured(done, [len(gauges.busy_s) for gauges in last.gauges.values()], seconds)
         found, begin = {}, 0
