@@ -12,7 +12,7 @@ from flink_client.rest import FlinkRest
 from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
 from pipelines.control.autopilot import Autopilot
-from pipelines.control.lease import LeaseLost
+from pipelines.control.keeping.lease import LeaseLost
 from pipelines.control.record import AutopilotDecision
 from pipelines.control.request import AutopilotRequest
 from pipelines.control.running import ASKED_S, SEEK_EVERY_S

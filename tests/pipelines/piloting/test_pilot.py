@@ -56,7 +56,9 @@ def test_alone_it_rescales_and_reports_it(flight: Flight, says: Says) -> None:
     (event, *_) = _poll(flight, pilot, 150)
     pilot.close()
     assert (event.kind, event.policy, event.before["count"]) == ("rescaled", "ds2", 4)
-    assert event.after["count"] > 4  # the interval has the step in it, so fewer than the 8 of 3,000 records/s at 400 a task
+    assert (
+        event.after["count"] > 4
+    )  # the interval has the step in it, so fewer than the 8 of 3,000 records/s at 400 a task
     assert flight.job.puts
 
 
