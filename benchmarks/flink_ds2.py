@@ -20,7 +20,7 @@ from models.cluster import Cluster
 from models.job import Job
 from models.metrics import Activity
 from models.scaling.ds2.model import ds2
-from models.scaling.meter import Meter
+from models.scaling.meter import Meter, MeteredGraph
 from models.scaling.policy import Decision
 from pipelines.inputs.catalogue import load_job
 from testbeds.flink.programs.stated_costs import Payment
@@ -50,7 +50,7 @@ def word_count() -> Job:
 
 def decide(job: Job, parallelism: Mapping[str, int], served: Served, target: float) -> Decision:
     """DS2's decision after one interval."""
-    meter = Meter(job)
+    meter = Meter(MeteredGraph.of(job))
     meter.deployed(parallelism, {})
     meter.record(served.activity, target)
     rates = meter.read()

@@ -8,28 +8,40 @@ its vertices hash records, so they burn CPU, some much and some little; its sour
 vertices are in one slot sharing group.
 
 1. *profile*: each vertex runs with one task on a TaskManager of its own, and is observed as by `sluice observe`. That gives
-   the CPU time and bytes of a record.
-2. *caps* places slots by these costs, and the placement hook applies them. *default*, *evenly*
-   (`cluster.evenly-spread-out-slots`) and *tasks* (`taskmanager.load-balance.mode: TASKS`, since Flink 2.3) are Flink's own,
-   on a Flink without the hook; where their tasks are is read from Flink.
-3. Each of the five runs of a policy submits the job, sets the quotas, lets it settle for 7 s, and measures for 15 s what the
-   sources emit. The first run on a cluster is not counted. A run in which no TaskManager used 95 % of its quota is repeated,
-   since others used the machine then. The simulator runs the same placement with the costs of 1.
+   the CPU time and bytes of a record. What a TaskManager uses without a job is measured apart.
+2. *caps* places slots by these costs, and the placement hook applies them. *default*, *evenly* (2.3:
+   `taskmanager.load-balance.mode: SLOTS`, 1.20: `cluster.evenly-spread-out-slots`) and *tasks*
+   (`taskmanager.load-balance.mode: TASKS`, since Flink 2.3) are Flink's own, on a Flink without the hook; where their tasks
+   are is read from Flink.
+3. A new cluster runs all vertices on all slots for 15 s, with light records, so that every JVM compiles the program. Each of
+   the five runs of a policy submits the job, sets the quotas, lets it settle for 9 s, and measures for 15 s what the sources
+   emit. The first run on a cluster is not counted. A run in which no TaskManager used 95 % of its quota is repeated, since
+   others used the machine then. The simulator runs the same placement with the costs of 1, on the quotas less what a
+   TaskManager uses without a job.
+
+All the time a process of low priority (`nice` 19) hashes on every processor: processors that share a core slow one another
+down, by half where this was tried, so that the cost of a record would depend on what else runs.
+
+The rankings are compared over different plans, by the median of the runs of each. Beside Kendall's tau it prints one that
+takes plans as equal where they differ by less than the repeatability of medians of their runs (`tau_with_ties`).
 
 A policy takes about three minutes. Measurements are stored, so that it can be stopped and started again; `--table` adds
 what is missing, simulates, and prints tables.
 """
 
 import argparse
+import itertools
 import json
+import math
 import os
 import statistics
+import subprocess
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -69,14 +81,21 @@ from testbeds.simulator.settings import Physics
 HERE: Final = Path(__file__).parent / "burning_job"
 WORKSPACE: Final = Path(".sluice/benchmarks/flink-shared-slots")
 WORKERS, CORES, MEMORY_MB = 4, 0.35, 1024.0
-PROFILE_S, COMPILE_S, SETTLE_S, MEASURE_S, START_S = 35.0, 15.0, 5.0, 15.0, 180.0
+PROFILE_S, IDLE_S, COMPILE_S, SETTLE_S, MEASURE_S, START_S = 30.0, 8.0, 15.0, 7.0, 15.0, 180.0
+PROFILE_CORES, LEAST_CORES = 1.4, 0.2
 QUOTA_USED, TRIES = 0.95, 3
-SETTINGS: Final[Mapping[SharedPolicy, Mapping[str, str]]] = {
-    "caps": {},
-    "default": {},
-    "evenly": {"cluster.evenly-spread-out-slots": "true"},
-    "tasks": {"taskmanager.load-balance.mode": "TASKS"},
-}
+LOW_PRIORITY: Final = 19
+REPEATABLE: Final = 1.96
+"""Two results of equal conditions differ by more than this many standard deviations of their difference in 5 % of all cases
+(ISO 5725-6, repeatability limit)."""
+POLICIES: Final[tuple[SharedPolicy, ...]] = ("caps", "default", "evenly", "tasks")
+
+
+def settings(policy: SharedPolicy, release: Release) -> dict[str, str]:
+    """Flink's settings of a policy."""
+    old = release.line == "1.20"
+    evenly = {"cluster.evenly-spread-out-slots": "true"} if old else {"taskmanager.load-balance.mode": "SLOTS"}
+    return {"evenly": evenly, "tasks": {"taskmanager.load-balance.mode": "TASKS"}}.get(policy, {})
 
 
 @dataclass(frozen=True)
@@ -193,9 +212,32 @@ class Lab:
 @contextmanager
 def lab(release: Release, workers: Sequence[TaskManager], settings: Mapping[str, str], hooked: bool) -> Iterator[Lab]:
     with tempfile.TemporaryDirectory() as folder, LocalCluster(release=release, hooked=hooked) as cluster:
-        cluster.ensure(Profile(tuple(workers), settings))
-        assert cluster.has_cpu_quotas, "control groups cannot be written here, so that nothing would limit the CPU"
-        yield Lab(cluster, cluster.rest.upload(_built(Path(folder), release)))
+        jar = _built(Path(folder), release)
+        with _neighbour(jar):
+            cluster.ensure(Profile(tuple(workers), settings))
+            assert cluster.has_cpu_quotas, "control groups cannot be written here, so that nothing would limit the CPU"
+            yield Lab(cluster, cluster.rest.upload(jar))
+
+
+@contextmanager
+def _neighbour(jar: Path) -> Iterator[None]:
+    """Work of low priority on every processor."""
+    command = [
+        "nice",
+        "-n",
+        f"{LOW_PRIORITY}",
+        str(find_jdk() / "bin" / "java"),
+        "-Xmx8m",
+        "-cp",
+        str(jar),
+        "Neighbour",
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _built(folder: Path, release: Release) -> Path:
@@ -208,26 +250,68 @@ def _built(folder: Path, release: Release) -> Path:
     return made
 
 
-def profiled(shape: Shape, release: Release) -> Job:
-    """The job as observed with each vertex on a TaskManager of its own, with the names of `shape`."""
-    names = [v.name for v in shape.vertices]
-    alone = [TaskManager(f"profile-{name}", 1, MEMORY_MB) for name in names]
+def compile_on(lab: Lab, shape: Shape, slots: int) -> None:
+    """Let every JVM compile what a record passes, by many light records on all slots: of heavy ones few pass in minutes."""
+    light = replace(shape, vertices=tuple(replace(v, rounds=1) for v in shape.vertices))
+    with lab.running(lab.program(light, dict.fromkeys(shape.parallelism, slots))):
+        lab.cluster.limit_cpu(True)  # so that it goes before other work; compilers are exempt
+        time.sleep(COMPILE_S)
+
+
+class Profiled(Format):
+    """What a record takes at each vertex, and a TaskManager without records."""
+
+    job: Job
+    idle_cores: NonNegative
+
+
+def profiled(shape: Shape, release: Release) -> Profiled:
+    """The job as observed with each vertex on a TaskManager of its own, with the names of `shape`.
+
+    Quotas in proportion to what vertices hash, so that all are about equally busy, and under quotas as later. CPU time that a
+    TaskManager takes without records is no record's: beside light vertices it would count as much as they do.
+    """
+    names, rounds = [v.name for v in shape.vertices], sum(v.rounds for v in shape.vertices)
+    alone = [
+        TaskManager(f"profile-{v.name}", 1, MEMORY_MB, cores=max(PROFILE_CORES * v.rounds / rounds, LEAST_CORES))
+        for v in shape.vertices
+    ]
     with lab(release, alone, {}, hooked=True) as started, tempfile.TemporaryDirectory() as folder:
+        compile_on(started, shape, len(names))
         program = started.program(shape, dict.fromkeys(names, 1))
         ids = started.ids(program, shape)
         started.cluster.place([PlacedTask(ids[name], 0, f"profile-{name}", 0) for name in names])
-        with started.running(program) as job:
+        with started.running(program):
             time.sleep(COMPILE_S)
+        idle = _idle_cores(started.rest)
+        with started.running(program) as job:
+            started.cluster.limit_cpu(True)
+            time.sleep(SETTLE_S)
             observed = observe_job(started.rest, job, PROFILE_S, Workspace(folder), Quiet())
     text = observed.as_job().model_dump_json(by_alias=True)
     for id_, name in observed.operators.items():
         text = text.replace(f'"{name}"', f'"{next(known for known in names if ids[known] == id_)}"')
     document = json.loads(text)
+    cores = {one.name: one.cores for one in observed.job.workers}
+    rates = {one.id: one.observed_rate for one in observed.job.vertices}
     for operator in document["operators"]:
+        used, rate = cores[f"profile-{operator['name']}"], rates[ids[operator["name"]]]
+        assert used is not None and rate, f"nothing was seen of {operator['name']}; measure again"
+        operator["cost"]["cpu_s"] = max(used - idle, 0.0) / rate
         if operator["kind"] != "sink":
             # What the program does. Observed while code is compiled, records in and out are of different seconds.
             operator["selectivity"] = 1.0
-    return Job.model_validate(document)
+    return Profiled(job=Job.model_validate(document), idle_cores=idle)
+
+
+def _idle_cores(rest: FlinkRest) -> float:
+    """Cores that a TaskManager uses while no job runs: the least, since compilers may still run on others."""
+    meter = CpuMeter(RestReadings(rest, ""), [one.id for one in rest.task_managers()])
+    begin = time.monotonic() + 2.0
+    while not meter.covers(begin, begin + IDLE_S):
+        meter.read()
+        time.sleep(0.3)
+    return min(float(used[0]) for used in meter.increments([begin, begin + IDLE_S]).values()) / IDLE_S
 
 
 @dataclass(frozen=True)
@@ -236,7 +320,11 @@ class Case:
 
     shape: Shape
     release: Release
-    job: Job
+    profile: Profiled
+
+    @property
+    def job(self) -> Job:
+        return self.profile.job
 
     @property
     def shared(self) -> SharedDataflow:
@@ -246,11 +334,15 @@ class Case:
     def most(self) -> float:
         """Records/s that all quotas together would take, if they were one processor."""
         ratio = records_in_per_source_record(self.job)
-        return WORKERS * CORES / sum(ratio[o.name] * o.cost.cpu_s for o in self.job.operators)
+        return (
+            WORKERS * (CORES - self.profile.idle_cores) / sum(ratio[o.name] * o.cost.cpu_s for o in self.job.operators)
+        )
 
     def simulated(self, placement: Placement) -> float:
         """Records/s that the simulator takes; it has a slot for each task."""
         cluster = with_shared_slots(self.shape.cluster, self.shared.dataflow, self.shared.group_of)
+        for_tasks = {"cores": CORES - self.profile.idle_cores}
+        cluster = cluster.model_copy(update={"workers": tuple(w.model_copy(update=for_tasks) for w in cluster.workers)})
         configuration = Configuration(self.shape.parallelism, MEMORY_MB, placement)
         with Simulator(cluster, (MEMORY_MB,), Physics().ideal()).deploy(
             self.job, configuration, run="b", seed=1
@@ -279,13 +371,13 @@ class Case:
         keys = [f"{self.folder}/{policy}/{number:03}.json" for number in range(runs)]
         started: list[Lab] = []
         workers = [TaskManager(w.name, w.slots, MEMORY_MB, cores=w.cores) for w in self.shape.cluster.workers]
-        opened = lab(self.release, workers, SETTINGS[policy], hooked=plan is not None)
+        opened = lab(self.release, workers, settings(policy, self.release), hooked=plan is not None)
 
         def make() -> Measurement:
             if not started:
                 started.append(opened.__enter__())
-                self._compile(started[0])
-                self._run(started[0], policy, plan)  # not counted: code that is only used now is compiled
+                compile_on(started[0], self.shape, self.shape.cluster.slots)
+                self._run(started[0], policy, plan)  # not counted: what only heavy records use is compiled in it
             return self._undisturbed(lambda: self._run(started[0], policy, plan))
 
         try:
@@ -309,18 +401,12 @@ class Case:
                 break
         return found
 
-    def _compile(self, lab: Lab) -> None:
-        """Let the JVMs compile the program while they have the whole machine."""
-        with lab.running(lab.program(self.shape, self.shape.parallelism)):
-            time.sleep(COMPILE_S)
-
     def _run(self, lab: Lab, policy: SharedPolicy, plan: SharedPlacement | None) -> Measurement:
         program = lab.program(self.shape, self.shape.parallelism)
         ids = lab.ids(program, self.shape)
         if plan is not None:
             placed = subtasks_in(plan.slots, dict.fromkeys(self.shape.parallelism, "default"))
             lab.cluster.place([task._replace(vertex=ids[task.vertex]) for task in placed])
-        lab.cluster.limit_cpu(False)
         with lab.running(program) as job:
             lab.cluster.limit_cpu(True)
             time.sleep(SETTLE_S)
@@ -391,17 +477,59 @@ def tables(case: Case, found: Sequence[Measurement]) -> list[Table | str]:
         )
     policies = Table("policy", "runs", "measured: median (least, most)", "simulated", "of the best")
     best = max(_median(found, policy) for policy in {one.policy for one in found})
-    for policy in SETTINGS:
+    for policy in POLICIES:
         own = [one for one in found if one.policy == policy]
         if own:
             said = spread_of([simulated[in_words(one.placement)] for one in own], ",.0f")
             share = f"{_median(found, policy) / best:.0%}"
             policies.add_row(policy, f"{len(own)}", spread_of([one.rate for one in own], ",.0f"), said, share)
-    by_plan = {plan: statistics.fmean(m.rate for m in found if in_words(m.placement) == plan) for plan in plans}
-    tau = kendalltau([simulated[plan] for plan in plans], [by_plan[plan] for plan in plans]).statistic
-    over_runs = kendalltau([simulated[in_words(m.placement)] for m in found], [m.rate for m in found]).statistic
-    agreed = f"Kendall's tau over {len(plans)} different plans: {tau:.2f}; over all {len(found)} runs: {over_runs:.2f}"
-    return [runs, policies, agreed]
+    return [
+        runs,
+        policies,
+        agreement(simulated, {p: [m.rate for m in found if in_words(m.placement) == p] for p in plans}),
+    ]
+
+
+def agreement(simulated: Mapping[str, float], measured: Mapping[str, Sequence[float]]) -> str:
+    """Whether the simulator ranks plans as the medians of their runs do."""
+    medians = {plan: statistics.median(rates) for plan, rates in measured.items()}
+    tau = kendalltau([simulated[plan] for plan in medians], list(medians.values())).statistic
+    said = f"Kendall's tau over {len(medians)} different plans: {tau:.2f}"
+    spread = repeatability(list(measured.values()))
+    if spread is not None:
+        numbers = {plan: len(rates) for plan, rates in measured.items()}
+        tied = tau_with_ties(simulated, medians, numbers, spread)
+        said += f"; with ties within the repeatability ({spread:.1%} between runs of one plan): {tied:.2f}"
+    return said
+
+
+def repeatability(runs: Sequence[Sequence[float]]) -> float | None:
+    """Standard deviation of the logarithm of rates between runs of one plan, pooled over plans; None without repetition."""
+    free = sum(len(rates) - 1 for rates in runs)
+    logs = [[math.log(rate) for rate in rates] for rates in runs]
+    return math.sqrt(sum((x - statistics.fmean(own)) ** 2 for own in logs for x in own) / free) if free else None
+
+
+def tau_with_ties(
+    first: Mapping[str, float], second: Mapping[str, float], runs: Mapping[str, int], spread: float
+) -> float:
+    """Kendall's tau-b in which two plans are equal where they differ by less than medians of their runs would by chance.
+
+    Being equal is not transitive, so it is Daniels' general coefficient of signs that are 0 for such pairs.
+
+    Args:
+        runs: number of runs of each plan.
+        spread: standard deviation of the logarithm of rates between runs of one plan.
+    """
+
+    def sign(values: Mapping[str, float], one: str, other: str) -> int:
+        by_chance = REPEATABLE * spread * math.sqrt(1 / runs[one] + 1 / runs[other])
+        difference = math.log(values[one] / values[other])
+        return 0 if abs(difference) < by_chance else int(math.copysign(1, difference))
+
+    pairs = [(sign(first, a, b), sign(second, a, b)) for a, b in itertools.combinations(runs, 2)]
+    untied = sum(x != 0 for x, _ in pairs) * sum(y != 0 for _, y in pairs)
+    return sum(x * y for x, y in pairs) / math.sqrt(untied) if untied else math.nan
 
 
 def _median(found: Sequence[Measurement], policy: SharedPolicy) -> float:
@@ -412,7 +540,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--releases", default="2.3,1.20")
-    parser.add_argument("--policies", default=",".join(SETTINGS))
+    parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--runs", type=int, default=5, help="of each policy")
     parser.add_argument("--workspace", type=Path, default=WORKSPACE, help="where measurements are stored")
     parser.add_argument("--table", action="store_true", help="simulate what was measured, and print tables")
@@ -422,8 +550,8 @@ def main() -> None:
         for name in asked.shapes.split(","):
             shape, release = SHAPES[name], release_of(line)
             inputs = {"shape": digest(str(shape))}
-            job = workspace.once(f"{release.line}/{name}/job.json", inputs, Job, partial(profiled, shape, release))
-            case = Case(shape, release, job)
+            key = f"{release.line}/{name}/profile.json"
+            case = Case(shape, release, workspace.once(key, inputs, Profiled, partial(profiled, shape, release)))
             wanted = [p for p in asked.policies.split(",") if p != "tasks" or release.line != "1.20"]
             found = [one for policy in wanted for one in case.measure(policy, asked.runs, workspace)]
             if asked.table:

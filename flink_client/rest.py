@@ -49,9 +49,16 @@ def overrides(parallelism: Mapping[str, int]) -> str:
     return ",".join(f"{vertex}:{tasks}" for vertex, tasks in parallelism.items())
 
 
-def resource_requirements(parallelism: Mapping[str, int]) -> dict[str, Any]:
-    """Body of `PUT /jobs/:jobid/resource-requirements` (FLIP-291); equal bounds allow exactly this parallelism."""
-    return {vertex: {"parallelism": {"lowerBound": n, "upperBound": n}} for vertex, n in parallelism.items()}
+def resource_requirements(parallelism: Mapping[str, int], least: int | None = None) -> dict[str, Any]:
+    """Body of `PUT /jobs/:jobid/resource-requirements` (FLIP-291).
+
+    Args:
+        least: tasks with which a vertex may run while slots are missing; None: exactly this parallelism, or not at all.
+    """
+    return {
+        vertex: {"parallelism": {"lowerBound": n if least is None else min(least, n), "upperBound": n}}
+        for vertex, n in parallelism.items()
+    }
 
 
 def _typed(ask: "Callable[Concatenate[FlinkRest, P], T]") -> "Callable[Concatenate[FlinkRest, P], T]":
@@ -168,13 +175,16 @@ class FlinkRest(Closing):
         return graph(self._submitted(f"/jars/{jar}/plan", program.body())["plan"])
 
     @_typed
-    def run(self, jar: str, program: JarProgram, *, savepoint: str | None = None) -> str:
+    def run(self, jar: str, program: JarProgram, *, savepoint: str | None = None, job: str | None = None) -> str:
         """Start a job, from a savepoint if one is given. Returns its id.
+
+        Args:
+            job: the id that it gets, 32 hexadecimal digits; Flink starts no second job with it.
 
         Raises:
             InvalidInput: Flink refused the program (for example wrong SQL); the message is Flink's.
         """
-        body = program.body() | ({"savepointPath": savepoint} if savepoint else {})
+        body = program.body() | ({"savepointPath": savepoint} if savepoint else {}) | ({"jobId": job} if job else {})
         return str(self._submitted(f"/jars/{jar}/run", body)["jobid"])
 
     def _submitted(self, path: str, body: dict[str, Any]) -> Any:
@@ -259,13 +269,14 @@ class FlinkRest(Closing):
         answer = self._get(f"/jobs/{job}/resource-requirements")
         return {vertex: bounds["parallelism"]["upperBound"] for vertex, bounds in answer.items()}
 
-    def require(self, job: str, parallelism: Mapping[str, int]) -> None:
-        """Set the number of tasks by vertex id; other vertices keep theirs (adaptive scheduler).
+    def require(self, job: str, parallelism: Mapping[str, int], least: int | None = None) -> None:
+        """Set the number of tasks by vertex id; other vertices keep theirs (adaptive scheduler). `least` as in
+        `resource_requirements`.
 
         Flink accepts requirements that it cannot meet, and then does nothing: wait until `job` shows them.
         """
         asked = self.requirements(job) | dict(parallelism)
-        self._request("PUT", f"/jobs/{job}/resource-requirements", json=resource_requirements(asked))
+        self._request("PUT", f"/jobs/{job}/resource-requirements", json=resource_requirements(asked, least))
 
     def cancel(self, job: str) -> None:
         """Cancel a job without a savepoint; one that has ended is left alone."""
@@ -278,11 +289,15 @@ class FlinkRest(Closing):
                     raise
 
     @_typed
-    def savepoint(self, job: str, folder: str | None, *, cancel: bool, seconds: float = 120.0) -> str:
+    def savepoint(
+        self, job: str, folder: str | None, *, cancel: bool, seconds: float = 120.0, trigger: str | None = None
+    ) -> str:
         """Take a savepoint, and cancel the job if asked.
 
         Args:
             folder: a URI that all TaskManagers can write; None: where the cluster keeps savepoints.
+            trigger: an id of the request, 32 hexadecimal digits, under which Flink takes one savepoint however often it is
+                asked, for as long as it remembers the outcome (`rest.async.store-duration`, 5 min).
 
         Returns:
             Its path.
@@ -290,9 +305,23 @@ class FlinkRest(Closing):
         Raises:
             SluiceError: it failed, or was not done in `seconds`.
         """
-        body = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
-        path = self.trigger(f"/jobs/{job}/savepoints", body)
+        return self.savepoint_of(self.trigger_savepoint(job, folder, cancel=cancel, trigger=trigger), seconds)
+
+    def savepoint_of(self, path: str, seconds: float) -> str:
+        """The path of a savepoint that was asked for; `path` is that of the request's outcome. Raises as `savepoint`."""
+        job = path.split("/")[2]
         return str(self._wait_for_snapshot(path, seconds, f"the savepoint of job {job}", "location"))
+
+    def trigger_savepoint(
+        self, job: str, folder: str | None = None, *, cancel: bool = False, trigger: str | None = None
+    ) -> str:
+        """Start a savepoint, once; of the format that its state backend supports. Returns the path for `outcome`."""
+        body: dict[str, Any] = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
+        body |= {} if trigger is None else {"triggerId": trigger}
+        backend = (self.get_if_there(f"/jobs/{job}/checkpoints/config") or {}).get("state_backend")
+        if "forst" in str(backend).lower():
+            body["formatType"] = "NATIVE"  # asked for the default, CANONICAL, the job fails
+        return self.trigger(f"/jobs/{job}/savepoints", body)
 
     def checkpoint(self, job: str, seconds: float) -> None:
         """Take a full checkpoint, from which the job resumes when its tasks are started again.

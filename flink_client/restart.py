@@ -33,10 +33,14 @@ class Restart:
     program: RestartProgram
     savepoints: str
 
-    def run(self, rest: FlinkRest, parallelism: Mapping[str, int], savepoint: str) -> str:
-        """Start the program from a savepoint with these tasks by vertex id. Returns Flink's id of the job."""
+    def run(self, rest: FlinkRest, parallelism: Mapping[str, int], savepoint: str, job: str | None = None) -> str:
+        """Start the program from a savepoint with these tasks by vertex id. Returns Flink's id of the job.
+
+        Args:
+            job: the id that it gets; Flink chooses one if absent.
+        """
         program = JarProgram(self.program.entry_class, self.program.arguments, self.program.settings)
-        return rest.run(self._jar(rest), program.with_parallelism(parallelism), savepoint=savepoint)
+        return rest.run(self._jar(rest), program.with_parallelism(parallelism), savepoint=savepoint, job=job)
 
     def _jar(self, rest: FlinkRest) -> str:
         path = Path(self.program.jar)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final
 
-from flink_client.answers import ENDED, FINISHED, RUNNING, graph
+from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
 from flink_client.job_graph import read_job, vertices_of
 from flink_client.rest import FlinkRest
@@ -99,6 +99,30 @@ def running_job(rest: FlinkRest, id_: str) -> RunningJob:
             )
         )
     return RunningJob(id_, answer["name"], tuple(sorted(vertices, key=lambda v: order.get(v.id, 0))))
+
+
+def awaited(rest: FlinkRest, id_: str, wanted: Mapping[str, int]) -> tuple[RunningJob | None, str | None]:
+    """A job whose tasks all run, and what is not yet as wanted; a cluster that does not answer may do so later.
+
+    Args:
+        wanted: tasks by vertex id; other vertices may have any.
+
+    Raises:
+        NotRunning: the job has ended, so that waiting is pointless.
+    """
+    try:
+        with flinks_answers(rest.url):
+            job = running_job(rest, id_)
+    except NotRunning as error:
+        if has_ended(rest, id_):
+            raise
+        return None, str(error)
+    except SluiceError as error:
+        return None, str(error)
+    for vertex in job.vertices:
+        if vertex.parallelism != wanted.get(vertex.id, vertex.parallelism):
+            return job, f"{vertex.name!r} still has {vertex.parallelism} tasks and not {wanted[vertex.id]}"
+    return job, None
 
 
 def has_ended(rest: FlinkRest, id_: str) -> bool:

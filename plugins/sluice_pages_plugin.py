@@ -31,5 +31,12 @@ class SluicePages(AirflowPlugin):
             "category": "Sluice",
             "url_route": "sluice-plans",
         },
+        {
+            "name": "Sluice autopilots",
+            "href": f"{PREFIX}/autopilots",
+            "destination": "nav",
+            "category": "Sluice",
+            "url_route": "sluice-autopilots",
+        },
         {"name": "Sluice plans in a new tab", "href": f"{PREFIX}/", "destination": "nav", "category": "Sluice"},
     ]

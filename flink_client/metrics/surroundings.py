@@ -23,7 +23,9 @@ _LEAST_WATERMARK: Final = 0.0
 _NEVER_MS: Final = 2**53
 """From this interval on, a job takes no checkpoints by itself: Flink states the greatest number."""
 _BACKEND: Final = "state.backend.type"
-_COUNTS: Final = "state.backend.rocksdb.metrics.bytes-read, bytes-written, block-cache-hit and block-cache-miss: true"
+_COUNTING: Final = ("rocksdb", "forst")
+"""State backends that can count accesses."""
+_COUNTS: Final = "state.backend.{}.metrics.bytes-read, bytes-written, block-cache-hit and block-cache-miss: true"
 
 
 def surroundings(
@@ -46,6 +48,7 @@ def surroundings(
         plan = rest.get(f"/jobs/{job}/plan")["plan"]
         _, edges = graph(plan)
         checkpoint, checkpointing = _checkpoint(rest, job), rest.get_if_there(f"/jobs/{job}/checkpoints/config")
+        backend = _state_backend(rest, checkpointing).lower()
         return Surroundings(
             name=str(plan["name"]),
             id=job,
@@ -60,7 +63,7 @@ def surroundings(
             lag_by_broker=lag_by_broker,
             failures=failures,
             takes_checkpoints=checkpointing is not None and float(checkpointing["interval"]) < _NEVER_MS,
-            counts_off=_COUNTS if "rocksdb" in _state_backend(rest, checkpointing).lower() else None,
+            counts_off=next((_COUNTS.format(one) for one in _COUNTING if one in backend), None),
             silent=silent or {},
         )
 

@@ -27,21 +27,38 @@ _AT_THE_END: Final = frozenset({"input_queue_share", "lag_records", "state_bytes
 """Fields of Activity that hold at its end; the others add up, except for `keeps_state`."""
 
 
-class Meter:
-    """Collects the activity of an interval, and remembers true rates from one interval to the next."""
+@dataclass(frozen=True)
+class MeteredGraph:
+    """What a meter knows of a job beforehand."""
 
-    def __init__(self, job: Job) -> None:
-        self._edges = tuple((e.upstream, e.downstream) for e in job.edges)
-        self._shares = {o.name: o.rate_share for o in job.sources}
+    edges: tuple[tuple[str, str], ...]
+    """Upstream and downstream operator."""
+    shares: Mapping[str, float]
+    """Share of all arriving records, by source."""
+    limits: Mapping[str, Mapping[str, int | None]]
+    """`max_parallelism`, `key_groups` and `partitions` of each operator, as in `OperatorMetrics`."""
+
+    @classmethod
+    def of(cls, job: Job) -> "MeteredGraph":
+        shares = {o.name: o.rate_share for o in job.sources}
         hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
-        self._fixed = {
+        limits = {
             o.name: {
                 "max_parallelism": o.max_parallelism,
                 "key_groups": job.key_groups if o.name in hashed else None,
-                "partitions": o.max_parallelism if o.name in self._shares else None,
+                "partitions": o.max_parallelism if o.name in shares else None,
             }
             for o in job.operators
         }
+        return cls(tuple((e.upstream, e.downstream) for e in job.edges), shares, limits)
+
+
+class Meter:
+    """Collects the activity of an interval, and remembers true rates from one interval to the next."""
+
+    def __init__(self, graph: MeteredGraph) -> None:
+        self._edges, self._limits = graph.edges, graph.limits
+        self._shares = dict(graph.shares)
         self._memory_mb: Mapping[str, float] = {}
         self._true: dict[str, _TrueRates] = {}
         self.restart()
@@ -66,10 +83,17 @@ class Meter:
         }
         self.restart()
 
-    def record(self, activity: Mapping[str, Activity], arrival_rate: float) -> None:
-        """Add what the operators did while records came in at `arrival_rate`, records/s over all sources."""
+    def record(
+        self, activity: Mapping[str, Activity], arrival_rate: float, shares: Mapping[str, float] | None = None
+    ) -> None:
+        """Add what the operators did while records came in at `arrival_rate`, records/s over all sources.
+
+        Args:
+            shares: of the sources from now on, where these change; adding up to 1.
+        """
         if not activity:
             return
+        self._shares.update(shares or {})
         seconds = next(iter(activity.values())).seconds
         self._seconds += seconds
         self._arrived += arrival_rate * seconds
@@ -120,7 +144,7 @@ class Meter:
             cache_hit_rate=hits / accesses if accesses else None,
             state_latency_s=float(done.state_time_s.sum()) / accesses if done.keeps_state and accesses else None,
             state_mb=float(done.state_bytes.sum()) / _BYTES_PER_MB if done.keeps_state else None,
-            **self._fixed[name],
+            **self._limits[name],
         )
 
 

@@ -47,6 +47,8 @@ class PolicyKind(Generic[Settings]):
     """Every setting has a default, so `settings()` holds the defaults of the paper or product."""
     make: Callable[[Settings], Policy]
     knob: Knob
+    reads: frozenset[str] = frozenset()
+    """Fields of `OperatorMetrics` that it decides by and that cost requests of their own on a running Flink."""
 
     @property
     def setting_names(self) -> list[str]:
@@ -124,9 +126,21 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
         Knob("utilization.target", (1.0, 0.8, 0.6, 0.45, 0.3)),
     ),
     PolicyKind("justin", "Justin", JustinSettings, Justin, _SPARE),
-    PolicyKind("dhalion", "Dhalion", DhalionSettings, Dhalion, Knob("scale_down_factor", (0.4, 0.3, 0.2, 0.1, 0.05))),
     PolicyKind(
-        "hpa-cpu", "HPA-CPU", HpaCpuSettings, HpaCpu, Knob("target_cpu_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
+        "dhalion",
+        "Dhalion",
+        DhalionSettings,
+        Dhalion,
+        Knob("scale_down_factor", (0.4, 0.3, 0.2, 0.1, 0.05)),
+        reads=frozenset({"input_queue_share"}),
+    ),
+    PolicyKind(
+        "hpa-cpu",
+        "HPA-CPU",
+        HpaCpuSettings,
+        HpaCpu,
+        Knob("target_cpu_utilization", (1.0, 0.85, 0.7, 0.55, 0.4)),
+        reads=frozenset({"cpu_cores"}),
     ),
     PolicyKind(
         "hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga, Knob("target_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))

@@ -5,7 +5,7 @@ recommendation, and reports the rescale in the facts of the next call.
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -66,6 +66,33 @@ class Recommendation:
     """None: leave the job as it is."""
     reason: str
     """Why, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a policy expects, where it forecasts; rates in records/s."""
+
+    horizon_s: float
+    """Time that it is for, from now."""
+    low: float
+    """Band of the mean rate of arriving records."""
+    high: float
+    capacity: float
+    """Of the tasks that run."""
+    late_share: float
+    """Share of records that were late so far."""
+    late_allowed: float
+    """Share that may be late."""
+
+
+@runtime_checkable
+class ForecastingPolicy(Protocol):
+    """A policy that can show what it expects."""
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """Of its last comparison; None before the first."""
+        ...
 
 
 class Policy(Protocol):

@@ -12,7 +12,7 @@ from flink_client.answers import flinks_answers
 from flink_client.deployment import placed_as_planned, shared_as_planned
 from flink_client.rescales import COMPLETED, RecordedRescale, rescales
 from flink_client.rest import FlinkRest
-from flink_client.running import NotRunning, has_ended, running_job, tasks_in_slots
+from flink_client.running import awaited, tasks_in_slots
 from models.errors import SluiceError
 from pipelines.apply.applied import Applied, Effect, Outcome, harm
 from pipelines.apply.change import Change, change_for
@@ -212,20 +212,15 @@ class _Application:
         Raises:
             NotRunning: the job has ended, so waiting is pointless.
         """
+        job, missing = awaited(self._rest, self._job_id, wanted)
+        if job is None or missing is not None:
+            return missing
+        numbered = placed and self._preparation.numbers_slots
         try:
             with flinks_answers(self._rest.url):
-                job = running_job(self._rest, self._job_id)
-                numbered = placed and self._preparation.numbers_slots
                 tasks = tasks_in_slots(self._rest, self._job_id) if numbered else None
-        except NotRunning as error:
-            if has_ended(self._rest, self._job_id):
-                raise
-            return str(error)
         except SluiceError as error:
             return str(error)
-        for vertex in job.vertices:
-            if vertex.parallelism != wanted.get(vertex.id, vertex.parallelism):
-                return f"{vertex.name!r} still has {vertex.parallelism} tasks and not {wanted[vertex.id]}"
         preparation = self._preparation
         if placed and not placed_as_planned(preparation.plan, preparation.vertices, job):
             return "not all tasks run where the plan places them"

@@ -37,6 +37,7 @@ COMMANDS: Final = {
         "observe",
         "Show how a running job does, unchanged: rates, skew, lag, what bounds it, and how far it would go.",
     ),
+    "autopilot": CommandEntry("autopilots", "Let a scaling policy act on a running job, within limits."),
     "drift": CommandEntry("plans.drift", "Compare production samples with the measurements of the plan."),
     "calibrate": CommandEntry("calibrate", "Fit the simulator to a real cluster."),
 }

@@ -56,6 +56,12 @@ def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
     sys.stdout.write("\n")
 
 
+def print_json_line(document: BaseModel) -> None:
+    """Write one JSON document on a line of its own, at once, for commands that print one after the other."""
+    sys.stdout.write(document.model_dump_json(by_alias=True) + "\n")
+    sys.stdout.flush()
+
+
 def account() -> str:
     """The name of the account that runs the command."""
     from getpass import getuser

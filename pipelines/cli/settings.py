@@ -10,7 +10,7 @@ from models.errors import InvalidInput
 Settings = dict[str, JsonValue]
 
 
-def policy_settings(texts: Sequence[str]) -> Settings:
+def policy_settings(texts: Sequence[str], option: str = "--set") -> Settings:
     """`policy_interval_s=60` as a setting by name; values are JSON, or else text.
 
     Raises:
@@ -20,9 +20,10 @@ def policy_settings(texts: Sequence[str]) -> Settings:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (equals and name):
-            raise InvalidInput(f"--set must be SETTING=VALUE, for example policy_interval_s=60, but got {text!r}")
+            form = "SETTING=VALUE, for example policy_interval_s=60" if option == "--set" else "LIMIT=VALUE"
+            raise InvalidInput(f"{option} must be {form}, but got {text!r}")
         if name in found:
-            raise InvalidInput(f"--set must name a setting once, but {name!r} appears twice")
+            raise InvalidInput(f"{option} must name a setting once, but {name!r} appears twice")
         found[name] = _value(value)
     return found
 

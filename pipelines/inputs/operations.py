@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from flink_client.address import Url
 from models.scaling.rate_band import BandRules
 from models.schema import Format, Name, NonNegative, Positive, PositiveInt
+from pipelines.inputs.autopiloting import Autopiloting
 
 MOST_READINGS = 1000
 """Of one window."""
@@ -170,6 +171,7 @@ class Operations(Format):
 
     replan: Replanning | None = Field(None, description="Follow the source rate, and replan when it changes.")
     observe: Observing | None = Field(None, description="Observe the running job, and store samples for drift.")
+    autopilot: Autopiloting | None = Field(None, description="Let a scaling policy act on the running job.")
     apply: Applying = Field(default_factory=Applying, description="Whether new plans are applied to Flink.")
     review: Reviewing = Field(default_factory=Reviewing, description="Who approves new capacity models.")
     drift: Drifting = Field(default_factory=Drifting, description="When drift of production triggers new measurements.")

@@ -24,6 +24,7 @@ Rate = Annotated[
 
 DEFAULT_PRECISION: Final = 0.25
 DEFAULT_FLINK: Final = "1.20"
+DEFAULT_BACKEND: Final = "rocksdb"
 
 
 class PlanRequest(Format):
@@ -54,6 +55,12 @@ class PlanRequest(Format):
         DEFAULT_FLINK,
         exclude_if=lambda version: version == DEFAULT_FLINK,
         description="Version of the Flink that Sluice starts; a running one has its own.",
+    )
+    state_backend: Literal["rocksdb", "forst"] = Field(
+        DEFAULT_BACKEND,
+        exclude_if=lambda backend: backend == DEFAULT_BACKEND,
+        description="Where jobs keep their state on the Flink that Sluice starts; 'forst' needs version 2.3. A running one has "
+        "its own.",
     )
     feed: Literal["rated", "kafka"] = Field(
         "rated",
@@ -160,6 +167,12 @@ class PlanRequest(Format):
             raise ValueError(
                 "'flink_version' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
             )
+        if self.state_backend != DEFAULT_BACKEND and (self.testbed != "flink" or self.flink is not None):
+            raise ValueError(
+                "'state_backend' must be given for a Flink that Sluice starts only: testbed 'flink' without 'flink'"
+            )
+        if self.state_backend == "forst" and self.flink_version == "1.20":
+            raise ValueError("'state_backend' 'forst' needs Flink 2.3, but 'flink_version' is '1.20'; set it to '2.3'")
         if self.feed != "rated" and self.testbed != "flink":
             raise ValueError("'feed' must be given for the testbed 'flink' only")
         if self.mst == "drain" and self.feed != "kafka":

@@ -16,6 +16,7 @@ from pipelines.inputs.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import FLINK, release_of
+from testbeds.flink.local.profile import StateBackend
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import UserProgram, recorded_tables
 from testbeds.flink.testbed import FlinkTestbed
@@ -67,6 +68,7 @@ def opened_flink(
     progress: Progress,
     address: FlinkAddress | None = None,
     version: str = FLINK.line,
+    state_backend: StateBackend = "rocksdb",
 ) -> Iterator[FlinkTestbed | NamedFlinkTestbed]:
     """A Flink to measure on, closed at the end, and by SIGTERM: jobs and jars must not stay on a user's cluster.
 
@@ -75,7 +77,8 @@ def opened_flink(
     """
     # A signal is handled in the main thread only, whatever thread is measuring.
     is_main = threading.current_thread() is threading.main_thread()
-    with closing_on_sigterm() if is_main else nullcontext(), open_flink(program, progress, address, version) as flink:
+    closing = closing_on_sigterm() if is_main else nullcontext()
+    with closing, open_flink(program, progress, address, version, state_backend) as flink:
         yield flink
 
 
@@ -84,6 +87,7 @@ def open_flink(
     progress: Progress,
     address: FlinkAddress | None = None,
     version: str = FLINK.line,
+    state_backend: StateBackend = "rocksdb",
 ) -> FlinkTestbed | NamedFlinkTestbed:
     """A Flink to measure on, which the caller closes. A local one starts when it is first used.
 
@@ -91,9 +95,11 @@ def open_flink(
         program: the job's program; None: operators with the costs in the job's file.
         address: of a running cluster.
         version: of a local one.
+        state_backend: of a local one.
 
     Raises:
-        InvalidInput: that cluster runs another version of Flink, or its settings make measuring impossible.
+        InvalidInput: that cluster runs another version of Flink, or its settings make measuring impossible; a local one has no
+            such state backend.
         SluiceError: it does not answer.
     """
     reported: set[str] = set()
@@ -106,7 +112,10 @@ def open_flink(
     if address is not None:
         return NamedFlinkTestbed(address, program=program, report=report)
     release = release_of(version)
-    return FlinkTestbed(load_cluster(CLUSTER), MEMORY_MB, program=program, release=release, report=report)
+    cluster = load_cluster(CLUSTER)
+    return FlinkTestbed(
+        cluster, MEMORY_MB, program=program, release=release, state_backend=state_backend, report=report
+    )
 
 
 def planned_job(

@@ -13,7 +13,7 @@ from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.measurements import read_measurements
-from pipelines.inputs.plan_request import DEFAULT_FLINK
+from pipelines.inputs.plan_request import DEFAULT_BACKEND, DEFAULT_FLINK
 from pipelines.measuring.estimate import SHORT, mst_settings
 from pipelines.measuring.flink import flink_address, opened_flink
 from pipelines.run import PipelineRun
@@ -81,6 +81,8 @@ def measuring_inputs(run: PipelineRun) -> dict[str, str]:
         measured_on.append(run.request.flink_version)
     if run.request.drains:
         measured_on.append("drain")
+    if run.request.state_backend != DEFAULT_BACKEND:
+        measured_on.append(run.request.state_backend)
     return {"job": digest(run.job), "testbed": digest(measured_on)}
 
 
@@ -124,7 +126,8 @@ def _opened(run: PipelineRun) -> Iterator[Testbed]:
         case "flink":
             program = None if run.program is None else run.program.program
             address = flink_address(run.request.flink, run.cluster)
-            with opened_flink(program, run.progress, address, run.request.flink_version) as testbed:
+            version, backend = run.request.flink_version, run.request.state_backend
+            with opened_flink(program, run.progress, address, version, backend) as testbed:
                 yield testbed
         case other:
             raise InvalidInput(f"the testbed {other!r} cannot be measured on; use 'simulator' or 'flink'")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from flink_client.deployment import NamedVertex
 from models.capacity.observed.record import ObservedJob, ObservedVertex
 from models.capacity.observed.surroundings import VertexLink
 from models.dataflow import Partitioning
@@ -21,7 +22,7 @@ def safe_name(text: str) -> str:
     return _UNSAFE.sub("-", text)[:LONGEST].strip("-._") or "job"
 
 
-def operator_names(vertices: Sequence[ObservedVertex]) -> dict[str, str]:
+def operator_names(vertices: Sequence[NamedVertex]) -> dict[str, str]:
     """Name of each vertex as an operator of a job, by id: its chain, numbered if it occurs more than once."""
     stems = {v.id: safe_name("-".join(v.operators)) for v in vertices}
     total, seen = Counter(stems.values()), Counter[str]()

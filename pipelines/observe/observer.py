@@ -17,8 +17,8 @@ from models.capacity.observed.record import ObservedJob
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from pipelines.drift.production import SUFFIX, production_key
-from pipelines.inputs.catalogue import job_names, load_job, load_job_file
-from pipelines.inputs.job_files import JobFile, operations_of
+from pipelines.following.jobs import job_file, operated_jobs
+from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations import Observing
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.observation import FOLDER
@@ -26,8 +26,6 @@ from pipelines.observe.operators import operators_by_vertex
 from pipelines.observe.samples import samples_of
 from pipelines.observe.watching import REFRESHED_S, fetched_every_s
 from pipelines.observe.windows import FinishedWindow, KeptReading, Windows
-from pipelines.planning.planned_job import job_of
-from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Missing, Workspace
 
 if TYPE_CHECKING:
@@ -36,33 +34,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-def job_file(workspace: Workspace, job: str) -> Job:
-    """The file of a job that has a plan, else that of the catalogue.
-
-    Raises:
-        InvalidInput: there is none, or it is wrong.
-    """
-    store = PlanStore(workspace)
-    return job_of(workspace, store.current(job)) if store.versions(job) else load_job(job)
-
-
 def observed_jobs(workspace: Workspace) -> list[str]:
-    """Jobs with a file that says where they run: those that have a plan, and those of the catalogue. Faulty ones are logged."""
-    planned, found, named = set(PlanStore(workspace).jobs()), [], []
-    try:
-        named = job_names()
-    except InvalidInput as error:
-        _logger.warning("only jobs with a plan are observed: %s", error)
-    for job in sorted({*planned, *named}):
-        try:
-            # A program, whose operators only Flink knows, says nothing of its operation.
-            if job not in planned and not isinstance(load_job_file(job), JobFile):
-                continue
-            if operations_of(job_file(workspace, job)).observe is not None:
-                found.append(job)
-        except (SluiceError, OSError) as error:
-            _logger.warning("the running job %s is not observed: %s", job, error)
-    return found
+    """Jobs with a file that says where they are observed. Faulty files are logged."""
+    return operated_jobs(workspace, lambda operations: operations.observe is not None, "observed")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import TaskInterval, cpu_shares, intervals
+from models.capacity.observed.intervals import cpu_per_busy_s, cpu_shares, intervals
 from pipelines.drift.production import SUFFIX, production_key
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA
@@ -24,7 +24,7 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
         operators: name of each vertex as an operator, by id; others are left out.
     """
     done, used = intervals(readings), cpu_shares(readings)
-    per_busy = _cpu_per_busy_s(done, used)
+    per_busy = cpu_per_busy_s(done, used)
     began = readings[0].time_s
     rows = [
         {
@@ -54,18 +54,6 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
         if one.vertex in operators
     ]
     return pa.Table.from_pylist(rows, schema=SAMPLE_SCHEMA)
-
-
-def _cpu_per_busy_s(done: Sequence[TaskInterval], used: Mapping[str, float]) -> dict[str, float]:
-    """CPU seconds of a busy second on each TaskManager, at most 1: what else its JVM does belongs to no task."""
-    busy: dict[str, float] = {}
-    seconds: dict[tuple[str, str, int], float] = {}
-    for one in done:
-        busy[one.worker] = busy.get(one.worker, 0.0) + (one.busy_s or 0.0)
-        key = (one.worker, one.vertex, one.task)
-        seconds[key] = seconds.get(key, 0.0) + one.seconds
-    longest = {worker: max(s for (w, _, _), s in seconds.items() if w == worker) for worker in busy}
-    return {w: min(used[w] * longest[w] / busy[w], 1.0) for w in busy if w in used and busy[w] > 0}
 
 
 def keep_samples(workspace: Workspace, samples: pa.Table, job: str, at: datetime) -> str:

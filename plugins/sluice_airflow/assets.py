@@ -2,7 +2,7 @@
 
 from airflow.sdk import Asset, AssetWatcher
 
-from sluice_airflow.triggers import ObservationTrigger, RateChangeTrigger
+from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger
 
 SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
 """Checked samples of a run."""
@@ -31,6 +31,13 @@ OBSERVED = Asset(
     watchers=[AssetWatcher(name="sluice-running-jobs", trigger=ObservationTrigger())],
 )
 """Samples of a window of a running job are stored; an event's `payload` carries the job and what was seen."""
+AUTOPILOT = Asset(
+    name="sluice-autopilot",
+    uri="x-sluice://autopilot",
+    group="sluice",
+    watchers=[AssetWatcher(name="sluice-autopilots", trigger=AutopilotTrigger())],
+)
+"""An autopilot has rescaled a job, failed to, or needs permission to act; an event's `payload` is a `PilotEvent`."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
 """A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
 rate and the reason."""

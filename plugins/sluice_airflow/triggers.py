@@ -73,6 +73,23 @@ class ObservationTrigger(WorkspaceTrigger):
         return event_of_window(found)
 
 
+class AutopilotTrigger(WorkspaceTrigger):
+    """Runs the autopilots of all jobs whose file asks for one: an event for each rescale that was done or failed, and for each
+    autopilot that needs a person's permission to act.
+    """
+
+    def _found(self) -> Any:
+        from pipelines.piloting.following import pilot_events
+        from pipelines.store.workspace import Workspace
+
+        return pilot_events(Workspace(), self.look_every_s)
+
+    @staticmethod
+    def event_of(found: Any) -> dict[str, Any]:
+        content: dict[str, Any] = found.model_dump(mode="json")
+        return content
+
+
 def event_of_window(window: Any) -> dict[str, Any]:
     """The content of the event of an `ObservedWindow`."""
     finished, seen = window.finished, window.seen

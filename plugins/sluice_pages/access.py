@@ -18,6 +18,7 @@ PLANNING_DAG: Final = "capacity_plan"
 
 may_see_plans: Final = requires_access_dag("GET", param_dag_id=PLANNING_DAG)
 _may_start_replans: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="replan")
+_may_start_autopilots: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="autopilot_jobs")
 
 
 async def logged_in(
@@ -35,8 +36,17 @@ async def logged_in(
 
 def may_unpin(request: Request, _: Annotated[None, Depends(_may_start_replans)]) -> None:
     """Refuse users who may not start replans, and cross-site requests."""
+    _refuse_other_sites(request, "A job is unpinned")
+
+
+def may_switch_autopilots(request: Request, _: Annotated[None, Depends(_may_start_autopilots)]) -> None:
+    """Refuse users who may not start runs of the autopilots' DAG, and cross-site requests."""
+    _refuse_other_sites(request, "An autopilot is stopped and resumed")
+
+
+def _refuse_other_sites(request: Request, what: str) -> None:
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise HTTPException(403, "A job is unpinned from Sluice's own pages, not from another site.")
+        raise HTTPException(403, f"{what} from Sluice's own pages, not from another site.")
 
 
 def may_see(user: BaseUser, dag_id: str, entity: DagAccessEntity) -> bool:

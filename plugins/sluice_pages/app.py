@@ -4,10 +4,10 @@ import functools
 
 from fastapi import Depends, FastAPI
 
+from sluice_pages import autopilot_routes, routes
 from sluice_pages.access import logged_in, may_see_plans
 from sluice_pages.errors import HANDLERS
 from sluice_pages.headers import SecurityHeaders
-from sluice_pages.routes import router
 
 
 @functools.cache
@@ -20,6 +20,7 @@ def app() -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
-    made.include_router(router)
+    made.include_router(routes.router)
+    made.include_router(autopilot_routes.router)
     made.add_middleware(SecurityHeaders)
     return made

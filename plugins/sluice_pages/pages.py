@@ -40,7 +40,15 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"whole": _whole, "share": _share, "time": _time, "usd": in_words}
+    made.filters |= {
+        "whole": _whole,
+        "share": _share,
+        "time": _time,
+        "time_s": _time_s,
+        "usd": in_words,
+        "age": _age,
+        "dollars": _dollars,
+    }
     return made
 
 
@@ -65,3 +73,21 @@ def _time(moment: str | datetime) -> str:
     except ValueError:
         return str(moment)
     return parsed.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _time_s(moment: datetime) -> str:
+    """In UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _age(seconds: float) -> str:
+    """A time gone by, in its largest unit: `40 s`, `3 min`, `5 h`, `2 d`."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _dollars(price: float) -> str:
+    """To the cent; prices below a cent to two digits."""
+    return f"{price:,.2f}" if price >= 0.01 or price == 0 else f"{price:.2g}"

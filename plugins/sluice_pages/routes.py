@@ -1,7 +1,7 @@
 """The routes. Each page has a twin with the same content as JSON."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import plotly
 from airflow.api_fastapi.common.db.common import SessionDep
@@ -16,31 +16,23 @@ from pipelines.pages.versions import History, history, versions_of
 from pipelines.store.pictures import Pictures
 from pipelines.store.pins import release_pin
 from pipelines.store.plans import PlanStore
-from pipelines.store.workspace import Workspace
 from sluice_pages.access import may_unpin
 from sluice_pages.airflow_records import components, made_by, pending_approvals
 from sluice_pages.pages import page
+from sluice_pages.workspace import Content, WorkspaceDep
 
 router: Final = APIRouter()
 
 _STATIC: Final = Path(__file__).parent / "static"
 _FILES: Final = {
     "pages.css": _STATIC / "pages.css",
+    "live.js": _STATIC / "live.js",
     "pages.js": _STATIC / "pages.js",
     "plotly.css": _STATIC / "plotly.css",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 _KEPT: Final = "private, max-age=604800, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
-
-
-def _workspace() -> Workspace:
-    # Not the class itself: FastAPI would read its argument from the query.
-    return Workspace()
-
-
-WorkspaceDep = Annotated[Workspace, Depends(_workspace)]
-Content = dict[str, Any]
 
 
 def _overview(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep) -> Content:

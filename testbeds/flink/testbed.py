@@ -1,6 +1,6 @@
 """A Flink cluster on this machine as a testbed: jobs run as SQL, or as operators with stated costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_st
 from testbeds.flink.lab.stolen import Patience, least_stolen
 from testbeds.flink.local.distribution import FLINK, Release, Report
 from testbeds.flink.local.processes import LocalCluster
-from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.local.profile import Profile, StateBackend, TaskManager, check_backend
 from testbeds.flink.measuring.samples import TaskIntervals
 from testbeds.flink.programs.stated_costs import Payment
 from testbeds.flink.programs.user_programs import UserProgram, planned_job
@@ -49,6 +49,8 @@ class FlinkTestbed(Closing):
         program: UserProgram | None = None,
         payment: Payment = Payment.SHARED,
         release: Release = FLINK,
+        state_backend: StateBackend = "rocksdb",
+        settings: Mapping[str, str] | None = None,
         report: Report = lambda what, share: None,
     ) -> None:
         """
@@ -57,7 +59,14 @@ class FlinkTestbed(Closing):
             memory_levels_mb: available memory sizes of a TaskManager's process, MiB.
             program: SQL or a jar that jobs run as.
             release: the Flink to start.
+            state_backend: where its jobs keep their state.
+            settings: of Flink, besides.
+
+        Raises:
+            InvalidInput: the release has no such state backend.
         """
+        check_backend(state_backend, release)
+        self._settings = {"state.backend.type": state_backend, **(settings or {})}
         self._cluster, self._levels, self._payment = cluster, tuple(sorted(memory_levels_mb)), payment
         self._program, self._report = program, report
         self.release = release
@@ -99,7 +108,7 @@ class FlinkTestbed(Closing):
         """
         if self._program is None:
             raise InvalidInput("the dataflow of a program can only be read by a testbed that was given one")
-        self.local.ensure(Profile((TaskManager("reader", 1, READER_MB),)))
+        self.local.ensure(Profile((TaskManager("reader", 1, READER_MB),), self._settings))
         return planned_job(self._program, name, self.local)
 
     def deploy(self, job: Job, configuration: Configuration, *, run: str, seed: int) -> FlinkRun | FedRun:
@@ -264,4 +273,4 @@ class FlinkTestbed(Closing):
         ]
         for one in (*workers, *injectors):
             one.options()
-        return Profile((*workers, *injectors)), placed
+        return Profile((*workers, *injectors), self._settings), placed

@@ -6,7 +6,7 @@ import numpy as np
 
 from models.metrics import Activity
 from testbeds.simulator.kernel import arrays
-from testbeds.simulator.kernel.arrays import Plant, Row, SimulationState
+from testbeds.simulator.kernel.arrays import Plant, SimulationState
 from testbeds.simulator.rescaling import state_bytes
 from testbeds.simulator.samples import TaskColumns
 
@@ -25,9 +25,9 @@ def activity(
     idle = np.maximum(seconds - busy - blocked, 0.0)
     lag = np.maximum(measured[-1, :, arrays.LAG], 0.0)
     kept = state_bytes(plant, state)
+    queued = _queue_share(plant, state)
     found = {}
-    for operator in plant.operators:
-        first, end = int(operator["first"]), int(operator["end"])
+    for first, end in zip(plant.operators["first"].tolist(), plant.operators["end"].tolist(), strict=True):
         found[columns.operators[first]] = Activity(
             seconds=seconds,
             records_in=total[arrays.RECORDS_IN, first:end],
@@ -39,7 +39,7 @@ def activity(
             cache_hits=total[arrays.HITS, first:end],
             cache_misses=total[arrays.MISSES, first:end],
             state_time_s=total[arrays.STATE_TIME, first:end],
-            input_queue_share=_queue_share(plant, state, operator),
+            input_queue_share=queued[first:end],
             lag_records=lag[first:end],
             state_bytes=kept[first:end],
             keeps_state=bool(columns.keeps_state[first]),
@@ -47,10 +47,16 @@ def activity(
     return found
 
 
-def _queue_share(plant: Plant, state: SimulationState, operator: Row) -> np.ndarray:
+def _queue_share(plant: Plant, state: SimulationState) -> np.ndarray:
     """Share of the buffers to each task that is full, float64[tasks]; 0 at sources."""
-    queue = room = np.zeros(operator["end"] - operator["first"])
-    for e in plant.in_edges[operator["in_first"] : operator["in_end"]]:
-        gates = slice(plant.edges[e]["first"], plant.edges[e]["end"])
-        queue, room = queue + state.gates["queue"][gates], room + plant.gates["room"][gates]
+    queue, room = np.zeros(len(plant.tasks)), np.zeros(len(plant.tasks))
+    waiting, most = state.gates["queue"], plant.gates["room"]
+    gates = list(zip(plant.edges["first"].tolist(), plant.edges["end"].tolist(), strict=True))
+    edges, operators = plant.in_edges.tolist(), plant.operators
+    columns = (operators[name].tolist() for name in ("first", "end", "in_first", "in_end"))
+    for first, end, in_first, in_end in zip(*columns, strict=True):
+        for e in edges[in_first:in_end]:
+            own = slice(*gates[e])
+            queue[first:end] += waiting[own]
+            room[first:end] += most[own]
     return np.divide(queue, room, out=np.zeros_like(queue), where=room > 0)

@@ -11,11 +11,9 @@ from testbeds.simulator.settings import Rescaling
 
 def state_bytes(plant: Plant, state: SimulationState) -> np.ndarray:
     """State of each task, bytes, float64[tasks]."""
-    size = plant.tasks["key_bytes"].copy()
-    for operator in plant.operators:
-        own = slice(operator["first"], operator["end"])
-        size[own] += state.tasks["live"][own] * operator["live_per_record"]
-    return np.asarray(size)
+    tasks = plant.operators["end"] - plant.operators["first"]
+    per_record = np.repeat(plant.operators["live_per_record"], tasks)
+    return np.asarray(plant.tasks["key_bytes"] + state.tasks["live"] * per_record)
 
 
 def transfer_s(plant: Plant, state: SimulationState, bytes_per_s: float) -> float:

@@ -47,6 +47,7 @@ def test_all_dags_parse_without_errors(parsed: dict) -> None:
     assert parsed["errors"] == {}
     assert parsed["dags"] == [
         "apply_plan",
+        "autopilot_jobs",
         "capacity_plan",
         "evaluate_policies",
         "observe_jobs",

@@ -19,10 +19,19 @@ from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.measuring import POOL
-from sluice_airflow.triggers import ObservationTrigger, RateChangeTrigger
+from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger
 from sluice_airflow.turns import JobTurn
 
-DAGS = ["apply_plan", "capacity_plan", "evaluate_policies", "observe_jobs", "replan", "threshold_table", "watch_drift"]
+DAGS = [
+    "apply_plan",
+    "autopilot_jobs",
+    "capacity_plan",
+    "evaluate_policies",
+    "observe_jobs",
+    "replan",
+    "threshold_table",
+    "watch_drift",
+]
 STAGE_IDS = [
     "profile",
     "explore",
@@ -126,7 +135,7 @@ def test_asset_uris_have_a_private_scheme() -> None:
     from sluice_airflow import assets
 
     known = [value for value in vars(assets).values() if isinstance(value, Asset)]
-    assert len(known) == 9
+    assert len(known) == 10
     assert all(asset.uri.startswith("x-sluice://") for asset in known)
 
 
@@ -142,6 +151,18 @@ def test_running_jobs_are_observed_while_the_dag_is_unpaused(dags: dict[str, DAG
     assert asset.name == "sluice-observed"
     (watcher,) = asset.watchers
     assert isinstance(watcher.trigger, ObservationTrigger)
+
+
+def test_autopilots_run_while_their_dag_is_unpaused_and_ask_a_person_where_a_file_wants_it(
+    dags: dict[str, DAG],
+) -> None:
+    dag = dags["autopilot_jobs"]
+    (asset,) = dag.timetable.asset_condition.objects
+    assert asset.name == "sluice-autopilot"
+    (watcher,) = asset.watchers
+    assert isinstance(watcher.trigger, AutopilotTrigger)
+    assert {task.task_id for task in dag.tasks} == {"events", "harm", "permission.approve"}
+    assert isinstance(dag.get_task("permission.approve"), ApprovalOperator)
 
 
 def test_a_threshold_table_is_made_for_each_job_with_a_new_plan(dags: dict[str, DAG]) -> None:
@@ -274,7 +295,7 @@ def test_what_the_form_sends_for_finite_numbers_is_accepted(dags: dict[str, DAG]
         replan.get_param("rate").resolve(float("inf"))
 
 
-@pytest.mark.parametrize("name", [name for name in DAGS if name != "observe_jobs"])
+@pytest.mark.parametrize("name", [name for name in DAGS if name not in ("autopilot_jobs", "observe_jobs")])
 def test_every_parameter_is_described(dags: dict[str, DAG], name: str) -> None:
     params = dags[name].params
     also = {"evaluate_policies": "peak_rate", "watch_drift": "samples", "apply_plan": "version"}.get(name, "rate")

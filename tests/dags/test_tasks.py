@@ -16,7 +16,7 @@ from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
 from sluice_airflow.embedded.run import read_parameters
 from sluice_airflow.tasks import observing, planning, replanning, thresholds
-from sluice_airflow.triggers import ObservationTrigger, RateChangeTrigger, event_of
+from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger, event_of
 from transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
@@ -142,7 +142,7 @@ def test_a_change_that_is_none_of_the_workspace_leaves_nothing_there(workspace: 
     assert workspace.list() == []
 
 
-@pytest.mark.parametrize("kind", [RateChangeTrigger, ObservationTrigger])
+@pytest.mark.parametrize("kind", [AutopilotTrigger, RateChangeTrigger, ObservationTrigger])
 def test_a_trigger_is_made_again_from_what_it_says_of_itself(kind: type[BaseEventTrigger]) -> None:
     path, arguments = kind(look_every_s=7.0).serialize()
     module, _, name = path.rpartition(".")

@@ -18,7 +18,8 @@ ONE_SHOT = {"airflow-init"}
 PROFILES = {
     "flink": {"flink-jobmanager", "flink-taskmanager-1", "flink-taskmanager-2"},
     "kafka": {"kafka"},
-    "monitoring": {"prometheus"},
+    "monitoring": {"autopilot-metrics", "prometheus"},
+    "autopilot": {"autopilot"},
 }
 SECRETS = {
     "POSTGRES_PASSWORD",

@@ -51,20 +51,41 @@ ALERTS: dict[str, tuple[str, str, str, dict[str, str], str]] = {
         {"severity": "ticket", "job_name": "q5", "task_name": "Source: bids"},
         "Source: bids of job q5 is held back half of the time or more",
     ),
+    "SluiceAutopilotSilent": (
+        f'sluice_autopilot_condition{{{JOB}, sluice_autopilot_condition="silent"}}',
+        "1x24",
+        "0x24",
+        {"severity": "ticket", "job_name": "q5", "sluice_autopilot_condition": "silent"},
+        "the autopilot of q5 was killed, or hangs",
+    ),
+    "SluiceRescaleFailed": (
+        f'sluice_autopilot_rescales_total{{{JOB}, outcome="rolled-back"}}',
+        "0x9 1x14",
+        "1x24",
+        {"severity": "ticket", "job_name": "q5", "outcome": "rolled-back"},
+        "a rescale of job q5 has the outcome rolled-back",
+    ),
 }
 """Alert -> series; values by the minute with which it fires after 20 of them, and with which it does not; labels; summary."""
 
 
 @pytest.fixture(scope="module")
 def rules(root: Path) -> dict[str, dict[str, Any]]:
-    (group,) = yaml.safe_load((root / "docker" / "prometheus" / "alerts.yml").read_text())["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}
+    groups = yaml.safe_load((root / "docker" / "prometheus" / "alerts.yml").read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
 def test_prometheus_takes_the_configuration(root: Path) -> None:
     command = ["promtool", "check", "config", str(root / "docker" / "prometheus" / "prometheus.yml")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_autopilots_are_scraped_on_the_port_that_compose_serves(root: Path) -> None:
+    command = yaml.safe_load((root / "docker-compose.yml").read_text())["services"]["autopilot-metrics"]["command"]
+    settings = yaml.safe_load((root / "docker" / "prometheus" / "prometheus.yml").read_text())
+    (sluice,) = (job for job in settings["scrape_configs"] if job["job_name"] == "sluice")
+    assert sluice["static_configs"] == [{"targets": [f"autopilot-metrics:{command[command.index('--port') + 1]}"]}]
 
 
 def test_every_flink_process_of_compose_is_scraped(root: Path) -> None:

@@ -136,9 +136,26 @@ def test_a_plan_is_put_in_topological_order(server: Server, rest: FlinkRest) -> 
 def test_a_failed_savepoint_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     failed = {"failure-cause": {"stack-trace": "CheckpointException: disk full\n\tat x.y(Z)"}}
     done = {"status": {"id": "COMPLETED"}, "operation": failed}
-    server.answers = [(202, {"request-id": "t"}), (200, {"status": {"id": "IN_PROGRESS"}}), (200, done)]
+    config = (200, {"state_backend": "EmbeddedRocksDBStateBackend"})
+    server.answers = [config, (202, {"request-id": "t"}), (200, {"status": {"id": "IN_PROGRESS"}}), (200, done)]
     with pytest.raises(SluiceError, match="the savepoint of job j failed: CheckpointException: disk full"):
         rest.savepoint("j", "file:///x", cancel=False)
+
+
+@pytest.mark.parametrize(
+    ("backend", "wanted"),
+    [
+        ({"state_backend": "ForStStateBackend"}, {"cancel-job": True, "formatType": "NATIVE"}),
+        ({"state_backend": "EmbeddedRocksDBStateBackend"}, {"cancel-job": True}),
+        ({}, {"cancel-job": True}),
+    ],
+)
+def test_a_savepoint_has_the_format_that_the_state_backend_supports(
+    server: Server, rest: FlinkRest, backend: dict[str, str], wanted: dict[str, object]
+) -> None:
+    server.answers = [(200, backend), (202, {"request-id": "t"})]
+    assert rest.trigger_savepoint("j", cancel=True) == "/jobs/j/savepoints/t"
+    assert server.asked[-1] == ("POST", "/jobs/j/savepoints", wanted)
 
 
 def _job(state: str, running: int) -> Answer:

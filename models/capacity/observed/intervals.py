@@ -4,7 +4,7 @@ Flink reports counters up to two refreshes late, all of one task together. A tas
 the growth of these three times is the time that the growth of its other counters belongs to, however late they are read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -118,6 +118,18 @@ def cpu_shares(readings: Sequence[JobCounts]) -> dict[str, float]:
         for name, grown in _of_workers(readings).items()
         if grown
     }
+
+
+def cpu_per_busy_s(done: Sequence[TaskInterval], used: Mapping[str, float]) -> dict[str, float]:
+    """CPU seconds of a busy second on each TaskManager, at most 1: what else its JVM does belongs to no task."""
+    busy: dict[str, float] = {}
+    seconds: dict[tuple[str, str, int], float] = {}
+    for one in done:
+        busy[one.worker] = busy.get(one.worker, 0.0) + (one.busy_s or 0.0)
+        key = (one.worker, one.vertex, one.task)
+        seconds[key] = seconds.get(key, 0.0) + one.seconds
+    longest = {worker: max(s for (w, _, _), s in seconds.items() if w == worker) for worker in busy}
+    return {w: min(used[w] * longest[w] / busy[w], 1.0) for w in busy if w in used and busy[w] > 0}
 
 
 def _of_workers(readings: Iterable[JobCounts]) -> dict[str, list[tuple[float, float]]]:

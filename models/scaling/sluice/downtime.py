@@ -31,7 +31,7 @@ class Downtime:
         prior = np.array([(PRIOR_SHARE * max(assumed_s, 0.1)) ** -2, PRIOR_PER_MB**-2])
         self._precision = np.diag(prior)
         self._weighted = prior * np.array([assumed_s, 0.0])
-        self._lost_s = 0.0
+        self._lost_s: float | None = None
 
     def observe(self, downtime_s: float, state_mb: float) -> None:
         """Record a rescale: how long the job read nothing, and the state that it moved."""
@@ -43,9 +43,9 @@ class Downtime:
     def observe_lost(self, seconds: float) -> None:
         """Record the seconds of full capacity that were missing after a restart."""
         if self._learns:
-            self._lost_s = KEPT * self._lost_s + (1 - KEPT) * seconds
+            self._lost_s = seconds if self._lost_s is None else KEPT * self._lost_s + (1 - KEPT) * seconds
 
     def of(self, state_mb: float) -> float:
         """Expected downtime with this state, cold code included, seconds."""
         a, b = np.linalg.solve(self._precision, self._weighted)
-        return max(float(a + max(b, 0.0) * state_mb), 0.0) + self._lost_s
+        return max(float(a + max(b, 0.0) * state_mb), 0.0) + (self._lost_s or 0.0)

@@ -1,11 +1,12 @@
 """A short forecast of the rate, as paths that it may take.
 
 Three forecasts compete: the last rate; a damped trend (ETS of type AAN, from statsforecast), fitted to the last hour; and,
-once the rate has repeated itself, the same time of the last period, shifted to the present level. The one with the smallest
-mean absolute error over the last hour is used. Its uncertainty is what it was wrong by: a path is the forecast plus one of
-its past error vectors, all steps together, as in conformal prediction by residuals. So errors of several steps stay
-correlated, and nothing is assumed of their distribution. Errors are scaled with the square root of the rate, between errors
-of a fixed size and errors proportional to the rate.
+once the rate has repeated itself, the same time of the last period, shifted to the present level. All of them forecast once
+a step, whether or not somebody asks, and the one with the smallest mean absolute error over the last hour is used. Its
+uncertainty is what it was wrong by: a path is the forecast plus or minus one of its past error vectors, all steps together,
+as in conformal prediction by residuals. So errors of several steps stay correlated, and of their distribution nothing is
+assumed but its symmetry: a rate that has only fallen so far leaves errors below 0 alone, and may rise as fast. Errors are
+scaled with the square root of the rate, between errors of a fixed size and errors proportional to the rate.
 
 Steps are means over `step_s`. The forecast is made from any moment: the history consists of the means that ended one, two,
 ... steps before it.
@@ -29,6 +30,8 @@ LEAST_FITTED: Final = 12
 JUDGED: Final = 60
 """Last forecasts by which the three are compared."""
 KEPT_ERRORS: Final = 120
+REFITTED: Final = 5
+"""Steps for which the parameters of the trend stay, while its level and slope follow the rate."""
 KEPT_STEPS: Final = 4 * 1440
 """History of the season: four days of minutes."""
 PERIOD_EVERY: Final = 60
@@ -69,9 +72,12 @@ class RateForecast:
         """
         self._every = max(1, round(step_s / sample_s))
         self._steps, self._paths = steps, paths
-        self._samples: deque[float] = deque(maxlen=KEPT_STEPS * self._every)
+        self._kept = KEPT_STEPS * self._every
+        self._samples: Array = np.zeros(2 * self._kept)
+        self._end = self._count = 0
         self._period: int | None = None
-        self._count = 0
+        self._fitted: tuple[Any, float, int] | None = None
+        """The trend's model, the first rate that it was fitted to, and when."""
         ways: list[Callable[[Array], Array | None]] = [self._last]
         ways += [self._trend] if trend else []
         ways += [self._season] if season else []
@@ -84,12 +90,26 @@ class RateForecast:
 
     def observe(self, rate: float) -> None:
         """Record the mean rate of the last step, records/s; to be called each `sample_s`."""
-        self._samples.append(rate)
+        if self._end == len(self._samples):
+            self._samples[: self._kept - 1] = self._samples[self._end - self._kept + 1 :]
+            self._end = self._kept - 1
+        self._samples[self._end] = rate
+        self._end += 1
         self._count += 1
         for candidate in self._candidates:
             self._close(candidate)
+        if self._count % self._every == 0:
+            self._open()
         if self._count % (PERIOD_EVERY * self._every) == 0:
             self._period = find_period(self._history())
+
+    def _open(self) -> None:
+        """Let every candidate forecast, to be compared with what comes."""
+        history = self._history()
+        for candidate in self._candidates:
+            rates = candidate.forecast(history)
+            if rates is not None:
+                candidate.open.append((self._count, rates))
 
     def _close(self, candidate: _Candidate) -> None:
         """Compare the forecasts whose last step has passed with what came."""
@@ -97,18 +117,18 @@ class RateForecast:
             made, rates = candidate.open.popleft()
             back = self._count - made
             ends = [int(back - (i + 1) * self._every) for i in range(self._steps)]
-            came = np.array([self._samples[-1 - end] for end in ends])
+            came = self._samples[self._end - 1 - np.array(ends)]
             candidate.errors.append((came - rates) / np.sqrt(np.maximum(rates, self._least())))
             candidate.sizes.append(float(np.mean(np.abs(came - rates))))
 
     def _least(self) -> float:
         """Rate below which errors do not shrink any more, so that those near 0 do not count for high rates."""
-        recent = list(self._samples)[-FITTED_STEPS * self._every :]
-        return max(LEAST_SHARE * sum(recent) / len(recent), 1.0)
+        recent = self._samples[max(self._end - FITTED_STEPS * self._every, 0) : self._end]
+        return max(LEAST_SHARE * float(np.mean(recent)), 1.0)
 
     def _history(self) -> Array:
         """Rates of whole steps up to now, the latest last."""
-        return np.array(list(self._samples)[:: -self._every][::-1])
+        return self._samples[max(self._end - self._kept, 0) : self._end][:: -self._every][::-1]
 
     def forecast(self, now: float | None = None, spread: bool = True) -> Array:
         """Paths that the rate may take, shape (paths, steps), records/s, never below 0; requires an observation.
@@ -132,7 +152,6 @@ class RateForecast:
             rates = candidate.forecast(history)
             if rates is None:
                 continue
-            candidate.open.append((self._count, rates))
             wrong = float(np.mean(candidate.sizes)) if len(candidate.sizes) >= LEAST_ERRORS else np.inf
             found.append((wrong, len(found), candidate, rates))
         _, _, best, rates = min(found, key=lambda one: one[:2])
@@ -142,8 +161,11 @@ class RateForecast:
         """Error vectors over the square root of the rate, evenly from the lowest to the highest, shape (paths, steps)."""
         if len(candidate.errors) < LEAST_ERRORS:
             grows = ASSUMED_ERROR * np.sqrt(np.arange(1, self._steps + 1))
-            return np.asarray(np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[-1], 1.0)))
+            return np.asarray(
+                np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[self._end - 1], 1.0))
+            )
         errors = np.array(candidate.errors)
+        errors = np.concatenate([errors, -errors])
         order = np.argsort(np.max(np.cumsum(errors, axis=1), axis=1))
         at = np.round((np.arange(self._paths) + 0.5) / self._paths * (len(errors) - 1)).astype(np.int64)
         at[-1] = len(errors) - 1
@@ -156,7 +178,16 @@ class RateForecast:
         recent = history[-FITTED_STEPS:]
         if len(recent) < LEAST_FITTED or np.ptp(recent) <= 1e-9 * recent[-1]:
             return None
-        return np.asarray(np.maximum(_ets().forecast(y=recent, h=self._steps)["mean"], 0.0))
+        return np.asarray(np.maximum(self._ets(recent), 0.0))
+
+    def _ets(self, recent: Array) -> Array:
+        """The damped trend. Its parameters are fitted every REFITTED steps, which takes longer than to apply them."""
+        if self._fitted is None or self._count >= self._fitted[2] + REFITTED * self._every:
+            self._fitted = (_ets().fit(y=recent), float(recent[0]), self._count)
+        model, first, _ = self._fitted
+        # The fitted initial level is that of another first rate; additive models move with the rates.
+        moved = float(recent[0]) - first
+        return np.asarray(model.forward(y=recent - moved, h=self._steps)["mean"]) + moved
 
     def _season(self, history: Array) -> Array | None:
         period = self._period
@@ -174,13 +205,8 @@ def _normal_quantiles(count: int) -> Array:
     return np.asarray(norm.ppf((np.arange(count) + 0.5) / count))
 
 
-_MODEL: list[Any] = []
-
-
 def _ets() -> Any:
     """Imported late: it compiles, which would delay commands that only name the policy."""
-    if not _MODEL:
-        from statsforecast.models import AutoETS
+    from statsforecast.models import AutoETS
 
-        _MODEL.append(AutoETS(model="AAN", damped=True))
-    return _MODEL[0]
+    return AutoETS(model="AAN", damped=True)

@@ -12,9 +12,10 @@ Tasks that run count over time, and those that the lag at the end will need. The
 each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
-x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x that is reduced to it, but not before a rescale that
-begins now could be followed by another: otherwise a reduction would always be postponed. So an unlikely path costs its
-correction, not an overload until the end.
+x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x what the rest of the path needs at its highest is
+reduced to that, but not before a rescale that begins now could be followed by another: otherwise a reduction would always be
+postponed. So an unlikely path costs its correction, not an overload until the end; and a deployment is not counted as late
+for a later reduction that the policy would not make.
 """
 
 from dataclasses import dataclass
@@ -116,10 +117,12 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
     held, late = np.zeros(len(options)), np.zeros(len(options))
     steps = int(paths.shape[1] * path_s / STEP_S)
     delay = int(SEEN_AFTER_S / STEP_S)
-    came = np.zeros(steps + 1)
+    came, highest = np.zeros(steps + 1), np.zeros(steps + 1)
     for p in range(len(paths)):
         for k in range(steps):
             came[k + 1] = came[k] + paths[p, int(k * STEP_S / path_s)] * STEP_S
+        for k in range(steps - 1, -1, -1):
+            highest[k] = max(highest[k + 1], paths[p, int(k * STEP_S / path_s)])
         for o in range(len(options)):
             capacity = options[o, 0] * np.exp(options[o, 1] * multiples[p])
             tasks, down_s, settled_s = options[o, 2], options[o, 3], options[o, 4]
@@ -132,8 +135,10 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
                     wanted = capacity
                     if (lag > 0 and seen > capacity) or age > objective_s / 2:
                         wanted = max(min(needed, most_capacity), capacity)
-                    elif capacity > SPARE * needed and k * STEP_S >= restart_s + between_s:
-                        wanted = max(needed, LEAST_KEPT * capacity)
+                    elif k * STEP_S >= restart_s + between_s:
+                        needed = CORRECTED * highest[k] + lag / DRAIN_S
+                        if capacity > SPARE * needed:
+                            wanted = max(needed, LEAST_KEPT * capacity)
                     change = min(max(work * (wanted - capacity), least_tasks - tasks), max(most_tasks - tasks, 0.0))
                     if change != 0.0:
                         capacity, tasks = capacity + change / work, tasks + change

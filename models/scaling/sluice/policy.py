@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scaling.ds2.model import ds2
-from models.scaling.policy import Decision, Facts, Recommendation, Rescaled
+from models.scaling.policy import Decision, Facts, Outlook, Recommendation, Rescaled
 from models.scaling.rates import Rates
 from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned, lag_of, read_rate
 from models.scaling.sluice.downtime import Downtime
@@ -103,6 +103,9 @@ class Sluice:
         self._last_s: float | None = None
         self._last_lag = 0.0
         self._compared_s = -np.inf
+        self.outlook: Outlook | None = None
+        self._lost_s: float | None = None
+        """Lost to cold code since the last restart; None once it is known."""
 
     def _with(self, element: str) -> bool:
         return element not in self._settings.without
@@ -157,8 +160,8 @@ class Sluice:
         if facts.last_rescale is not None and facts.last_rescale != self._rescaled:
             self._rescaled = facts.last_rescale
             self._downtime.observe(max(facts.last_rescale.downtime_s, 0.0), facts.last_rescale.state_mb)
-            if cold:
-                self._downtime.observe_lost(self._lost_s(facts))
+            self._lost_s = 0.0 if cold else None
+        self._count_lost(facts, lag, warm)
         self._learned.observe(facts.rates, facts.interval_s, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
         # The policy is not called while the job is down: assume the present rate for that time.
@@ -197,12 +200,18 @@ class Sluice:
         above = 1.0 if low > objective_s else max(high - objective_s, 0.0) / max(high - low, 1e-9)
         self._budget.observe(rate * passed, rate * passed * above, passed)
 
-    def _lost_s(self, facts: Facts) -> float:
-        """Seconds of work lost to cold code in the first interval after a restart, as far as records waited in it."""
+    def _count_lost(self, facts: Facts, lag: float, warm: bool) -> None:
+        """Seconds of work lost to cold code since a restart: counted for as long as records wait, at most until it is warm."""
+        if self._lost_s is None or not self._learned.known:
+            return
         read = read_rate(facts.rates)
-        if not self._learned.known or lag_of(facts.rates) <= read:
-            return 0.0
-        return facts.interval_s * max(1.0 - read / self._capacity_now(), 0.0)
+        waits = lag > read
+        if waits and not warm:
+            self._lost_s = _running_s(facts) * max(1.0 - read / self._capacity_now(), 0.0)
+            return
+        if self._lost_s > 0:
+            self._downtime.observe_lost(self._lost_s)
+        self._lost_s = None
 
     def _compare(self, facts: Facts, lag: float, present: float | None) -> _Choice:
         # Compiles at import, which would delay commands that only name the policy.
@@ -271,6 +280,14 @@ class Sluice:
 
     def _recommend(self, facts: Facts, choice: _Choice) -> Recommendation:
         best = int(np.argmin(choice.cost))
+        self.outlook = Outlook(
+            horizon_s=self._horizon_s,
+            low=choice.low,
+            high=choice.high,
+            capacity=float(choice.capacity[0]),
+            late_share=self._budget.late_share,
+            late_allowed=1 - self._settings.attainment,
+        )
         now = f"{int(choice.tasks[0].sum())} tasks take {amount(choice.capacity[0])}"
         expected = (
             f"In the next {self._horizon_s / 60:.0f} min {amount(choice.low)} to {amount(choice.high)} records/s are expected; "

@@ -18,8 +18,8 @@ A policy gets the mean of all values fetched since it was last called, or the la
 """
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -87,21 +87,36 @@ class FlinkMetrics:
         last = self._seen[-1 - self._age]
         first = self._seen[max(len(self._seen) - 1 - self._age - _REFRESHES, 0)]
         seconds = last.seconds - first.seconds
-        found = {}
-        for name, total in last.added.items():
-            done = total - first.added[name] if first.added else total
-            found[name] = self._as_measured(last.gauges[name], done, seconds)
+        done = last.added - first.added
+        values = self._as_measured(done, [len(gauges.busy_s) for gauges in last.gauges.values()], seconds)
+        found, begin = {}, 0
+        for name, gauges in last.gauges.items():
+            end = begin + len(gauges.busy_s)
+            found[name] = _at_the_end(gauges, seconds, {field: value[begin:end] for field, value in values.items()})
+            begin = end
         return Fetched(found, (last.arrived - first.arrived) / seconds)
 
-    def _as_measured(self, gauges: Activity, done: np.ndarray, seconds: float) -> Activity:
+    def _as_measured(self, done: np.ndarray, tasks: Sequence[int], seconds: float) -> dict[str, np.ndarray]:
         """With noise; the times of a task stay within the window."""
+        drawn = self._rng.standard_normal(done.size)
+        ends = np.cumsum(tasks) * len(_ADDED)
+        noise = np.hstack([own.reshape(len(_ADDED), -1) for own in np.split(drawn, ends[:-1])])
         scale = np.where(np.arange(len(_ADDED)) < len(_COUNTED), self._noise.records, self._noise.time)
-        noisy = done * np.exp(scale[:, None] * self._rng.standard_normal(done.shape))
-        values = dict(zip(_ADDED, noisy, strict=True))
+        values = dict(zip(_ADDED, done * np.exp(scale[:, None] * noise), strict=True))
         busy = np.minimum(values["busy_s"], seconds)
         blocked = np.minimum(values["backpressured_s"], seconds - busy)
-        times = {"busy_s": busy, "backpressured_s": blocked, "idle_s": seconds - busy - blocked}
-        return replace(gauges, seconds=seconds, **values | times)
+        return values | {"busy_s": busy, "backpressured_s": blocked, "idle_s": seconds - busy - blocked}
+
+
+def _at_the_end(gauges: Activity, seconds: float, values: dict[str, np.ndarray]) -> Activity:
+    return Activity(
+        seconds=seconds,
+        input_queue_share=gauges.input_queue_share,
+        lag_records=gauges.lag_records,
+        state_bytes=gauges.state_bytes,
+        keeps_state=gauges.keeps_state,
+        **values,
+    )
 
 
 @dataclass(frozen=True)
@@ -110,18 +125,17 @@ class _Totals:
 
     seconds: float
     arrived: float
-    added: Mapping[str, np.ndarray]
-    """Sums of the fields _ADDED, float64[fields, tasks]; none at the start."""
+    added: np.ndarray
+    """Sums of the fields _ADDED, float64[fields, tasks of all operators]; 0 without axes at the start."""
     gauges: Mapping[str, Activity]
     """The last interval."""
 
     @classmethod
     def nothing(cls) -> "_Totals":
-        return cls(0.0, 0.0, {}, {})
+        return cls(0.0, 0.0, np.zeros(()), {})
 
     def plus(self, activity: Mapping[str, Activity], arrival_rate: float) -> "_Totals":
-        seconds = next(iter(activity.values())).seconds
-        added = {name: np.array([getattr(done, field) for field in _ADDED]) for name, done in activity.items()}
-        if self.added:
-            added = {name: self.added[name] + done for name, done in added.items()}
-        return _Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added, activity)
+        done = list(activity.values())
+        seconds = done[0].seconds
+        added = np.array([np.concatenate([getattr(own, field) for own in done]) for field in _ADDED])
+        return _Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added + self.added, activity)

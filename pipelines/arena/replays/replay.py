@@ -18,9 +18,11 @@ from models.job import Job, records_in_per_source_record
 from models.memory import deployed_memory_mb
 from models.metrics import SAMPLE_INTERVAL_S
 from models.plan import Placement
-from models.scaling.limits import most_tasks, within
-from models.scaling.meter import Meter
-from models.scaling.policy import Decision, Facts, Policy, Rescaled
+from models.scaling.control.deciding import RunningTasks, decide
+from models.scaling.control.guard import Hold
+from models.scaling.limits import Granted, most_tasks, within
+from models.scaling.meter import Meter, MeteredGraph
+from models.scaling.policy import Facts, Policy, Rescaled
 from models.scaling.rates import Rates
 from pipelines.arena.replays.cell import RescaleRecord
 from pipelines.arena.replays.metrics import FlinkMetrics
@@ -126,7 +128,7 @@ class _Loop:
         self.every = round(self.policy.interval_s / SAMPLE_INTERVAL_S)
         self.most = most_tasks(self.job)
         self.ratio = records_in_per_source_record(self.job)
-        self.meter = Meter(self.job)
+        self.meter = Meter(MeteredGraph.of(self.job))
         self._take_note()
 
     def _take_note(self) -> None:
@@ -171,33 +173,37 @@ class _Loop:
         if rates is None:
             return
         self.capacity.append((self.now - round(seconds / SAMPLE_INTERVAL_S), self.now, self._capacity(rates)))
-        time_s = self.now * SAMPLE_INTERVAL_S
-        advice = self.policy.observe(Facts(time_s, seconds, rates, self.last, self.slots))
-        if advice.deploy is None:
-            return
-        if self.last is not None and time_s < self.last.ended_s + self.least_between_s - _CLOCK_S:
+        time_s, running = self.now * SAMPLE_INTERVAL_S, self.run.configuration
+        step = decide(
+            self.policy,
+            Facts(time_s, seconds, rates, self.last, self.slots),
+            RunningTasks(running.parallelism, running.managed_memory_mb),
+            lambda: self._too_soon(time_s),
+            lambda wanted, tasks: within(wanted, tasks, self.slots, self.most),
+        )
+        if step.held is not None and step.held.limit == "interval":
             self.held_back.append(time_s)
-        else:
-            self._deploy(advice.deploy, advice.reason, rate)
+        elif step.granted is not None:
+            self._deploy(step.granted, step.memory_mb, step.advice.reason, rate)
+
+    def _too_soon(self, time_s: float) -> Hold | None:
+        if self.last is None or time_s >= self.last.ended_s + self.least_between_s - _CLOCK_S:
+            return None
+        return Hold("interval", "the last rescale is too recent")
 
     def _capacity(self, rates: Rates) -> float:
         """Rate of the sources at which the first operator is busy all the time."""
         true = {name: m.true_processing_rate for name, m in rates.operators.items()}
         return min(value / self.ratio[name] for name, value in true.items() if value and self.ratio[name] > 0)
 
-    def _deploy(self, decision: Decision, reason: str, rate: float) -> None:
-        running = self.run.configuration
-        granted = within(decision.parallelism, running.parallelism, self.slots, self.most)
-        memory = {**running.managed_memory_mb, **decision.memory_mb}
-        if granted.parallelism == dict(running.parallelism) and memory == dict(running.managed_memory_mb):
-            return
+    def _deploy(self, granted: Granted, memory: Mapping[str, float], reason: str, rate: float) -> None:
         time_s, note, downtime_s, state_mb = self.now * SAMPLE_INTERVAL_S, granted.note, 0.0, 0.0
         try:
             wanted = Configuration(
                 parallelism=granted.parallelism,
-                memory_mb=running.memory_mb,
+                memory_mb=self.run.configuration.memory_mb,
                 placement=self.placer(granted.parallelism, rate),
-                managed_memory_mb=memory,
+                managed_memory_mb=dict(memory),
             )
             done = self.run.rescale(wanted)
         except Infeasible as error:
@@ -214,7 +220,7 @@ class _Loop:
                 state_mb=state_mb,
                 tasks=sum(granted.parallelism.values()),
                 parallelism=granted.parallelism,
-                memory_mb=memory,
+                memory_mb=dict(memory),
                 reason=reason,
                 note=note,
                 refused=refused,

@@ -17,6 +17,8 @@ from pipelines.apply.applied import Applied
 from pipelines.apply.rehearsal import Rehearsal
 from pipelines.arena.choice import PolicyChoice
 from pipelines.calibration.request import Calibration
+from pipelines.control.files import AutopilotState, StopSwitch
+from pipelines.control.record import AutopilotDecision
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.rates.record import RateChangeEvent
@@ -25,6 +27,9 @@ from testbeds.simulator.settings import Physics
 
 FORMATS: dict[str, type[BaseModel]] = {
     "applied": Applied,
+    "autopilot-decision": AutopilotDecision,
+    "autopilot-state": AutopilotState,
+    "autopilot-stop": StopSwitch,
     "calibration": Calibration,
     "cluster": ClusterFile,
     "dataflow": Graph,

@@ -9,6 +9,8 @@ from typing import Final
 _PERIOD_US: Final = 100_000
 """The period of Kubernetes. The kernel grants a quota in slices of 5 ms per processor, whose unused rest is lost: little
 for a quota of 15 ms in 100 ms, but much for one of 3 ms in 20 ms."""
+_FIRST, _LIKE_OTHERS = {1: 262_144, 2: 10_000}, {1: 1024, 2: 100}
+"""By version: the greatest weight of a group, and that of other work."""
 _MOUNTS: Final = Path("/proc/self/mounts")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 
@@ -45,18 +47,22 @@ class CpuGroup:
     def limit(self, cores: float | None) -> None:
         """Let the group use `cores` of CPU time per second; None: no limit.
 
-        Quota that it could not use in one period, since no processor was free, carries over to the next.
+        Quota that it could not use in one period, since no processor was free, carries over to the next. It goes before other
+        work of the machine, which would otherwise keep it from its quota.
         """
+        weight = (_LIKE_OTHERS if cores is None else _FIRST)[self.version]
         quota = None if cores is None else max(1000, round(cores * _PERIOD_US))
         if self.version == 2:
             (self.folder / "cgroup.subtree_control").write_text("+cpu")
             self._save_up("cpu.max.burst", 0)
             (self.held / "cpu.max").write_text(f"{'max' if quota is None else quota} {_PERIOD_US}")
+            (self.folder / "cpu.weight").write_text(str(weight))
             self._save_up("cpu.max.burst", quota or 0)
         else:
             self._save_up("cpu.cfs_burst_us", 0)
             (self.held / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
             (self.held / "cpu.cfs_quota_us").write_text(str(-1 if quota is None else quota))
+            (self.held / "cpu.shares").write_text(str(weight))
             self._save_up("cpu.cfs_burst_us", quota or 0)
 
     def _save_up(self, file: str, most_us: int) -> None:

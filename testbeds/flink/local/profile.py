@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal, get_args
 
 import yaml
 
 from models.errors import Infeasible, InvalidInput
 from models.memory import MANAGED_FRACTION, METASPACE_MB, managed_memory_per_slot_mb
+from testbeds.flink.local.distribution import Release
 
 OFF_HEAP_MB: Final = 32.0
 NETWORK_MB: Final = 64.0
@@ -18,18 +19,19 @@ TASK_HEAP_MB: Final = 64.0
 """Least heap for tasks, MiB."""
 JOB_MANAGER_MB: Final = 640.0
 
+StateBackend = Literal["rocksdb", "forst"]
+"""Where jobs keep their state; both count accesses under the same names. ForSt comes with Flink 2."""
+_COUNTED: Final = ("bytes-read", "bytes-written", "block-cache-hit", "block-cache-miss")
+
 STATE_METRICS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "state.backend.rocksdb.metrics.bytes-read": "true",
-        "state.backend.rocksdb.metrics.bytes-written": "true",
-        "state.backend.rocksdb.metrics.block-cache-hit": "true",
-        "state.backend.rocksdb.metrics.block-cache-miss": "true",
+        **{f"state.backend.{one}.metrics.{what}": "true" for one in get_args(StateBackend) for what in _COUNTED},
         # Flink times one access in a hundred, so the others are not slowed down.
         "state.latency-track.keyed-state-enabled": "true",
         "state.latency-track.sample-interval": "100",
     }
 )
-"""Metrics of a job's state; settings of a cluster or of one job."""
+"""Metrics of a job's state, whatever its backend; settings of a cluster or of one job."""
 
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -40,7 +42,7 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "restart-strategy.type": "none",
         "state.backend.type": "rocksdb",
         # With the default of 64 MB, a slot of 32 MB managed memory or less flushes constantly.
-        "state.backend.rocksdb.writebuffer.size": "4mb",
+        **{f"state.backend.{one}.writebuffer.size": "4mb" for one in get_args(StateBackend)},
         **STATE_METRICS,
         # Otherwise full buffers hold seconds of work, during which a rate that is too high seems to be sustained.
         "taskmanager.network.memory.buffer-debloat.enabled": "true",
@@ -58,6 +60,18 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Settings of every cluster; those of a profile override them."""
+
+
+def check_backend(backend: StateBackend, release: Release) -> None:
+    """
+    Raises:
+        InvalidInput: the release has no such state backend.
+    """
+    if backend == "forst" and release.line.startswith("1."):
+        raise InvalidInput(
+            f"the state backend 'forst' needs Flink 2, but Flink {release.version} is to be started; start Flink 2.3, or keep "
+            "state in 'rocksdb'"
+        )
 
 
 @dataclass(frozen=True)

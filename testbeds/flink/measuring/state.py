@@ -18,7 +18,8 @@ _REST_SHARE: Final = 20.0
 class StateMeter:
     """The live state of a running job's tasks, from savepoints taken during the measurement and removed afterwards.
 
-    A checkpoint would cost less, but contains RocksDB's files: compressed, and with overwritten values.
+    A checkpoint would cost less, but contains RocksDB's files: compressed, and with overwritten values. Savepoints of ForSt
+    do, too.
     """
 
     def __init__(self, rest: FlinkRest, job: str, vertices: Mapping[str, Vertex]) -> None:
@@ -27,7 +28,6 @@ class StateMeter:
             vertices: of the operators with state; if empty, no savepoint is taken.
         """
         self._rest, self._job, self._vertices = rest, job, dict(vertices)
-        self._path = f"/jobs/{job}/savepoints"
         self._request: str | None = None
         self._asked = self._not_before = 0.0
         self._bytes: dict[str, np.ndarray] = {}
@@ -37,7 +37,7 @@ class StateMeter:
         now = time.monotonic()
         if self._vertices and self._request is None and (at_once or now >= self._not_before):
             self._asked = now
-            self._request = self._rest.trigger(self._path, {"cancel-job": False})
+            self._request = self._rest.trigger_savepoint(self._job)
 
     def read(self, *, patience_s: float | None = None) -> dict[str, np.ndarray]:
         """By operator: bytes of each task by the last savepoint, float64[tasks].

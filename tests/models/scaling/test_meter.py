@@ -5,7 +5,7 @@ import pytest
 
 from models.job import Job
 from models.metrics import Activity
-from models.scaling.meter import Meter
+from models.scaling.meter import Meter, MeteredGraph
 
 JOB = Job.model_validate(
     {
@@ -65,7 +65,7 @@ def _all(seconds=10.0, count=None, left=None):
 
 @pytest.fixture
 def meter() -> Meter:
-    meter = Meter(JOB)
+    meter = Meter(MeteredGraph.of(JOB))
     meter.deployed({"left": 1, "right": 1, "count": 2, "sink": 1}, {"count": 64.0})
     return meter
 

@@ -1,10 +1,13 @@
 """How budgets are explored by default, and the names of runs whose requests say nothing of it."""
 
+from typing import get_args
+
 import pytest
 from pydantic import ValidationError
 
-from pipelines.inputs.plan_request import DEFAULT_FLINK, PlanRequest
+from pipelines.inputs.plan_request import DEFAULT_BACKEND, DEFAULT_FLINK, PlanRequest
 from testbeds.flink.local.distribution import FLINK, RELEASES
+from testbeds.flink.local.profile import StateBackend
 
 
 @pytest.mark.parametrize(
@@ -61,3 +64,18 @@ def test_jobs_whose_topics_keep_what_they_do_not_take_are_measured_by_drain(
 def test_a_drain_needs_topics_that_keep_records() -> None:
     with pytest.raises(ValidationError, match="with the feed 'kafka' only"):
         PlanRequest(job="nexmark-q1", rate=1.0, mst="drain")
+
+
+def test_a_state_backend_is_that_of_a_flink_that_sluice_starts() -> None:
+    offered = PlanRequest.model_json_schema()["properties"]["state_backend"]
+    assert tuple(offered["enum"]) == get_args(StateBackend) and offered["default"] == DEFAULT_BACKEND
+    stored = PlanRequest(job="nexmark-q1", rate=1.0, testbed="flink").model_dump(mode="json")
+    assert "state_backend" not in stored, "its digest names the run"
+    with pytest.raises(ValidationError, match="testbed 'flink' without 'flink'"):
+        PlanRequest(job="nexmark-q1", rate=1.0, state_backend="forst")
+
+
+def test_forst_on_flink_1_is_refused_with_the_version_to_set() -> None:
+    PlanRequest(job="nexmark-q1", rate=1.0, testbed="flink", flink_version="2.3", state_backend="forst")
+    with pytest.raises(ValidationError, match=r"needs Flink 2\.3, but 'flink_version' is '1\.20'; set it to '2\.3'"):
+        PlanRequest(job="nexmark-q1", rate=1.0, testbed="flink", state_backend="forst")

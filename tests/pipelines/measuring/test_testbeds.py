@@ -62,6 +62,8 @@ def test_measurements_on_one_version_of_flink_do_not_serve_another(tmp_path: Pat
     assert default.run_id != other.run_id
     with opened_testbed(other) as testbed:
         assert isinstance(testbed, FlinkTestbed) and testbed.release == FLINK_2_3
+    forst = run_on("flink", tmp_path, flink_version="2.3", state_backend="forst")
+    assert len({measuring_inputs(one)["testbed"] for one in (default, other, forst)}) == 3
 
 
 def test_a_testbed_that_is_kept_open_serves_all_stages_of_its_run(tmp_path: Path) -> None:

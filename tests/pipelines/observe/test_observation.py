@@ -175,6 +175,9 @@ def test_accesses_to_state_are_shown_where_rocksdb_counts_them(flink: ObservedFl
     flink.counts_state = False
     (said,) = [remark for remark in observed(flink, place).job.remarks if "not counted" in remark]
     assert "state.backend.rocksdb.metrics.bytes-read" in said
+    flink.backend = "ForStStateBackend"
+    (said,) = [remark for remark in observed(flink, place).job.remarks if "not counted" in remark]
+    assert "state.backend.forst.metrics.bytes-read" in said
     flink.backend = "HashMapStateBackend"
     assert not any("not counted" in remark for remark in observed(flink, place).job.remarks)
 

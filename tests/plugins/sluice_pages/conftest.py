@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from autopilots import decided, state_of, store_autopilots
+from pipelines.control.files import AutopilotFiles
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
@@ -80,6 +83,10 @@ def planned(airflow_home: Path, root: Path, folder: Path, starting: object) -> W
     replan_by_dag(root, folder)
     store_damaged(workspace, root)
     store_drift(workspace)
+    store_autopilots(workspace, minutes=20)
+    now, files = datetime.now(UTC), AutopilotFiles(workspace, JOB)
+    files.keep(decided(1, now, JOB))
+    files.keep_state(state_of(decided(1, now, JOB), now, JOB))
     return workspace
 
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from pipelines.control.files import AutopilotFiles
 from pipelines.store.pins import PlanPin, keep_pin, pin_of
 from pipelines.store.workspace import Workspace
 from plan_pages import JOB, PASSWORD, Server
@@ -18,12 +19,14 @@ pytestmark = pytest.mark.slow
 
 PARAMETERS = {"job": JOB, "version": "2", "file": "pages.css"}
 UNPIN = "/jobs/{job}/unpin"
+STOP, RESUME = "/jobs/{job}/autopilot/stop", "/jobs/{job}/autopilot/resume"
+CHANGING = (UNPIN, STOP, RESUME)
 QUERIES = {"/jobs/{job}/difference": "?before=1&after=2", "/jobs/{job}/difference.json": "?before=1&after=2"}
 
 
 def _addresses() -> dict[str, str]:
     """Every route of the application, with an address that it answers; a new parameter fails here."""
-    routes = {route.path: route for route in app().routes if route.path != UNPIN}
+    routes = {route.path: route for route in app().routes if route.path not in CHANGING}
     assert all(isinstance(route, APIRoute) for route in routes.values()), "a mount is behind no check"
     filled = {path: re.sub(r"{(\w+)}", lambda match: PARAMETERS[match[1]], path) for path in routes}
     return {path: f"/sluice{address}{QUERIES.get(path, '')}" for path, address in filled.items()}
@@ -94,8 +97,34 @@ def test_a_job_is_unpinned_by_users_who_may_start_replans_from_sluices_own_pages
         assert "pinned to" not in client.get("/sluice/", headers={"Accept": "text/html"}).text
 
 
+def test_an_autopilot_is_stopped_and_resumed_by_users_who_may_start_its_dag(
+    server: Server, folder: Path, tokens: dict[str, tuple[str | None, set[int]]]
+) -> None:
+    files = AutopilotFiles(Workspace(folder), JOB)
+    stop, resume = (f"/sluice/jobs/{JOB}/autopilot/{what}" for what in ("stop", "resume"))
+    for name, (token, refused) in {**tokens, "a user who may only read": (server.token("reader"), {403})}.items():
+        with server.client(token) as client:
+            assert client.post(stop).status_code in refused, name
+            assert client.post(resume).status_code in refused, name
+    assert files.switch() is None
+    with server.client(server.token("planner")) as client:
+        assert client.post(stop, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        assert client.post(stop, content=b"reason=" + b"x" * 20_000).status_code == 413
+        assert files.switch() is None
+        answer = client.post(stop, data={"reason": "a <b>release</b>"})
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/sluice/jobs/{JOB}/autopilot")
+        switch = files.switch()
+        assert switch is not None and (switch.by, switch.reason) == ("planner", "a <b>release</b>")
+        text = client.get(f"/sluice/jobs/{JOB}/autopilot", headers={"Accept": "text/html"}).text
+        assert "Stopped by planner" in text and "a &lt;b&gt;release&lt;/b&gt;" in text
+        assert client.post(resume, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        assert client.post(resume).status_code == 303
+        assert files.switch() is None
+        assert client.post("/sluice/jobs/no-such-job/autopilot/stop").status_code == 404
+
+
 def test_nothing_else_can_be_changed_through_the_pages(server: Server) -> None:
-    assert all(route.methods == {"GET"} for route in app().routes if route.path != UNPIN)
+    assert all(route.methods == {"GET"} for route in app().routes if route.path not in CHANGING)
     with server.client(server.token("reader")) as client:
         for address in _addresses().values():
             assert client.post(address).status_code == 405, address

@@ -1,12 +1,16 @@
 """The pages in headless Chromium, as people use them; screenshots are left in `.sluice/screenshots`."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from autopilots import BUSY_JOB
+from pipelines.control.files import AutopilotFiles
+from pipelines.store.workspace import Workspace
 from plan_pages import DAMAGED_JOB, JOB, PASSWORD, PATIENCE_S, SCRIPT, Server
 
 pytestmark = pytest.mark.slow
@@ -18,6 +22,8 @@ PAGES = {
     "plan": f"/sluice/jobs/{JOB}/versions/2",
     "difference": f"/sluice/jobs/{JOB}/difference?before=1&after=2",
     "damaged": f"/sluice/jobs/{DAMAGED_JOB}/versions",
+    "autopilots": "/sluice/autopilots",
+    "autopilot": f"/sluice/jobs/{BUSY_JOB}/autopilot",
     "not-found": "/sluice/jobs/%3Cscript%3E/versions",
 }
 PICTURES = 6
@@ -60,6 +66,8 @@ def _open(page: Page, name: str) -> None:
     page.goto(PAGES[name])
     if name == "plan":
         page.wait_for_selector("[data-pictures][data-drawn=yes]")
+    if name == "autopilot":
+        page.wait_for_selector("[data-live-pictures][data-drawn]")
 
 
 def _problems(page: Page) -> list[str]:
@@ -91,6 +99,22 @@ def test_a_plan_shows_the_pictures_of_its_report(page: Page) -> None:
     expect(page.locator("[data-picture=dataflow]")).to_contain_text("source")
     drawn = page.locator("[data-picture=placement]").bounding_box()
     assert drawn is not None and drawn["height"] > 300
+
+
+def test_the_page_of_an_autopilot_updates_itself_until_it_is_paused(page: Page, folder: Path) -> None:
+    _open(page, "autopilot")
+    files = AutopilotFiles(Workspace(folder), BUSY_JOB)
+    state = files.state()
+    assert state is not None and state.newest is not None
+    newest = state.newest.model_copy(update={"reason": "Something new."})
+    files.keep_state(state.model_copy(update={"newest": newest, "beat_at": datetime.now(UTC)}))
+    expect(page.locator("main")).to_contain_text("Something new.")
+    page.get_by_role("button", name="Pause updates").click()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(6_000)  # an update, if it were not paused
+    assert asked == []
+    assert page.locator(".picture .main-svg").count() >= 4
 
 
 def test_two_versions_are_chosen_by_a_form(page: Page) -> None:

@@ -5,13 +5,14 @@ Left out is what needs a run that repeats to the bit. What takes minutes of real
 
 from collections.abc import Iterator
 
+import pyarrow.compute as pc
 import pytest
 
 from flink_conformance import OneRun, OnFlink
 from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol
-from testbeds.flink.local.distribution import RELEASES
+from testbeds.flink.local.distribution import FLINK_2_3, RELEASES
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
 
@@ -72,3 +73,38 @@ class TestElastic(OnLocal, elastic_conformance.ElasticConformance):
     def rate(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> float:
         with testbed.deploy(job, configuration, run="conformance-2", seed=1) as deployed:
             return conformance.saturated_rate(deployed, cls.settle_s) / 4
+
+
+@pytest.fixture(scope="module")
+def on_forst() -> Iterator[FlinkTestbed]:
+    cluster = Cluster.model_validate({"name": "local", "count": 1, "slots": 8, "cores": 4, "memory_mb": 1024})
+    with FlinkTestbed(cluster, [1024.0], release=FLINK_2_3, state_backend="forst") as made:
+        yield made
+
+
+class OnForSt(OnFlink):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def testbed(cls, on_forst: FlinkTestbed) -> protocol.Testbed:
+        return on_forst
+
+
+@pytest.mark.long
+class TestForSt(OneRun, OnForSt, conformance.SampleConformance):
+    settle_s = 20.0
+
+    def test_its_accesses_to_state_are_counted(self, windows: list[protocol.MeasuredWindow]) -> None:
+        counted = windows[-1].samples.filter(pc.field("operator") == "count")
+        assert pc.sum(counted["state_written_bytes"]).as_py() > 0
+        assert pc.max(counted["state_latency_s"]).as_py() > 0
+
+
+@pytest.mark.long
+class TestElasticForSt(OnForSt, elastic_conformance.ElasticSuite):
+    """Its state is restored when a job is rescaled."""
+
+    test_state_outlives_a_rescale = elastic_conformance.RescaleConformance.test_state_outlives_a_rescale
+
+    @pytest.fixture
+    def rate(self) -> float:
+        return 10_000.0 / 4

@@ -20,8 +20,10 @@ def test_it_is_a_share_fixed_and_a_share_by_state() -> None:
 def test_what_cold_code_loses_comes_on_top() -> None:
     learned = Downtime(10.0)
     learned.observe_lost(20.0)
-    # 0.4 of the new value, 0.6 of none.
-    assert learned.of(0.0) == pytest.approx(10.0 + 8.0)
+    assert learned.of(0.0) == pytest.approx(10.0 + 20.0)
+    learned.observe_lost(10.0)
+    # 0.4 of the new value, 0.6 of the one before.
+    assert learned.of(0.0) == pytest.approx(10.0 + 16.0)
 
 
 def test_without_learning_nothing_changes_it() -> None:

@@ -68,3 +68,18 @@ def test_errors_near_zero_do_not_count_for_high_rates() -> None:
     # the least: 1000 / sqrt(20) x sqrt(1000) = 7071 besides the rate itself.
     rates = np.concatenate([np.zeros(20), np.full(40, 1000.0)])
     assert 2000.0 < float(np.max(fed(rates, trend=False, season=False).forecast())) < 8100.0
+
+
+def test_a_rate_that_has_only_fallen_may_rise_as_fast() -> None:
+    # 10 less each step: the last rate was wrong by -10, -20, ..., -50 each time, over the square root of the rate.
+    falling = 2000.0 - 10.0 * np.arange(60)
+    paths = fed(falling, trend=False, season=False).forecast()
+    assert float(np.min(paths[:, -1])) < falling[-1] - 40.0
+    assert float(np.max(paths[:, -1])) > falling[-1] + 40.0
+
+
+def test_forecasts_are_judged_whether_or_not_somebody_asks() -> None:
+    asked, silent = fed(np.full(30, 100.0)), RateForecast(60.0, 60.0, 5, 32)
+    for _ in range(30):
+        silent.observe(100.0)
+    np.testing.assert_allclose(silent.forecast(), asked.forecast())

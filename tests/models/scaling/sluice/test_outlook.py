@@ -79,6 +79,14 @@ def test_a_reduction_may_follow_but_not_before_a_rescale_could_be_followed() -> 
     assert held[0] == pytest.approx(10 * 70 + 1.1 * 230)
 
 
+def test_what_a_path_needs_later_is_not_given_up_before() -> None:
+    # 100 records/s for 4 min, then 1000: ten tasks stay, though one would do until then, and nothing is late.
+    free = Options(np.array([1000.0]), np.zeros(1), np.array([10.0]), np.zeros(1), np.zeros(1))
+    paths = np.tile([100.0, 100.0, 100.0, 100.0, 1000.0], (3, 1))
+    held, late = outlook(free, situation(), paths, 60.0, 20.0)
+    assert (held[0], late[0]) == (pytest.approx(10 * 300), 0.0)
+
+
 @given(capacity=st.floats(60.0, 500.0), more=st.floats(1.0, 3.0), lag=st.floats(0, 5000), rate=st.floats(1.0, 300.0))
 def test_more_capacity_makes_no_more_late(capacity: float, more: float, lag: float, rate: float) -> None:
     _, late = of(options((capacity, 1.0, 0.0), (more * capacity, 1.0, 0.0)), situation(lag, rate), rate)

@@ -27,10 +27,9 @@ def test_a_rescale_in_place_takes_less_than_a_second_and_one_by_savepoint_half_a
 
 
 def test_a_redeployment_takes_two_and_a_half_minutes(cell):
-    flat = {"name": "jump", "rates": (8000, 8000, *(24000,) * 4)}
-    redeployed = run_cell(cell(workload=flat, rescale_mode="redeploy", least_between_s=60.0)).outcome
-    assert redeployed.rescales > 0
-    assert 150 < redeployed.downtime_s / redeployed.rescales < 160
+    found = run_cell(cell(rescale_mode="redeploy")).rescales
+    assert found
+    assert all(150 < rescale.downtime_s < 160 for rescale in found)
 
 
 def test_the_burn_in_must_end_before_the_workload(cell):

@@ -87,7 +87,10 @@ def test_a_new_group_takes_a_quota_and_is_found_by_its_name() -> None:
         assert _amounts(group, "cpu.max", "cpu.cfs_quota_us")[0] == "15000"
         if (group.held / ("cpu.max.burst" if group.version == 2 else "cpu.cfs_burst_us")).exists():
             assert _amounts(group, "cpu.max.burst", "cpu.cfs_burst_us") == ["15000"]
+        weight = group.folder / ("cpu.weight" if group.version == 2 else "cpu.shares")
+        assert int(weight.read_text()) == (10_000 if group.version == 2 else 262_144)
         group.limit(None)
+        assert int(weight.read_text()) == (100 if group.version == 2 else 1024)
         assert _amounts(group, "cpu.max", "cpu.cfs_quota_us")[0] in ("max", "-1")
         assert [found.folder for found in cpu_groups(name)] == [group.folder]
     finally:

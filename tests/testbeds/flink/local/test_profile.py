@@ -1,7 +1,8 @@
 import pytest
 
 from models.errors import Infeasible, InvalidInput
-from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.local.distribution import FLINK_1_20, FLINK_2_3
+from testbeds.flink.local.profile import Profile, TaskManager, check_backend
 
 
 def test_the_memory_of_a_task_manager_is_divided_wholly() -> None:
@@ -43,3 +44,12 @@ def test_a_cluster_that_is_none_is_refused(task_managers: tuple[TaskManager, ...
 def test_profiles_are_compared_by_what_they_say() -> None:
     assert Profile((TaskManager("a", 1, 600),)) == Profile((TaskManager("a", 1, 600),))
     assert Profile((TaskManager("a", 1, 600),)) != Profile((TaskManager("a", 1, 601),))
+
+
+def test_forst_needs_flink_2() -> None:
+    check_backend("rocksdb", FLINK_1_20)
+    check_backend("forst", FLINK_2_3)
+    with pytest.raises(
+        InvalidInput, match=r"needs Flink 2, but Flink 1\.20\.5 .*start Flink 2\.3, or keep state in 'rocksdb'"
+    ):
+        check_backend("forst", FLINK_1_20)

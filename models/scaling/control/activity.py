@@ -1,0 +1,144 @@
+"""From readings of a running job's counters to the activity that a meter collects.
+
+All tasks are put on the time between the readings: the records of a task are its rate, by its own clock, times that time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from models.capacity.observed.counts import JobCounts, VertexCounts
+from models.capacity.observed.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
+from models.capacity.observed.lag import rounds
+from models.metrics import Activity
+
+LEAST_S: Final = 1.0
+"""Shorter intervals are not measured."""
+
+
+@dataclass(frozen=True)
+class JobActivity:
+    """What the vertices of a job did between two readings."""
+
+    seconds: float
+    vertices: Mapping[str, Activity]
+    """By id."""
+    arriving: Mapping[str, float]
+    """Records/s that came in, by the id of the source; what it read where its lag is unknown."""
+    lag_unknown: frozenset[str]
+    """Sources, by id, that do not report what waits."""
+    busy_unknown: frozenset[str]
+    """Vertices, by id, that do not report their busy time."""
+
+    @property
+    def arrival_rate(self) -> float:
+        return sum(self.arriving.values())
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of each source; empty while nothing arrives."""
+        whole = self.arrival_rate
+        return {id_: rate / whole for id_, rate in self.arriving.items()} if whole > 0 else {}
+
+
+def activity_since(
+    readings: Sequence[JobCounts],
+    *,
+    lag_by_broker: bool = False,
+    state_bytes: Mapping[str, float] | None = None,
+    queue_shares: Mapping[str, Sequence[float]] | None = None,
+) -> JobActivity | None:
+    """What was done from the last but one reading to the last.
+
+    Args:
+        readings: at least two, the earlier ones to tell how late counters are reported.
+        lag_by_broker: whether the broker counts what waits.
+        state_bytes: of each vertex that keeps state, by id.
+        queue_shares: share of its input buffers that each task uses, by vertex id, where it was read.
+
+    Returns:
+        None while a running task does not yet report counters that are newer than those of the last but one reading.
+    """
+    before, after = readings[-2:]
+    done = intervals((before, after))
+    by_task = {(one.vertex, one.task): one for one in done}
+    seconds = after.time_s - before.time_s
+    running = [v for v in after.vertices if not all(task.finished for task in v.tasks)]
+    wanted = [(v.id, task.task) for v in running for task in v.tasks if not task.finished]
+    if seconds < LEAST_S or not wanted or any(key not in by_task for key in wanted):
+        return None
+    cpu_per_busy = cpu_per_busy_s(done, cpu_shares((before, after)))
+    arriving, unknown, lags = {}, set(), {}
+    for vertex in (v for v in running if v.is_source):
+        own = [_alone(reading, vertex.id) for reading in readings]
+        found = rounds(own, [one for one in intervals(own) if one.vertex == vertex.id], lag_by_broker=lag_by_broker)
+        lag = found[-1].lag if found else None
+        was = found[-2].lag if len(found) > 1 else _pending(before, vertex.id)
+        emitted = sum(one.records_in / one.seconds for one in done if one.vertex == vertex.id)
+        if lag is None:
+            unknown.add(vertex.id)
+        grown = 0.0 if lag is None or was is None else (lag - was) / seconds
+        arriving[vertex.id] = max(emitted + grown, 0.0)
+        lags[vertex.id] = lag
+    return JobActivity(
+        seconds=seconds,
+        vertices={
+            v.id: _activity(
+                v,
+                [by_task[v.id, task.task] for task in v.tasks if not task.finished],
+                seconds,
+                cpu_per_busy,
+                lags.get(v.id),
+                (state_bytes or {}).get(v.id),
+                (queue_shares or {}).get(v.id),
+            )
+            for v in running
+        },
+        arriving=arriving,
+        lag_unknown=frozenset(unknown),
+        busy_unknown=frozenset(one.vertex for one in done if one.busy_s is None),
+    )
+
+
+def _alone(reading: JobCounts, vertex: str) -> JobCounts:
+    return replace(reading, vertices=tuple(v for v in reading.vertices if v.id == vertex))
+
+
+def _pending(reading: JobCounts, vertex: str) -> float | None:
+    tasks = [task for v in reading.vertices if v.id == vertex for task in v.tasks if task.runs]
+    known = [task.pending for task in tasks if task.pending is not None]
+    return sum(known) if tasks and len(known) == len(tasks) else None
+
+
+def _activity(
+    vertex: VertexCounts,
+    tasks: Sequence[TaskInterval],
+    seconds: float,
+    cpu_per_busy: Mapping[str, float],
+    lag: float | None,
+    state_bytes: float | None,
+    queue_shares: Sequence[float] | None,
+) -> Activity:
+    scale = np.array([seconds / one.seconds for one in tasks])
+    busy = np.array([one.busy_s or 0.0 for one in tasks]) * scale
+    blocked = np.array([one.backpressured_s for one in tasks]) * scale
+    accessed = [one.state for one in tasks if one.state is not None]
+    nothing = np.zeros(len(tasks))
+    return Activity(
+        seconds=seconds,
+        records_in=np.array([one.records_in for one in tasks]) * scale,
+        records_out=np.array([one.records_out for one in tasks]) * scale,
+        busy_s=busy,
+        backpressured_s=blocked,
+        idle_s=np.maximum(seconds - busy - blocked, 0.0),
+        cpu_s=busy * np.array([cpu_per_busy.get(one.worker, 1.0) for one in tasks]),
+        cache_hits=np.array([s.cache_hits for s in accessed]) if len(accessed) == len(tasks) else nothing,
+        cache_misses=np.array([s.cache_misses for s in accessed]) if len(accessed) == len(tasks) else nothing,
+        state_time_s=nothing,
+        input_queue_share=nothing if queue_shares is None else np.array(queue_shares[: len(tasks)]),
+        lag_records=np.full(len(tasks), (lag or 0.0) / len(tasks)) if vertex.is_source else nothing,
+        state_bytes=np.full(len(tasks), (state_bytes or 0.0) / len(tasks)),
+        keeps_state=state_bytes is not None,
+    )

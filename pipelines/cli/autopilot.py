@@ -1,0 +1,268 @@
+"""`sluice autopilot`: a scaling policy acts on a running job, within limits."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from models.errors import InvalidInput
+from pipelines.cli import app
+from pipelines.cli.duration import seconds_of
+from pipelines.cli.output import (
+    JsonOption,
+    KafkaOption,
+    NameOption,
+    TokenVariableOption,
+    WorkspaceOption,
+    account,
+    console,
+    print_json,
+    print_json_line,
+    progress_console,
+)
+from pipelines.cli.settings import policy_settings
+
+if TYPE_CHECKING:
+    from models.scaling.control.limits import ControlLimits
+    from pipelines.control.record import AutopilotDecision
+    from pipelines.control.request import AutopilotRequest
+
+
+class _RunByDefault(TyperGroup):
+    """`sluice autopilot JOB ...` is `sluice autopilot run JOB ...`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
+autopilot = typer.Typer(
+    cls=_RunByDefault,
+    help="Let a scaling policy act on a running job, within limits.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(autopilot, name="autopilot")
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Flink's name or id of the job.")]
+NamedJobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job, as its autopilot calls it.")]
+FlinkOption = Annotated[
+    str,
+    typer.Option(
+        metavar="URL|CLUSTER", help="Flink that runs the job: its REST address, or a cluster (file) with one."
+    ),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="LIMIT=VALUE",
+        help="A limit, repeatable: most_tasks, most_slots, price_per_slot_hour, dollars_per_hour, rescales_a_day, "
+        "least_between_s, respect_s, ... (all of them: docs/how-to/run-the-autopilot.md).",
+        show_default=False,
+    ),
+]
+
+
+@autopilot.command()
+def run(
+    job: JobArgument,
+    flink: FlinkOption,
+    policy: Annotated[
+        str, typer.Option(metavar="P", help="The scaling policy, as `sluice scale` names it.")
+    ] = "sluice",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help="A setting of the policy; repeatable.")
+    ] = None,
+    limit: LimitOption = None,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HH:MM-HH:MM", help="Rescale nothing in this time of the day, UTC; repeatable.", show_default=False
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Record what it would do, and change nothing.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="Name of the job in the workspace; default: made from Flink's.",
+            show_default=False,
+        ),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with jar, entry_class and arguments, where rescaling takes a restart.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Time for a rescale to come about.")] = 60.0,
+    duration: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="End after this time: 90s, 3m, 1h.", show_default=False)
+    ] = None,
+    kafka: KafkaOption = None,
+    token_variable: TokenVariableOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
+) -> None:
+    """Observe a running job, and rescale it as the policy decides. Ctrl-C ends it; the job keeps running as it is."""
+    from flink_client.rest import FlinkRest
+    from pipelines.control.autopilot import Autopilot
+    from pipelines.control.running import fly
+    from pipelines.control.wording import line
+    from pipelines.measuring.flink import named_address
+    from pipelines.observe.log_ends import BrokerLogEnds
+    from pipelines.store.workspace import Workspace
+
+    url = named_address(flink).rest_url
+    place = Workspace(workspace)
+    request = _request(job, name, url, policy, settings, _limits(limit, freeze), dry_run, timeout, program)
+
+    def show(decision: "AutopilotDecision") -> None:
+        print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
+
+    with FlinkRest(url, timeout_s=10.0, patience_s=0.0, token_variable=token_variable) as rest:
+        loop = Autopilot(place, request, rest, log_ends=None if kafka is None else BrokerLogEnds(kafka))
+        mode = "dry run of " if dry_run else ""
+        _say(f"autopilot: {mode}policy {policy} for {request.job} on {url}, every {loop.every_s:g} s; Ctrl-C ends it")
+        with _stopped(None if duration is None else seconds_of(duration, 1.0)) as stop:
+            fly([loop], show, stop, say=_say)
+    _say(f"autopilot: ended; {request.job} keeps running as it is")
+
+
+@autopilot.command()
+def stop(
+    job: NamedJobArgument,
+    reason: Annotated[str, typer.Option(help="Why; recorded.")] = "",
+    by: NameOption = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Keep the autopilot of a job from rescaling it, at once and until it is started again."""
+    from pipelines.control.files import AutopilotFiles, StopSwitch
+    from pipelines.store.workspace import Workspace
+
+    files = AutopilotFiles(Workspace(workspace), _known(job, workspace))
+    switch = files.stop(StopSwitch(job=job, by=by or account(), reason=reason, stopped_at=datetime.now(UTC)))
+    print_json(switch) if json else console.print(
+        f"{job}: stopped by {switch.by} at {switch.stopped_at:%F %T} UTC", markup=False
+    )
+
+
+@autopilot.command()
+def start(job: NamedJobArgument, workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
+    """Let the autopilot of a job act again that was stopped."""
+    from pipelines.control.files import AutopilotFiles
+    from pipelines.store.workspace import Workspace
+
+    was = AutopilotFiles(Workspace(workspace), _known(job, workspace)).resume()
+    said = f"{job}: its autopilot may act again" if was else f"{job}: its autopilot was not stopped"
+    print_json({"job": job, "was_stopped": was}) if json else console.print(said, markup=False)
+
+
+@autopilot.command()
+def log(
+    job: NamedJobArgument,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only the last 90s, 3m, 1h, ...", show_default=False)
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
+) -> None:
+    """Show the recorded decisions of a job's autopilot, the first one first."""
+    from pipelines.control.files import AutopilotFiles
+    from pipelines.control.wording import line
+    from pipelines.store.workspace import Workspace
+
+    files = AutopilotFiles(Workspace(workspace), _known(job, workspace))
+    begin = None if since is None else datetime.now(UTC) - timedelta(seconds=seconds_of(since, 1.0))
+    for decision in files.decisions(since=begin):
+        print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
+
+
+def _known(job: str, workspace: str | None) -> str:
+    """Raises InvalidInput: the job has no autopilot."""
+    from pipelines.control.files import autopilot_jobs
+    from pipelines.store.workspace import Workspace
+
+    jobs = autopilot_jobs(Workspace(workspace))
+    if job not in jobs:
+        raise InvalidInput(
+            f"no autopilot has run for {job!r:.80} in this workspace; there are {', '.join(jobs) or 'none'}"
+        )
+    return job
+
+
+def _request(
+    job: str,
+    name: str | None,
+    url: str,
+    policy: str,
+    settings: list[str] | None,
+    limits: "ControlLimits",
+    dry_run: bool,
+    timeout_s: float,
+    program: Path | None,
+) -> "AutopilotRequest":
+    from flink_client.restart import RestartProgram
+    from pipelines.control.request import AutopilotRequest
+    from pipelines.inputs.files import read_as
+    from pipelines.observe.job_file import safe_name
+
+    if name is not None and safe_name(name) != name:
+        raise InvalidInput(f"--as must be letters, digits and . _ -, at most 60 of them, but got {name!r:.80}")
+    return AutopilotRequest(
+        job=name or safe_name(job),
+        flink_url=url,
+        flink_name=job,
+        policy=policy,
+        settings=policy_settings(settings or []),
+        limits=limits,
+        dry_run=dry_run,
+        timeout_s=timeout_s,
+        program=None if program is None else read_as(program, RestartProgram),
+    )
+
+
+def _limits(given: list[str] | None, freeze: list[str] | None) -> "ControlLimits":
+    """Raises InvalidInput: there is no such limit, or its value is out of range."""
+    from models.scaling.control.limits import ControlLimits
+    from pipelines.inputs.files import validate_as
+
+    windows = [dict(zip(("begin", "end"), text.split("-", 1), strict=False)) for text in freeze or []]
+    return validate_as(
+        {**policy_settings(given or [], "--limit"), "freeze": windows}, ControlLimits, origin="the limits"
+    )
+
+
+@contextmanager
+def _stopped(seconds: float | None) -> Iterator[threading.Event]:
+    """An event that Ctrl-C, SIGTERM or the end of the time sets; a round that is under way is finished."""
+    import signal
+
+    stop = threading.Event()
+    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    timer = None if seconds is None else threading.Timer(seconds, stop.set)
+    try:
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        yield stop
+    finally:
+        if timer is not None:
+            timer.cancel()
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _say(what: str) -> None:
+    progress_console.print(what, markup=False, soft_wrap=True)

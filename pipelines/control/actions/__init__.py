@@ -1,0 +1,1 @@
+"""Rescaling a running job so that a process killed at any step leaves nothing half done."""

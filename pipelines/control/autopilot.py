@@ -1,0 +1,398 @@
+"""The autopilot of one job: observe, let the policy decide, keep to the limits, rescale, verify, record.
+
+The same decision step drives the arena (`models.scaling.control.deciding`).
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from flink_client.metrics.counts import LogEnds
+from flink_client.rest import FlinkRest
+from flink_client.running import NotRunning, find_job
+from models.errors import Infeasible, InvalidInput, SluiceError
+from models.scaling.control.deciding import ControlStep, RunningTasks, decide
+from models.scaling.control.granting import TaskBounds
+from models.scaling.control.guard import ControlStanding, Hold, hold
+from models.scaling.control.harm import JobProgress
+from models.scaling.meter import Meter
+from models.scaling.policies import POLICIES, make_policy
+from models.scaling.policy import Facts, Rescaled
+from models.scaling.rates import Rates
+from models.scaling.sluice.capacity import lag_of, read_rate
+from pipelines.control.account import JobAccount
+from pipelines.control.actions.hands import Hands
+from pipelines.control.actions.intents import Intent, IntentJournal
+from pipelines.control.files import AutopilotFiles
+from pipelines.control.fitness import unfit
+from pipelines.control.keeping.diary import Diary, history_of
+from pipelines.control.keeping.lease import Lease, LeaseLost, LeaseSeeker
+from pipelines.control.keeping.state import StateKeeper
+from pipelines.control.record import AutopilotDecision, Done
+from pipelines.control.request import AutopilotRequest, Clocks
+from pipelines.control.sensing import Sensor, Sight, known_rates, record, state_mb
+from pipelines.control.wording import advice_of, outlook_of, rescale_of, seen_of
+from pipelines.store.workspace import Workspace
+
+POLL_S: Final = 10.0
+"""Longest time between two readings, seconds."""
+_CLOCK_S: Final = 0.5
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What is known in one round."""
+
+    sight: Sight
+    began_s: float
+    rates: Rates | None = None
+    seconds: float | None = None
+    bounds: TaskBounds | None = None
+
+
+class Autopilot:
+    """Runs the loop of one job; `round` is called every `every_s`, by one thread at a time."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        request: AutopilotRequest,
+        rest: FlinkRest,
+        *,
+        log_ends: LogEnds | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        holder: str = "",
+    ) -> None:
+        """
+        Args:
+            log_ends: where what waits is counted by the broker.
+            clock: monotonic, seconds.
+            now: the time of day.
+
+        Raises:
+            InvalidInput: there is no such policy or setting.
+        """
+        self.request, self.limits = request, request.limits
+        self.policy = make_policy(request.policy, request.settings)
+        self.files = AutopilotFiles(workspace, request.job)
+        self._rest, self._log_ends = rest, log_ends
+        self._clocks, self._zero_s = Clocks(clock, sleep, now), clock()
+        self._reads = POLICIES[request.policy].reads
+        self._journal = IntentJournal(workspace, request.job)
+        self._seeker = LeaseSeeker(workspace, request.job, clock, holder)
+        self._lease: Lease | None = None
+        self._sensor: Sensor | None = None
+        self._meter: Meter | None = None
+        self._account = JobAccount()
+        self._known_job: str | None = None
+        self._open: Intent | None = None
+        """An action that is not brought to its end."""
+        self._acted: Intent | None = None
+        """The action of this round."""
+
+    @property
+    def every_s(self) -> float:
+        """Seconds between two rounds."""
+        return min(self.policy.interval_s, POLL_S)
+
+    @property
+    def waits_for(self) -> str | None:
+        """Which process acts on the job instead of this one; None if this one does."""
+        return None if self._lease is not None else self._seeker.held_by or "the lease of a former autopilot to end"
+
+    def ask(self) -> None:
+        """Have Flink fetch the metrics for the next round, a moment before it."""
+        if self._sensor is not None:
+            try:
+                self._sensor.ask()
+            except SluiceError as error:
+                _logger.debug("the next reading may be late: %s", error)
+
+    def round(self) -> AutopilotDecision | None:
+        """One round. Returns what was stored; None where nothing is new.
+
+        Raises:
+            LeaseLost: another autopilot has taken over; this one must end.
+            InvalidInput: the policy cannot work with this job.
+        """
+        if self._lease is None and not self._begin():
+            return None
+        self._held.renew()
+        sight = self._look()
+        now = _Round(sight, self._clocks.monotonic())
+        try:
+            decided = self._resume(now) or self._decide(now)
+        except (LeaseLost, InvalidInput):
+            raise
+        except SluiceError as error:  # an action that is under way is resumed in the next round
+            decided = self._held_by(now, Hold("stale", str(error)))
+        if decided is None:
+            self._state.beat()
+            return None
+        stored = self._diary.keep(decided)
+        if self._acted is not None:
+            self._hands.end(self._acted)
+            self._acted = self._open = None
+        self._state.keep(decided, self._account.history)
+        return stored
+
+    def close(self) -> None:
+        """End: another autopilot may begin at once."""
+        if self._lease is not None:
+            self._state.end(self._account.history)
+            self._lease.release()
+            self._lease = None
+
+    # --- begin
+
+    @property
+    def _held(self) -> Lease:
+        assert self._lease is not None
+        return self._lease
+
+    def _begin(self) -> bool:
+        """Take the lease, and read what was done before; False while another autopilot holds it."""
+        self._lease = self._seeker.attempt()
+        if self._lease is None:
+            return False
+        now = self._clocks.now()
+        self._account.history, newest = history_of(self.files, now)
+        self._account.resume(newest, now, self._clocks.monotonic(), self.limits.judge_s)
+        numbers = (self.files.newest_number(), self._journal.newest_number())
+        self._diary = Diary(self.files, max(numbers) + 1)
+        self._state = StateKeeper(self.files, self.request, self._lease, self._clocks, self.every_s)
+        self._hands = Hands(self._rest, self.request, self._journal, self._lease, self._clocks, self._beat)
+        before = self.files.state()
+        if before is not None:
+            self._known_job = before.flink_job
+            self._account.required = None if before.required is None else dict(before.required)
+        self._open = self._journal.open_intent()
+        return True
+
+    def _beat(self) -> None:
+        """While an action is under way."""
+        self._held.renew()
+        self._state.beat()
+
+    # --- observe
+
+    def _look(self) -> Sight:
+        try:
+            if self._sensor is None:
+                self._watch(self._found())
+                self.ask()
+            assert self._sensor is not None
+            return self._sensor.look()
+        except SluiceError as error:
+            if isinstance(error, NotRunning | InvalidInput):
+                self._sensor = self._meter = None  # it may be deployed again, with another id
+            return Sight(self._clocks.monotonic(), fault=str(error))
+
+    def _found(self) -> str:
+        """Flink's id of the job: it keeps its name when it is deployed again, but not its id."""
+        name = self.request.flink_name
+        is_id = len(name) == 32 and all(digit in "0123456789abcdef" for digit in name)
+        if is_id and self._known_job is not None:
+            name = self._known_job
+        found = find_job(self._rest, name, name if is_id else None)
+        if found != self._known_job:
+            self._account.required = None
+        return found
+
+    def _watch(self, job: str) -> None:
+        self._known_job, self._meter = job, None
+        clock, longest_s = self._clocks.monotonic, self.limits.stale_after_s
+        self._sensor = Sensor(self._rest, job, self._reads, clock, self._log_ends, longest_s)
+
+    # --- decide
+
+    def _decide(self, now: _Round) -> AutopilotDecision | None:
+        """None where the policy is not due yet."""
+        sight = now.sight
+        required = None if sight.slowly is None else sight.slowly.required
+        if self._account.see_required(required, self._clocks.now()):
+            self._meter = None
+        self._state.required, self._state.flink_job = self._account.required, self._known_job
+        if sight.restarted:
+            self._meter = None
+            slots = None if sight.slowly is None else sight.slowly.slots
+            if (blame := self._account.see_restart(slots)) is not None and sight.tasks:
+                return self._take_back(now, blame)
+        assert self._sensor is not None or sight.counts is None
+        newest_s = None if self._sensor is None else self._sensor.newest_s
+        if (held := unfit(sight, newest_s, self.limits)) is not None:
+            self._meter = None if held.limit == "restarting" else self._meter
+            return self._decision(now, "none", held.why, held=held)
+        assert self._sensor is not None
+        if self._meter is None:
+            self._meter = self._sensor.meter(sight)
+        record(self._meter, sight)
+        if self._meter.seconds < self.policy.interval_s - _CLOCK_S:
+            return None
+        return self._ask_policy(now, self._meter.seconds, self._meter.read())
+
+    def _ask_policy(self, now: _Round, seconds: float, read: Rates | None) -> AutopilotDecision:
+        """The policy's decision, carried out within the limits."""
+        sight = now.sight
+        if read is None:
+            return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so its rates are unknown"))
+        bounds = self._bounds(sight)
+        now = _Round(sight, now.began_s, known_rates(read, sight, self._reads), seconds, bounds)
+        if (worse := self._judged(now)) is not None:
+            return self._take_back(now, worse)
+        try:
+            step = decide(self.policy, self._facts(now), RunningTasks(sight.tasks, {}), self._holds, bounds.grant)
+        except InvalidInput as error:
+            return self._held_by(now, Hold("partial", str(error)))
+        except Infeasible as error:
+            return self._held_by(now, Hold("bounds", str(error)), "held-back")
+        return self._follow(now, step)
+
+    def _facts(self, now: _Round) -> Facts:
+        assert now.rates is not None and now.seconds is not None and now.bounds is not None
+        last, zero_s = self._account.last, self._zero_s
+        return Facts(
+            time_s=now.sight.time_s - zero_s,
+            interval_s=now.seconds,
+            rates=now.rates,
+            last_rescale=None if last is None else Rescaled(last.ended_s - zero_s, last.downtime_s, last.state_mb),
+            max_task_slots=now.bounds.most_in_all,
+        )
+
+    def _holds(self) -> Hold | None:
+        """What forbids a rescale now."""
+        switch = self.files.switch()
+        stopped = (
+            None if switch is None else f"{switch.by} has stopped it" + (f": {switch.reason}" if switch.reason else "")
+        )
+        assert self._sensor is not None
+        failing = self._sensor.failing_checkpoints(self.limits.checkpoint_s)
+        return hold(self.limits, ControlStanding(self._clocks.now(), self._account.history, stopped, failing))
+
+    def _bounds(self, sight: Sight) -> TaskBounds:
+        vertices = [(sight.names[v.id], v) for v in sight.vertices]
+        return TaskBounds.of(
+            self.limits,
+            0 if sight.slowly is None else sight.slowly.slots,
+            {name: v.max_parallelism for name, v in vertices},
+            {name: v.slot_group for name, v in vertices},
+        )
+
+    def _judged(self, now: _Round) -> str | None:
+        """Why the last rescale did harm, once that can be told."""
+        assert now.rates is not None
+        try:
+            read, lag = read_rate(now.rates), lag_of(now.rates)
+        except InvalidInput:
+            return None
+        progress = JobProgress(read, sum(now.rates.source_rates.values()), lag)
+        return self._account.see_progress(progress, now.sight.time_s, self.limits.judge_s)
+
+    # --- act
+
+    def _follow(self, now: _Round, step: ControlStep) -> AutopilotDecision:
+        """Do what is left of the recommendation."""
+        advice = advice_of(step.advice, now.sight.tasks)
+        if step.advice.deploy is None:
+            return self._decision(now, "none", step.advice.reason, advice=advice)
+        if step.held is not None or step.granted is None:
+            return self._held_by(now, step.held or Hold("bounds", "nothing is left to do"), "held-back", advice=advice)
+        intent = self._hands.intent(
+            now.sight,
+            self._diary.number,
+            str(self._known_job),
+            step.granted.parallelism,
+            "rescale",
+            step.advice.reason,
+            advice=advice,
+            cut=step.granted.note,
+            decision_s=self._clocks.monotonic() - now.began_s,
+        )
+        if self.request.dry_run:
+            rescale = rescale_of(intent, None, now.bounds, self.limits)
+            return self._decision(now, "dry-run", f"would rescale: {intent.why}", advice=advice, rescale=rescale)
+        return self._act(now, intent)
+
+    def _take_back(self, now: _Round, why: str) -> AutopilotDecision:
+        """Return to the tasks before the last rescale, which did harm."""
+        on, tasks = self._account.probation, now.sight.tasks
+        assert on is not None
+        wanted = {name: on.before.get(name, count) for name, count in tasks.items()}
+        why = f"the last rescale is taken back, since {why}"
+        intent = self._hands.intent(now.sight, self._diary.number, str(self._known_job), wanted, "roll-back", why)
+        held = self._holds_back()
+        if held is not None or self.request.dry_run or not tasks:
+            return self._decision(now, "held-back" if held else "none", held.why if held else why, held=held)
+        return self._act(now, intent)
+
+    def _holds_back(self) -> Hold | None:
+        """The stop switch alone keeps from taking a rescale back."""
+        held = self._holds()
+        return held if held is not None and held.limit == "stopped" else None
+
+    def _resume(self, now: _Round) -> AutopilotDecision | None:
+        """Bring to its end what a former process has begun."""
+        if self._open is None or (now.sight.counts is None and self._open.method == "in-place"):
+            return None
+        if self.request.dry_run:
+            return None
+        return self._act(now, self._open, resumed=True)
+
+    def _act(self, now: _Round, intent: Intent, *, resumed: bool = False) -> AutopilotDecision:
+        self._state.acting(self._account.history)
+        self._open = intent
+        carried = self._hands.act(intent, resumed=resumed)
+        self._acted = intent
+        slots = None if now.sight.slowly is None else now.sight.slowly.slots
+        self._account.after(
+            intent, carried, self._clocks.monotonic(), self._clocks.now(), state_mb(now.sight) or 0.0, slots
+        )
+        if carried.flink_job != self._known_job:
+            self._watch(carried.flink_job)
+        elif self._sensor is not None:
+            self._sensor.forget_slowly()
+        self._meter = None
+        done: Done = "rolled-back" if (carried.done, intent.purpose) == ("rescaled", "roll-back") else carried.done
+        return self._decision(
+            now,
+            done,
+            intent.why if carried.why is None else f"{carried.why}; it was to be done since {intent.why}",
+            advice=intent.advice,
+            rescale=rescale_of(intent, carried, now.bounds, self.limits, resumed=resumed),
+        ).model_copy(update={"number": intent.number, "decision_s": intent.decision_s})
+
+    # --- record
+
+    def _held_by(self, now: _Round, held: Hold, done: Done = "none", **more: Any) -> AutopilotDecision:
+        return self._decision(now, done, held.why, held=held, **more)
+
+    def _decision(
+        self, now: _Round, done: Done, reason: str, *, held: Hold | None = None, **more: Any
+    ) -> AutopilotDecision:
+        newest_s = None if self._sensor is None else self._sensor.newest_s
+        age_s = None if newest_s is None else max(self._clocks.monotonic() - newest_s, 0.0)
+        since = self._account.history.respects_until(self.limits)
+        at = self._clocks.now()
+        return AutopilotDecision(
+            job=self.request.job,
+            number=self._diary.number,
+            fence=self._held.number,
+            decided_at=at,
+            flink_job=self._known_job,
+            policy=self.policy.name,
+            seen=seen_of(now.sight, now.rates, now.seconds, age_s, now.bounds, self.limits),
+            done=done,
+            held=None if held is None else held.limit,
+            reason=reason,
+            someone_else_at=self._account.history.someone_else if since is not None and at < since else None,
+            decision_s=more.pop("decision_s", self._clocks.monotonic() - now.began_s),
+            advice=more.pop("advice", None),
+            outlook=outlook_of(self.policy),
+            **more,
+        )

@@ -1,0 +1,42 @@
+"""Whether and how an autopilot acts on a running job: the block `operations.autopilot` of its file."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from flink_client.address import Url
+from models.scaling.control.limits import ControlLimits
+from models.schema import Format, Name, Positive
+
+
+class Autopiloting(Format):
+    """How a scaling policy acts on the running job while Airflow, or `sluice autopilot all`, runs."""
+
+    mode: Literal["dry-run", "approved", "alone"] = Field(
+        "dry-run",
+        description="'dry-run': it records what it would do, and changes nothing; 'approved': the same until a person in "
+        "Airflow lets it act; 'alone': it acts.",
+    )
+    flink: Url = Field(description="REST address of the cluster that runs the job.")
+    job: str | None = Field(
+        None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
+    )
+    policy: str = Field("sluice", min_length=1, description="Name of the policy.")
+    settings: dict[str, str | float | bool] = Field(
+        default_factory=dict, description="Settings of the policy that differ from its defaults."
+    )
+    limits: ControlLimits = Field(default_factory=ControlLimits, description="What it may do at most.")
+    kafka: str | None = Field(
+        None,
+        min_length=1,
+        description="HOST:PORT of brokers of the topics that it reads, to count what waits there; default: as its sources "
+        "report it.",
+    )
+    program: Name | None = Field(
+        None, description="File beside this one with the program to restart, where a change takes a restart."
+    )
+    token_variable: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=120)] | None = Field(
+        None, description="Environment variable that holds a bearer token, if Flink requires one."
+    )
+    timeout_s: Positive = Field(60.0, le=3600, description="Time for a rescale to come about, seconds.")
+    approval_s: Positive = Field(86400.0, description="How long to wait for an approval, seconds.")

@@ -1,0 +1,1 @@
+"""What Sluice exports to a monitoring system, as OpenMetrics: its autopilots."""

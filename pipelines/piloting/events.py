@@ -1,0 +1,57 @@
+"""What is reported of an autopilot: rescales that were done or failed, and that a person must let it act."""
+
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import Field
+
+from models.schema import Format, Name, PositiveInt
+from pipelines.control.record import AutopilotDecision, Done
+
+_REPORTED: Final[tuple[Done, ...]] = ("rescaled", "refused", "failed", "rolled-back")
+
+
+class PilotEvent(Format):
+    """One thing that is reported, with the decision that it comes from."""
+
+    job: Name
+    kind: Literal["rescaled", "refused", "failed", "rolled-back", "permission-needed"]
+    number: PositiveInt = Field(description="Number of the decision.")
+    at: datetime
+    policy: str
+    reason: str
+    before: dict[str, int] = Field(description="Tasks by vertex.")
+    after: dict[str, int] = Field(description="Tasks that were wanted.")
+    downtime_s: float | None
+
+    @property
+    def did_harm(self) -> bool:
+        """Whether a person should look at the job."""
+        return self.kind in ("failed", "rolled-back")
+
+
+def rescale_event(decision: AutopilotDecision) -> PilotEvent | None:
+    """The event of a rescale that was tried; None of any other decision."""
+    return _event(decision, decision.done) if decision.done in _REPORTED else None
+
+
+def permission_event(decision: AutopilotDecision) -> PilotEvent:
+    """The event of a dry run that wants to act."""
+    return _event(decision, "permission-needed")
+
+
+def _event(decision: AutopilotDecision, kind: str) -> PilotEvent:
+    taken = decision.rescale
+    return PilotEvent.model_validate(
+        {
+            "job": decision.job,
+            "kind": kind,
+            "number": decision.number,
+            "at": decision.decided_at,
+            "policy": decision.policy,
+            "reason": decision.reason,
+            "before": {} if taken is None else taken.before,
+            "after": {} if taken is None else taken.after,
+            "downtime_s": None if taken is None else taken.downtime_s,
+        }
+    )

@@ -1,0 +1,107 @@
+"""Tasks of `autopilot_jobs`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sluice_airflow.reporting import reported, task_progress
+
+if TYPE_CHECKING:
+    from pipelines.inputs.autopiloting import Autopiloting
+    from pipelines.piloting.events import PilotEvent
+    from pipelines.store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class PermissionQuestion:
+    """The question whether an autopilot may act."""
+
+    subject: str
+    body: str
+    """Markdown."""
+    patience_s: float
+
+
+def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what these events report, or which jobs have an autopilot where there is none; returns jobs to ask a person about."""
+    with reported("events"):
+        progress, found = task_progress(), _events(extras)
+        if not extras:
+            from pipelines.piloting.pilot import piloted_jobs
+            from pipelines.store.workspace import Workspace
+
+            jobs = piloted_jobs(Workspace())
+            named = ", ".join(jobs) or "no job, since no file has operations.autopilot"
+            progress.say(f"events: the triggerer runs autopilots of {named}")
+        for event in found:
+            progress.say(f"events: {event.job}: {event.kind} at {event.at:%F %T} UTC: {event.reason}")
+        return sorted({event.job for event in found if event.kind == "permission-needed"})
+
+
+def harm(extras: Sequence[Mapping[str, Any]]) -> str | None:
+    """What failed or was rolled back, in words; None if nothing was."""
+    found = [f"{event.job}: {event.kind}: {event.reason}" for event in _events(extras) if event.did_harm]
+    return "; ".join(found) or None
+
+
+def question(job: str) -> PermissionQuestion | None:
+    """The question about a job's autopilot; None if its file needs no permission now, or an answer is there."""
+    from pipelines.control.files import AutopilotFiles
+    from pipelines.piloting.permission import permission_of
+
+    workspace, rules = _rules(job)
+    if rules is None or rules.mode != "approved" or permission_of(workspace, job, rules) is not None:
+        return None
+    state = AutopilotFiles(workspace, job).state()
+    newest = None if state is None else state.newest
+    limits = rules.limits.model_dump(mode="json", exclude_defaults=True, exclude={"schema_version"})
+    lines = [
+        f"The policy {rules.policy} has watched {rules.job or job} on {rules.flink} in a dry run.",
+        "" if newest is None else f"Last decision: {newest.reason}",
+        "Limits: " + (", ".join(f"{name} {value}" for name, value in limits.items()) or "the defaults"),
+        f"What it would have done: `sluice autopilot log {job}`, or the page *Autopilots*.",
+        "Approving lets it act until the block `operations.autopilot` of the job's file changes. Its page has a button that "
+        "stops it at any time.",
+    ]
+    return PermissionQuestion(
+        subject=f"Let the autopilot with policy {rules.policy} rescale {job}?",
+        body="\n\n".join(line for line in lines if line),
+        patience_s=rules.approval_s,
+    )
+
+
+def answer(job: str, granted: bool, by: str) -> str:
+    """Store a person's answer, which holds for the rules in the job's file; says what follows from it."""
+    from datetime import UTC, datetime
+
+    from pipelines.piloting.permission import AutopilotPermission, keep_permission, rules_digest
+
+    workspace, rules = _rules(job)
+    if rules is None:
+        return f"the file of {job} no longer asks for an autopilot"
+    keep_permission(
+        workspace,
+        AutopilotPermission(
+            job=job, rules=rules_digest(rules), granted=granted, by=by, answered_at=datetime.now(UTC)
+        ),
+    )  # fmt: skip
+    return f"the autopilot of {job} {'may act' if granted else 'stays in its dry run'}, as {by} decided"
+
+
+def _rules(job: str) -> "tuple[Workspace, Autopiloting | None]":
+    from pipelines.following.jobs import job_file
+    from pipelines.inputs.job_files import operations_of
+    from pipelines.store.workspace import Workspace
+
+    workspace = Workspace()
+    return workspace, operations_of(job_file(workspace, job)).autopilot
+
+
+def _events(extras: Sequence[Mapping[str, Any]]) -> "list[PilotEvent]":
+    """Raises InvalidInput: an event is none of an autopilot's."""
+    from pipelines.inputs.files import validate_as
+    from pipelines.piloting.events import PilotEvent
+
+    return [
+        validate_as(dict(extra.get("payload") or extra), PilotEvent, "an event of sluice-autopilot") for extra in extras
+    ]

@@ -1,0 +1,28 @@
+from datetime import time
+
+import pytest
+from pydantic import ValidationError
+
+from models.scaling.control.limits import ControlLimits, FreezeWindow
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "open_at", "shut_at"),
+    [("08:00", "10:00", "09:59", "10:00"), ("22:00", "06:00", "05:59", "21:59"), ("22:00", "06:00", "23:00", "06:00")],
+)
+def test_a_freeze_window_may_pass_midnight(begin: str, end: str, open_at: str, shut_at: str) -> None:
+    window = FreezeWindow(begin=time.fromisoformat(begin), end=time.fromisoformat(end))
+    assert window.holds(time.fromisoformat(open_at))
+    assert not window.holds(time.fromisoformat(shut_at))
+
+
+def test_a_freeze_window_has_a_length() -> None:
+    with pytest.raises(ValidationError, match="end at another time than it begins"):
+        FreezeWindow(begin=time(8), end=time(8))
+
+
+def test_limits_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValidationError, match="least_tasks <= most_tasks must hold, but got 4 and 2"):
+        ControlLimits(least_tasks=4, most_tasks=2)
+    with pytest.raises(ValidationError, match="dollars_per_hour needs price_per_slot_hour"):
+        ControlLimits(dollars_per_hour=3)

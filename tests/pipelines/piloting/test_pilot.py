@@ -1,0 +1,114 @@
+"""The autopilot of a job by its file, on a simulated job whose rate triples: dry run, permission, acting, and changed rules."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flight import BEGIN, Flight
+from pipelines.control.files import AutopilotFiles
+from pipelines.following.jobs import job_file
+from pipelines.inputs.autopiloting import Autopiloting
+from pipelines.inputs.job_files import operations_of
+from pipelines.piloting.events import PilotEvent
+from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
+from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs
+
+Says = Callable[..., Path]
+
+
+def _pilot(flight: Flight) -> JobPilot:
+    return JobPilot(flight.workspace, "clicks", clock=flight.clock, sleep=flight.clock.sleep, now=flight.now)
+
+
+def _poll(flight: Flight, pilot: JobPilot, seconds: float) -> list[PilotEvent]:
+    """What it reports in so much time."""
+    found, until = [], flight.clock() + seconds
+    while flight.clock() < until:
+        if (event := pilot.poll()) is not None:
+            found.append(event)
+        flight.clock.sleep(max(pilot.interval_s, 0.1))
+    return found
+
+
+def _rules(flight: Flight) -> Autopiloting:
+    rules = operations_of(job_file(flight.workspace, "clicks")).autopilot
+    assert rules is not None
+    return rules
+
+
+def _answer(flight: Flight, granted: bool) -> None:
+    digest = rules_digest(_rules(flight))
+    answer = AutopilotPermission(job="clicks", rules=digest, granted=granted, by="ada", answered_at=BEGIN)
+    keep_permission(flight.workspace, answer)
+
+
+def test_jobs_whose_file_asks_for_it_have_an_autopilot(flight: Flight, says: Says) -> None:
+    says()
+    says("orders", operations={})
+    says("wrong").write_text("name: [")
+    assert piloted_jobs(flight.workspace) == ["clicks"]
+
+
+def test_alone_it_rescales_and_reports_it(flight: Flight, says: Says) -> None:
+    says(mode="alone")
+    pilot = _pilot(flight)
+    (event, *_) = _poll(flight, pilot, 150)
+    pilot.close()
+    assert (event.kind, event.policy, event.before["count"]) == ("rescaled", "ds2", 4)
+    assert event.after["count"] > 4  # the interval has the step in it, so fewer than the 8 of 3,000 records/s at 400 a task
+    assert flight.job.puts
+
+
+def test_a_dry_run_changes_nothing_and_reports_nothing(flight: Flight, says: Says) -> None:
+    says()
+    pilot = _pilot(flight)
+    assert _poll(flight, pilot, 150) == []
+    pilot.close()
+    assert flight.job.puts == []
+    assert any(one.done == "dry-run" for one in AutopilotFiles(flight.workspace, "clicks").decisions())
+
+
+def test_it_asks_once_and_acts_only_after_a_permission_for_its_rules(flight: Flight, says: Says) -> None:
+    says(mode="approved")
+    pilot = _pilot(flight)
+    (event,) = _poll(flight, pilot, 150)
+    assert event.kind == "permission-needed" and event.after["count"] > 4
+    assert flight.job.puts == []
+    _answer(flight, granted=False)
+    assert _poll(flight, pilot, 60) == [] and flight.job.puts == []
+    _answer(flight, granted=True)
+    assert "rescaled" in [one.kind for one in _poll(flight, pilot, 90)]
+    puts = len(flight.job.puts)
+    says(mode="approved", limits={"settle_s": 5.0, "least_between_s": 30.0, "most_tasks": 99})
+    assert permission_of(flight.workspace, "clicks", _rules(flight)) is None
+    flight.job.rate = lambda t: 5000.0
+    assert [one.kind for one in _poll(flight, pilot, 90)] == ["permission-needed"]
+    pilot.close()
+    assert len(flight.job.puts) == puts
+
+
+def test_wrong_rules_are_logged_once_and_tried_again(
+    flight: Flight, says: Says, caplog: pytest.LogCaptureFixture
+) -> None:
+    says(policy="none-such")
+    pilot = _pilot(flight)
+    assert _poll(flight, pilot, 3 * RETRY_S) == []
+    assert sum("there is no policy 'none-such'" in said for said in caplog.messages) == 1
+    says(mode="alone")
+    assert _poll(flight, pilot, 200)
+    pilot.close()
+
+
+def test_a_second_one_waits_until_the_first_has_ended(flight: Flight, says: Says) -> None:
+    says()
+    first, second = _pilot(flight), _pilot(flight)
+    _poll(flight, first, 20)
+    fence = AutopilotFiles(flight.workspace, "clicks").state()
+    _poll(flight, second, 5)
+    assert AutopilotFiles(flight.workspace, "clicks").state() == fence
+    first.close()
+    _poll(flight, second, 20)
+    after = AutopilotFiles(flight.workspace, "clicks").state()
+    second.close()
+    assert fence is not None and after is not None and after.fence == fence.fence + 1

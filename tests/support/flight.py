@@ -1,0 +1,69 @@
+"""Autopilots of a simulated job, whose time passes as a test lets it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flink_client.metrics.counts import LogEnds
+from flink_client.rest import FlinkRest
+from models.scaling.control.limits import ControlLimits
+from pipelines.control.autopilot import Autopilot
+from pipelines.control.record import AutopilotDecision
+from pipelines.control.request import AutopilotRequest
+from pipelines.store.workspace import Workspace
+from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
+
+BEGIN = datetime(2026, 11, 24, 12, tzinfo=UTC)
+DS2: dict[str, Any] = {"policy_interval_s": 10.0, "warm_up_intervals": 0}
+
+
+@dataclass
+class Flight:
+    """A simulated job, and autopilots for it."""
+
+    clock: SimulatedClock
+    job: SteeredJob
+    flink: SteeredFlink
+    workspace: Workspace
+    rests: list[FlinkRest] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return BEGIN + timedelta(seconds=self.clock() - 1000.0)
+
+    def autopilot(
+        self, *, policy: str = "ds2", settings: dict[str, Any] | None = None, dry_run: bool = False, timeout_s: float = 20.0,
+        holder: str = "", sleep: Callable[[float], None] | None = None, log_ends: LogEnds | None = None, **limits: Any,
+    ) -> Autopilot:  # fmt: skip
+        request = AutopilotRequest(
+            job="clicks",
+            flink_url=self.flink.url,
+            flink_name="clicks",
+            policy=policy,
+            settings=DS2 if settings is None and policy == "ds2" else settings or {},
+            limits=ControlLimits(**{"settle_s": 5.0, "least_between_s": 30.0, **limits}),
+            dry_run=dry_run,
+            timeout_s=timeout_s,
+        )
+        rest = FlinkRest(self.flink.url, timeout_s=0.5, patience_s=0.0)
+        self.rests.append(rest)
+        return Autopilot(
+            self.workspace,
+            request,
+            rest,
+            clock=self.clock,
+            sleep=sleep or self.clock.sleep,
+            now=self.now,
+            holder=holder,
+            log_ends=log_ends,
+        )
+
+    def fly(self, autopilot: Autopilot, seconds: float) -> list[AutopilotDecision]:
+        """Run its loop for so long; returns what was stored."""
+        stored, until = [], self.clock() + seconds
+        while self.clock() < until:
+            autopilot.ask()
+            if (decision := autopilot.round()) is not None:
+                stored.append(decision)
+            self.clock.sleep(autopilot.every_s)
+        return stored
