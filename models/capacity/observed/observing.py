@@ -79,8 +79,9 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
 
 
 def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[VertexSeen, ...]:
-    """The vertices of the last reading with all that their tasks did, once their code was compiled."""
-    last, done = readings[-1].vertices, counting(readings)
+    """The vertices of the last reading with all that their tasks did."""
+    last, done = readings[-1].vertices, intervals(readings)
+    compiled = settled(readings, done)
     names = Counter(v.name for v in last)
     labels = {v.id: _label(v.name, v.id, alone=names[v.name] == 1) for v in last}
     return tuple(
@@ -90,6 +91,7 @@ def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[V
             upstream=tuple(labels[e.upstream] for e in about.edges if e.downstream == v.id),
             keyed=any(e.partitioning is Partitioning.HASH for e in about.edges if e.downstream == v.id),
             intervals=tuple(one for one in done if one.vertex == v.id),
+            compiled=tuple(one for one in compiled if one.vertex == v.id),
         )
         for v in last
     )

@@ -53,12 +53,18 @@ class VertexSeen:
     keyed: bool
     """Whether records are hash-partitioned to it."""
     intervals: tuple[TaskInterval, ...]
+    compiled: tuple[TaskInterval, ...]
+    """Those of them from which costs are taken."""
 
     @cached_property
     def tasks(self) -> tuple[TaskTotals, ...]:
         """Those that ran."""
-        numbers = sorted({one.task for one in self.intervals})
-        return tuple(TaskTotals.of(one for one in self.intervals if one.task == number) for number in numbers)
+        return _totals(self.intervals)
+
+    @cached_property
+    def _at_work(self) -> tuple[TaskTotals, ...]:
+        """The same once their code was compiled."""
+        return _totals(self.compiled)
 
     @property
     def parallelism(self) -> int:
@@ -107,8 +113,8 @@ class VertexSeen:
     @cached_property
     def _busy(self) -> list[float] | None:
         """Busyness of each task."""
-        shares = [min(t.busy_s / t.seconds, 1.0) for t in self.tasks if t.busy_s is not None]
-        return shares if shares and len(shares) == len(self.tasks) else None
+        shares = [min(t.busy_s / t.seconds, 1.0) for t in self._at_work if t.busy_s is not None]
+        return shares if shares and len(shares) == len(self._at_work) else None
 
     @property
     def busyness(self) -> float | None:
@@ -127,7 +133,7 @@ class VertexSeen:
     @property
     def true_rate(self) -> float | None:
         """Records/s of useful time of one task, mean over the tasks that did something (DS2 Eq. 1)."""
-        rates = [t.records_in / t.busy_s for t in self.tasks if t.busy_s and t.records_in > 0]
+        rates = [t.records_in / t.busy_s for t in self._at_work if t.busy_s and t.records_in > 0]
         return float(np.mean(rates)) if rates else None
 
     @property
@@ -175,10 +181,16 @@ class VertexSeen:
         if not self.keyed:
             return self.fullest_busyness
         most: dict[float, float] = {}
-        for one in self.intervals:
+        for one in self.compiled:
             most[one.ended_s] = max(most.get(one.ended_s, 0.0), (one.busy_s or 0.0) / one.seconds)
         peak, fullest = min(float(np.mean(list(most.values()))), 1.0), self.fullest_busyness or 0.0
         return peak if peak > UNEVEN * fullest else self.fullest_busyness
+
+
+def _totals(intervals: Sequence[TaskInterval]) -> tuple[TaskTotals, ...]:
+    """By task, in the order of their numbers."""
+    numbers = sorted({one.task for one in intervals})
+    return tuple(TaskTotals.of(one for one in intervals if one.task == number) for number in numbers)
 
 
 def _counted(share: float | None) -> Interval | None:
