@@ -17,6 +17,8 @@ from models.scaling.flink.settings import FlinkSettings
 from models.scaling.rates import OperatorMetrics
 
 _MOST_TASKS: Final = 2**31 - 1
+_ROUNDING: Final = 1e-12
+"""Share by which rounding may exceed a whole number of tasks without adding one more."""
 _NO_LIMIT: Final = (_MOST_TASKS, None)
 
 
@@ -54,7 +56,9 @@ def scaling_factors(
 
 def parallelism(current: np.ndarray, factors: np.ndarray, bounds: Bounds, mode: Mode) -> list[int]:
     """Tasks for `factors` times the current capacity; int64[operators] and float64[operators]."""
-    target = np.minimum(np.maximum(bounds.lower, np.ceil(factors * current)), bounds.upper).astype(np.int64)
+    target = np.minimum(np.maximum(bounds.lower, np.ceil(factors * current * (1 - _ROUNDING))), bounds.upper).astype(
+        np.int64
+    )
     tasks: list[int] = target.tolist()
     now, lower, upper = current.tolist(), bounds.lower.tolist(), bounds.upper.tolist()
     for i in np.flatnonzero(target != current).tolist():

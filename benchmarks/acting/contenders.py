@@ -1,0 +1,123 @@
+"""Who acts: policies with their settings, each as its own documentation recommends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import JsonValue
+
+from acting import FACTOR
+from acting.scaled import ScaledTime
+from models.scaling.policies import make_policy
+from models.scaling.policy import Policy
+
+OBJECTIVE_S: Final = 60.0
+LEAST_BETWEEN_S: Final = 60.0
+"""Shortest time between two rescales, for all."""
+INTERVAL_S: Final = 60.0
+"""Between two decisions of those that can be set: 5 s of real time, in which Flink reports several times."""
+RESTART_S: Final = 12.0
+"""What somebody expects who has seen a rescale in place of such a job: 1 s of real time."""
+BURN_IN_S: Final = 1200.0
+
+_DOCUMENTED: Final[Mapping[str, JsonValue]] = MappingProxyType(
+    {
+        "kubernetes.operator.reconcile.interval": INTERVAL_S,
+        "stabilization.interval": LEAST_BETWEEN_S,
+        "restart.time": RESTART_S,
+        "metrics.window": "5 min",
+        "utilization.target": 0.6,
+        "target.utilization.boundary": 0.2,
+        "catch-up.duration": "5 min",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy with settings, all in the workload's time."""
+
+    name: str
+    policy: str
+    settings: Mapping[str, JsonValue]
+    source: str
+    """Of the settings."""
+    acts: bool = True
+    """False: the job keeps the tasks that it starts with."""
+
+    def made(self, peak_rate: float) -> Policy:
+        """It, in the workload's time.
+
+        Args:
+            peak_rate: of the workload, records/s; `static` is provisioned for it.
+        """
+        return make_policy(self.policy, self.settings_for(peak_rate))
+
+    def acting(self, peak_rate: float) -> Policy:
+        """It, in real time."""
+        return ScaledTime(self.made(peak_rate), FACTOR)
+
+    def settings_for(self, peak_rate: float) -> dict[str, JsonValue]:
+        known: dict[str, JsonValue] = {"rate": peak_rate} if self.policy == "static" else {}
+        return known | dict(self.settings)
+
+
+CONTENDERS: Final = (
+    Contender(
+        "static",
+        "static",
+        MappingProxyType({"interval_s": INTERVAL_S, "warm_up_s": LEAST_BETWEEN_S}),
+        "for 1.2 times the peak, which it knows",
+    ),
+    Contender(
+        "flink",
+        "flink",
+        _DOCUMENTED,
+        "example in the documentation of the operator's autoscaler; stabilization and restart as for all",
+    ),
+    Contender(
+        "flink-eager",
+        "flink",
+        MappingProxyType({**_DOCUMENTED, "scale-down.interval": 0}),
+        "the same without its hour before a scale-down, so that it is not held back",
+    ),
+    Contender(
+        "flink-demeter",
+        "flink",
+        MappingProxyType(
+            {
+                "operator.release": "1.6",
+                "kubernetes.operator.reconcile.interval": INTERVAL_S,
+                "stabilization.interval": "2 min",
+                "metrics.window": "1 min",
+                "utilization.target": 0.35,
+                "target.utilization.boundary": 0.15,
+                "restart.time": "1 min",
+                "catch-up.duration": "5 min",
+            }
+        ),
+        "Demeter's study, of release 1.6",
+    ),
+    Contender(
+        "ds2",
+        "ds2",
+        MappingProxyType({"policy_interval_s": INTERVAL_S, "over_provisioning_factor": 0.2, "warm_up_intervals": 1}),
+        "evaluation of autoscalers, section 6.1; warm-up as for all",
+    ),
+    Contender(
+        "sluice",
+        "sluice",
+        MappingProxyType(
+            {
+                "objective_s": OBJECTIVE_S,
+                "attainment": 0.99,
+                "least_between_s": LEAST_BETWEEN_S,
+                "restart_s": RESTART_S,
+                "interval_s": INTERVAL_S,
+            }
+        ),
+        "its defaults, for a latency objective of a minute",
+    ),
+)
+BY_NAME: Final = MappingProxyType({one.name: one for one in CONTENDERS})
