@@ -1,7 +1,7 @@
 """The autopilots of a workspace as OpenMetrics, read from its files: it does not matter which processes run them."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Final, get_args
@@ -28,6 +28,12 @@ DEFAULT_PORT: Final = 9464
 HOST: Final = "127.0.0.1"
 JOB: Final = "job_name"
 """Label of the job, as in Flink's own metrics; `job` is Prometheus's label of what it scrapes."""
+_COUNTED: Final[tuple[tuple[str, str, str, Callable[[PilotTally], Mapping[str, int]]], ...]] = (
+    ("decisions", "Rounds by what was done.", "done", lambda tally: tally.decisions),
+    ("holds", "Rounds in which a limit kept the autopilot from acting.", "limit", lambda tally: tally.held),
+    ("rescales", "Rescales that were tried, or in a dry run would have been.", "outcome", lambda tally: tally.rescales),
+)
+"""Name, meaning, label and values of each counter by label."""
 _ENDS: Final = (*(f"{end:g}" for end in BUCKETS_S), "+Inf")
 
 
@@ -117,11 +123,7 @@ def _states(known: dict[str, _Known]) -> Iterator[Metric]:
 
 
 def _counters(known: dict[str, _Known]) -> Iterator[Metric]:
-    for name, meaning, label, counts in (
-        ("decisions", "Rounds by what was done.", "done", lambda tally: tally.decisions),
-        ("holds", "Rounds in which a limit kept the autopilot from acting.", "limit", lambda tally: tally.held),
-        ("rescales", "Rescales that were tried, or in a dry run would have been.", "outcome", lambda t: t.rescales),
-    ):
+    for name, meaning, label, counts in _COUNTED:
         family = CounterMetricFamily(f"{PREFIX}_{name}", meaning, labels=[JOB, label])
         for job, one in known.items():
             for value, count in counts(one.tally).items():
