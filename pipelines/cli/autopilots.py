@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 30.0
 """Time between two searches for jobs."""
 HostOption = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address to serve metrics on; 0.0.0.0: all, as in a container.")
+    str, typer.Option(metavar="ADDRESS", help="Address to serve metrics on; loopback only by default.")
 ]
 
 

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from models.errors import SluiceError
 from models.scaling.control.limits import Limit
 from pipelines.control.files import AutopilotFiles, AutopilotState, StopSwitch, autopilot_jobs
-from pipelines.monitoring.measures import OF_RUNNING, OF_STATE, PREFIX, Measure
+from pipelines.monitoring.measures import OF_RUNNING, OF_STATE, PREFIX, PilotMeasure
 from pipelines.monitoring.tally import BUCKETS_S, PilotTally
 from pipelines.pages.autopilot.condition import Condition, condition
 from pipelines.store.workspace import Workspace
@@ -37,7 +37,7 @@ _COUNTED: Final[tuple[tuple[str, str, str, Callable[[PilotTally], Mapping[str, i
 _ENDS: Final = (*(f"{end:g}" for end in BUCKETS_S), "+Inf")
 
 
-class _Known:
+class _KnownPilot:
     """What is known of one job at one time."""
 
     def __init__(self, state: AutopilotState, switch: StopSwitch | None, tally: PilotTally, now: datetime) -> None:
@@ -77,15 +77,15 @@ class AutopilotCollector(Collector):
             yield unreadable
             yield from _families(known)
 
-    def _read(self, job: str) -> _Known | None:
+    def _read(self, job: str) -> _KnownPilot | None:
         files = AutopilotFiles(self._workspace, job)
         tally = self._tallies.setdefault(job, PilotTally(self._begin))
         tally.update(files)
         state = files.state()
-        return None if state is None else _Known(state, files.switch(), tally, self._now())
+        return None if state is None else _KnownPilot(state, files.switch(), tally, self._now())
 
 
-def _families(known: dict[str, _Known]) -> Iterator[Metric]:
+def _families(known: dict[str, _KnownPilot]) -> Iterator[Metric]:
     running = {job: one.state for job, one in known.items() if one.runs}
     yield from (_gauge(measure, running) for measure in OF_RUNNING)
     yield from (_gauge(measure, {job: one.state for job, one in known.items()}) for measure in OF_STATE)
@@ -95,7 +95,7 @@ def _families(known: dict[str, _Known]) -> Iterator[Metric]:
     yield _decision_times(known)
 
 
-def _gauge(measure: Measure, states: dict[str, AutopilotState]) -> Metric:
+def _gauge(measure: PilotMeasure, states: dict[str, AutopilotState]) -> Metric:
     family = GaugeMetricFamily(f"{PREFIX}_{measure.name}", measure.meaning, labels=[JOB, *measure.labels])
     for job, state in states.items():
         for labels, value in measure.samples(state):
@@ -103,14 +103,14 @@ def _gauge(measure: Measure, states: dict[str, AutopilotState]) -> Metric:
     return family
 
 
-def _info(known: dict[str, _Known]) -> Metric:
+def _info(known: dict[str, _KnownPilot]) -> Metric:
     family = InfoMetricFamily(PREFIX, "Policy of the autopilot, and the Flink that runs the job.", labels=[JOB])
     for job, one in known.items():
         family.add_metric([job], {"policy": one.state.policy, "flink": one.state.flink_url})
     return family
 
 
-def _states(known: dict[str, _Known]) -> Iterator[Metric]:
+def _states(known: dict[str, _KnownPilot]) -> Iterator[Metric]:
     family = StateSetMetricFamily(f"{PREFIX}_condition", "What the autopilot does now.", labels=[JOB])
     held = StateSetMetricFamily(f"{PREFIX}_held", "Which limit holds it back now.", labels=[JOB])
     for job, one in known.items():
@@ -122,7 +122,7 @@ def _states(known: dict[str, _Known]) -> Iterator[Metric]:
     yield held
 
 
-def _counters(known: dict[str, _Known]) -> Iterator[Metric]:
+def _counters(known: dict[str, _KnownPilot]) -> Iterator[Metric]:
     for name, meaning, label, counts in _COUNTED:
         family = CounterMetricFamily(f"{PREFIX}_{name}", meaning, labels=[JOB, label])
         for job, one in known.items():
@@ -135,7 +135,7 @@ def _counters(known: dict[str, _Known]) -> Iterator[Metric]:
     yield down
 
 
-def _decision_times(known: dict[str, _Known]) -> Metric:
+def _decision_times(known: dict[str, _KnownPilot]) -> Metric:
     family = HistogramMetricFamily(
         f"{PREFIX}_decision_seconds",
         "From the metrics to the decision, of decisions that have a record.",

@@ -15,7 +15,7 @@ Labelled = tuple[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
-class Measure:
+class PilotMeasure:
     """A gauge."""
 
     name: str
@@ -26,28 +26,28 @@ class Measure:
     samples: Callable[[AutopilotState], Iterable[Labelled]]
 
 
-def _of_state(name: str, meaning: str, value: Callable[[AutopilotState], float | None]) -> Measure:
-    return Measure(name, meaning, (), lambda state: _known(value(state)))
+def _of_state(name: str, meaning: str, value: Callable[[AutopilotState], float | None]) -> PilotMeasure:
+    return PilotMeasure(name, meaning, (), lambda state: _known(value(state)))
 
 
-def _of_newest(name: str, meaning: str, value: Callable[[AutopilotDecision], float | None]) -> Measure:
+def _of_newest(name: str, meaning: str, value: Callable[[AutopilotDecision], float | None]) -> PilotMeasure:
     return _of_state(name, meaning, lambda state: None if state.newest is None else value(state.newest))
 
 
-def _of_job(name: str, meaning: str, value: Callable[[SeenJob], float | None]) -> Measure:
+def _of_job(name: str, meaning: str, value: Callable[[SeenJob], float | None]) -> PilotMeasure:
     return _of_newest(name, meaning, lambda newest: value(newest.seen))
 
 
-def _of_outlook(name: str, meaning: str, value: Callable[[PolicyOutlook], float | None]) -> Measure:
+def _of_outlook(name: str, meaning: str, value: Callable[[PolicyOutlook], float | None]) -> PilotMeasure:
     return _of_newest(name, meaning, lambda newest: None if newest.outlook is None else value(newest.outlook))
 
 
-def _of_vertex(name: str, meaning: str, value: Callable[[SeenVertex], float | None]) -> Measure:
+def _of_vertex(name: str, meaning: str, value: Callable[[SeenVertex], float | None]) -> PilotMeasure:
     def samples(state: AutopilotState) -> Iterator[Labelled]:
         for vertex, seen in ({} if state.newest is None else state.newest.seen.vertices).items():
             yield from (((vertex,), one) for _, one in _known(value(seen)))
 
-    return Measure(name, meaning, ("vertex",), samples)
+    return PilotMeasure(name, meaning, ("vertex",), samples)
 
 
 def _forecast(state: AutopilotState) -> Iterator[Labelled]:
@@ -74,7 +74,7 @@ OF_RUNNING: Final = (
     _of_job("price_dollars_per_hour", "Price of the job's task slots.", lambda s: s.price_per_hour),
     _of_job("state_bytes", "State in the last checkpoint.", lambda s: None if s.state_mb is None else s.state_mb * MIB),
     _of_job("metrics_age_seconds", "Age of the newest metrics of the job.", lambda s: s.staleness_s),
-    Measure(
+    PilotMeasure(
         "forecast_records_per_second",
         "Band in which the policy expects the mean arriving rate over its horizon.",
         ("bound",),

@@ -302,7 +302,7 @@ def test_a_second_autopilot_waits_and_takes_over_when_the_first_is_gone(flight: 
     stored = flight.fly(second, 120.0)
     assert [d.fence for d in stored] == [2] * len(stored)
     assert len(flight.job.puts) == before
-    with pytest.raises(LeaseLost, match="under lease 2 after 1"):
+    with pytest.raises(LeaseLost, match="acts on clicks, under lease 2"):
         first.round()
 
 

@@ -100,6 +100,7 @@ def test_the_guides_use_commands_and_options_that_exist(root: Path) -> None:
 
 
 def _uses(text: str) -> list[tuple[str, list[str]]]:
-    groups = "plans|models|jobs|clusters"
+    groups = "plans|models|jobs|clusters|autopilot"
+    text = re.sub(r"sluice autopilot(?! (?:all|log|metrics|run|start|stop)\b)", "sluice autopilot run", text)
     found = re.findall(rf"sluice ((?:{groups}) [a-z]+|(?!{groups})[a-z]+)([^\n`|#]*)", text.replace("\\\n", " "))
     return [(f"sluice {command}", re.findall(r"(?<=\s)--[a-z-]+", rest)) for command, rest in found]
