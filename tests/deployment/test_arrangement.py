@@ -203,8 +203,10 @@ def test_prometheus_serves_the_alerts(arrangement: Arrangement) -> None:
     if not arrangement.is_running("prometheus"):
         pytest.skip("Prometheus is not installed; apt-get install prometheus")
     url = arrangement.url("prometheus", 9090)
-    (group,) = get(f"{url}/api/v1/rules")["data"]["groups"]
-    assert "FlinkProcessDown" in [rule["name"] for rule in group["rules"]]
+    groups = get(f"{url}/api/v1/rules")["data"]["groups"]
+    served = {group["name"]: [rule["name"] for rule in group["rules"]] for group in groups}
+    assert set(served) == {"flink", "sluice"}
+    assert "FlinkProcessDown" in served["flink"] and "SluiceAutopilotSilent" in served["sluice"]
 
 
 def test_no_secret_is_in_a_log_an_xcom_a_plan_or_mlflow(arrangement: Arrangement) -> None:
