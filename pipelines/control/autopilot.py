@@ -285,7 +285,7 @@ class Autopilot:
         )
 
     def _judged(self, now: _Round) -> str | None:
-        """Why the last rescale did harm, once that can be told."""
+        """Why the last rescale did harm; None while that is not known, or if it did none."""
         assert now.rates is not None
         try:
             read, lag = read_rate(now.rates), lag_of(now.rates)
