@@ -6,6 +6,7 @@ connection fails or the answer is a server error; others are not.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from http import HTTPStatus
@@ -40,6 +41,7 @@ T = TypeVar("T")
 OVERRIDES_OPTION: Final = "pipeline.jobvertex-parallelism-overrides"
 """Flink's setting of the parallelism of a job's vertices, a map by vertex id."""
 _PAUSE_S: Final = 0.2
+_REFRESHED_S: Final = 5.0
 _MOST_CHARACTERS: Final = 2500
 """Most characters of names in one request: Flink refuses request lines of more than 4096; a comma takes three."""
 
@@ -357,12 +359,18 @@ class FlinkRest(Closing):
         def running() -> JobStatus | None:
             status = self.job(job)
             if status.state in ENDED or status.state == "FAILING":
-                raise SluiceError(f"job {job} is {status.state.lower()}: {self.failure(job) or 'no reason was given'}")
+                raise SluiceError(f"job {job} is {status.state.lower()}: {self._reason(job)}")
             tasks = {v.id: v.parallelism for v in status.vertices}
             as_wanted = all(tasks.get(vertex) == n for vertex, n in wanted.items())
             return status if status.all_running and as_wanted else None
 
         return wait_for(running, seconds, f"job {job} with all tasks running")
+
+    def _reason(self, job: str) -> str:
+        """Why it failed; Flink may answer with what it knew seconds ago (web.refresh-interval)."""
+        with suppress(TimedOut):
+            return wait_for(lambda: self.failure(job), _REFRESHED_S, f"the reason why job {job} failed")
+        return "no reason was given"
 
     # --- requests
 

@@ -37,6 +37,7 @@ def _airflow_settings(home: str) -> dict[str, str]:
 # Airflow reads its settings when it is first imported, which may be while tests are collected.
 _home = tempfile.TemporaryDirectory(prefix="sluice-airflow-")
 os.environ.update(_airflow_settings(_home.name))
+os.environ["XDG_STATE_HOME"] = _home.name  # what a killed test left is no concern of the user's next measurement
 os.environ.pop("SLUICE_WORKSPACE", None)
 sys.path.insert(0, str(ROOT / "plugins"))
 # It logs when the interpreter ends, after pytest has closed the stream that it would log to.

@@ -24,6 +24,10 @@ class FlinkCluster(Protocol):
         """Id of a jar on the cluster, uploaded at first use."""
         ...
 
+    def new_job_id(self) -> str:
+        """An id for the next job, 32 hexadecimal digits, from which on the cluster takes care that it ends."""
+        ...
+
     def data_path(self, file: Path) -> str:
         """Where source tasks read a recorded file: a path, or an http address."""
         ...

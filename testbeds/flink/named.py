@@ -1,10 +1,13 @@
-"""A user's Flink cluster, on which only jobs are started and stopped."""
+"""A user's Flink cluster, on which only jobs are started and stopped.
+
+Jobs and jars are on record before they are there; what a killed process left is removed by the next one that uses the cluster.
+"""
 
 import re
 import secrets
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from flink_client.address import FlinkAddress
-from flink_client.answers import flinks_answers
+from flink_client.answers import ENDED, flinks_answers
 from flink_client.deployment import AvailableTaskManager
 from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest import FlinkRest
@@ -30,6 +33,7 @@ from models.slots import PlacedTask
 from testbeds.flink.feeding.serving import FileServer
 from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
 from testbeds.flink.local.kit import kit_jar
+from testbeds.ledger import Entry, Ledger, abandoned
 from testbeds.local.jdk import find_jdk
 
 _REFRESH_KEY: Final = "metrics.fetcher.update-interval"
@@ -39,6 +43,9 @@ _UNITS_S: Final = {"": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _FREED_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.2
 _NO_JOB: Final = "none"
+_JOB: Final = "job"
+_JARS: Final = "jars"
+"""Kinds of what is on record; jars by the end of their ids."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,8 @@ class NamedCluster:
         self._jars: dict[Path, str] = {}
         self._mark = f"-{secrets.token_hex(8)}.jar"
         """End of the ids of all jars uploaded from here."""
-        self._uploads = False
+        self._ledger = Ledger(self._rest.url)
+        self._noted: list[Entry] = []
         self._server: FileServer | None = None
         try:
             with flinks_answers(self._rest.url):
@@ -95,6 +103,7 @@ class NamedCluster:
                     f"a Flink cluster that is measured on must run version {' or '.join(RELEASES)}, but {self._rest.url} "
                     f"runs {version}; name another one, or none to have Sluice start its own"
                 )
+            self._remove_abandoned()
         except BaseException:
             self._rest.close()
             raise
@@ -151,9 +160,16 @@ class NamedCluster:
 
     def uploaded(self, jar: Path) -> str:
         if jar not in self._jars:
-            self._uploads = True  # whatever the upload comes to
+            if not self._jars:
+                self._note({"kind": _JARS, "mark": self._mark})
             self._jars[jar] = self._rest.upload(jar, f"{jar.stem}{self._mark}")
         return self._jars[jar]
+
+    def new_job_id(self) -> str:
+        """A random one, on record."""
+        id_ = secrets.token_hex(16)
+        self._note({"kind": _JOB, "id": id_})
+        return id_
 
     def data_path(self, file: Path) -> str:
         """Served over HTTP, since the TaskManagers may not have access to this machine's disk."""
@@ -199,19 +215,42 @@ class NamedCluster:
             time.sleep(_LOOK_EVERY_S)
 
     def close(self) -> None:
-        """Remove the uploaded jars, also one whose upload was interrupted; may be called twice."""
+        """Remove the uploaded jars, also one whose upload was interrupted, and jobs that run; may be called twice."""
         try:
-            for jar in self._rest.jars() if self._uploads else ():
-                if jar.endswith(self._mark):
-                    self._rest.delete_jar(jar)
+            self._remove(self._noted)
+            self._ledger.close()
         except SluiceError as error:
-            self._report(f"a jar is left on {self._rest.url}: {error}", 1.0)
+            self._report(f"a job or a jar may be left on {self._rest.url}: {error}", 1.0)
         finally:
-            self._jars, self._uploads = {}, False
+            self._ledger.close(removed=False)
+            self._jars, self._noted = {}, []
             if self._server is not None:
                 self._server.close()
                 self._server = None
             self._rest.close()
+
+    def _note(self, entry: Entry) -> None:
+        self._ledger.note(entry)
+        self._noted.append(entry)
+
+    def _remove_abandoned(self) -> None:
+        for entries in abandoned(self._rest.url):
+            jobs, jars = self._remove(entries)
+            if jobs or jars:
+                self._report(f"removed what a killed measurement left there: {jobs} jobs, {jars} jars", 1.0)
+
+    def _remove(self, entries: Sequence[Entry]) -> tuple[int, int]:
+        """Cancel the jobs and delete the jars. Returns how many there were."""
+        ours = {entry["id"] for entry in entries if entry["kind"] == _JOB}
+        listed = self._rest.get("/jobs/overview")["jobs"] if ours else []
+        running = [one["jid"] for one in listed if one["jid"] in ours and one["state"] not in ENDED]
+        for id_ in running:
+            self._rest.cancel(id_)
+        marks = tuple(entry["mark"] for entry in entries if entry["kind"] == _JARS)
+        jars = [jar for jar in self._rest.jars() if jar.endswith(marks)] if marks else []
+        for jar in jars:
+            self._rest.delete_jar(jar)
+        return len(running), len(jars)
 
 
 def _refresh_s(value: str | None, url: str) -> float:

@@ -65,7 +65,7 @@ class Submission:
         if placed is not None:
             workers = task_workers(placed)
             self.cluster.place(placed_tasks(workers, vertices))
-        id_ = rest.run(jar, program, savepoint=savepoint)
+        id_ = rest.run(jar, program, savepoint=savepoint, job=self.cluster.new_job_id())
         try:
             if placed is None:
                 rest.wait_until_running(id_, _START_S, {v.id: v.parallelism for v in vertices.values()})

@@ -60,7 +60,7 @@ class FedTopics(Closing):
         feeds = _feeds(topics)
         self.shares = _shares(feeds, topics)
         self._connection, self._say = connection, say
-        self._topics = Topics(connection)
+        self._topics = Topics(connection, say)
         try:
             for topic in topics:
                 self._topics.create(topic.name, topic.partitions)

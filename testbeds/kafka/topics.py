@@ -1,16 +1,18 @@
-"""Creates topics, and removes what it created when it is closed."""
+"""Creates topics, and removes what it created when it is closed, or the next time, if the process was killed."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.cimpl import NewTopic
 
 from flink_client.rest import wait_for
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 from testbeds.kafka.connection import ANSWER_S, KafkaConnection
+from testbeds.ledger import Entry, Ledger, abandoned
 
 KEEP_MB: Final = 4096.0
 """What a topic keeps if nothing else is asked for, MiB."""
@@ -18,6 +20,9 @@ _SEGMENTS: Final = 8
 """Segments of a full partition: Kafka drops whole segments only."""
 _LEAST_SEGMENT_BYTES: Final = 1 << 20
 _SEEN_S: Final = 30.0
+_TOPIC: Final = "topic"
+_GROUPS: Final = "groups"
+"""Kinds of what is on record."""
 
 
 class Topics(Closing):
@@ -26,14 +31,21 @@ class Topics(Closing):
     Where SIGTERM must close it, too, use it inside `testbeds.local.termination.closing_on_sigterm`.
     """
 
-    def __init__(self, connection: KafkaConnection) -> None:
+    def __init__(self, connection: KafkaConnection, say: Callable[[str], None] = lambda what: None) -> None:
         """
+        Args:
+            say: called with what a killed process had left, and was removed.
+
         Raises:
             SluiceError: no broker answers.
         """
-        self._connection, self._admin = connection, connection.admin()
+        self._connection, self._admin, self._say = connection, connection.admin(), say
         self._created: list[str] = []
-        self.names()  # fails where no broker answers; a list of groups would only be empty
+        with connection.answers():  # fails where no broker answers; a list of groups would only be empty
+            cluster = str(self._admin.list_topics(timeout=ANSWER_S).cluster_id)
+        self._ledger = Ledger(cluster)
+        for entries in abandoned(cluster):
+            self._remove_abandoned(entries)
         self._groups_before = self.groups()
 
     def names(self) -> set[str]:
@@ -73,12 +85,16 @@ class Topics(Closing):
         # By size only: records may have been recorded long ago.
         limits = {"retention.ms": "-1", "retention.bytes": str(kept), "segment.bytes": str(kept // _SEGMENTS)}
         topic = NewTopic(name, partitions, 1, config={**limits, **(settings or {})})
+        if not self._created:
+            self._ledger.note({"kind": _GROUPS, "before": json.dumps(sorted(self._groups_before))})
+        self._ledger.note({"kind": _TOPIC, "name": name})
         self._created.append(name)  # before the request, whose answer SIGTERM may cut off
         try:
             self._wait(self._admin.create_topics([topic], operation_timeout=ANSWER_S)[name])
         except KafkaException as error:
             raise self._refusal(name, error.args[0]) from error
         wait_for(lambda: self._can_be_written(name, partitions) or None, _SEEN_S, f"the topic {name!r}")
+        self._ledger.note({"kind": _TOPIC, "name": name, "id": self._id(name)})
 
     def delete(self, *names: str) -> None:
         """Delete topics; one that does not exist is no error.
@@ -113,12 +129,40 @@ class Topics(Closing):
 
     def close(self) -> None:
         """Delete the topics that were created here, and the groups that have read nothing else."""
-        created = set(self._created)
-        if not created:
-            return
-        readers = [group for group in self.groups() - self._groups_before if self._reads(group) <= created]
-        self.delete(*created)
+        try:
+            if self._created:
+                self._remove(set(self._created), self._groups_before)
+            self._ledger.close()
+        finally:
+            self._ledger.close(removed=False)
+
+    def _remove(self, topics: Collection[str], groups_before: Collection[str]) -> None:
+        readers = [group for group in self.groups() - set(groups_before) if self._reads(group) <= set(topics)]
+        self.delete(*topics)
         self.delete_groups(*readers)
+
+    def _remove_abandoned(self, entries: Sequence[Entry]) -> None:
+        """Remove topics that are the very ones; of one of the same name only, nobody knows who created it."""
+        ids = {entry["name"]: entry["id"] for entry in entries if "id" in entry}
+        unsure = {entry["name"] for entry in entries if entry["kind"] == _TOPIC} - ids.keys()
+        there = self.names()
+        ours = {name for name, id_ in ids.items() if name in there and self._id(name) == id_}
+        if ours:
+            before = [group for entry in entries if entry["kind"] == _GROUPS for group in json.loads(entry["before"])]
+            self._remove(ours, before)
+            self._say(
+                f"removed topics that a killed measurement left at {self._connection.bootstrap}: {', '.join(ours)}"
+            )
+        if unsure & there:
+            self._say(
+                f"a measurement was killed while it created {', '.join(unsure & there)} at {self._connection.bootstrap}; "
+                f"delete what is not yours"
+            )
+
+    def _id(self, topic: str) -> str:
+        with self._connection.answers():
+            found = self._admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S)[topic]
+            return str(found.result(2 * ANSWER_S).topic_id)
 
     def _reads(self, group: str) -> set[str]:
         asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])

@@ -165,7 +165,8 @@ def _job(state: str, running: int) -> Answer:
 
 def test_a_job_that_fails_during_a_wait_is_reported_with_its_cause(server: Server, rest: FlinkRest) -> None:
     history = {"exceptionHistory": {"entries": [{"stacktrace": "RuntimeException: boom\n\tat a.b(C)"}]}}
-    server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), (200, history)]
+    not_yet = 200, {"exceptionHistory": {"entries": []}}
+    server.answers = [_job("CREATED", 0), _job("RUNNING", 1), _job("FAILED", 2), not_yet, (200, history)]
     with pytest.raises(SluiceError, match="job j is failed: RuntimeException: boom"):
         rest.wait_until_running("j", seconds=5)
 

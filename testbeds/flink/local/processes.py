@@ -1,5 +1,6 @@
 """A Flink cluster as processes of this machine, which end with the process that started them."""
 
+import secrets
 import shutil
 import subprocess
 import time
@@ -98,6 +99,10 @@ class LocalCluster(Closing):
         if jar not in self._jars:
             self._jars[jar] = self.rest.upload(jar)
         return self._jars[jar]
+
+    def new_job_id(self) -> str:
+        """A random one: jobs end with the cluster."""
+        return secrets.token_hex(16)
 
     def data_path(self, file: Path) -> str:
         """The path itself: the TaskManagers read recorded files from this machine's disk."""

@@ -14,7 +14,7 @@ import pytest
 
 from answering import AnsweringServer
 from flink_client.address import FlinkAddress
-from flink_client.rest import FlinkRest
+from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from rated_programs import JAR, SCRIPT, clicks_script, made_jar
@@ -269,6 +269,26 @@ def test_sigterm_leaves_neither_job_nor_jar_on_the_cluster(
         process.wait()
         process.stdout.close()  # type: ignore[union-attr]
     assert _nothing_is_left(cluster.rest)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one(
+    cluster: LocalCluster, clicks: SqlScript, tmp_path: Path
+) -> None:
+    (tmp_path / "script.sql").write_text(SCRIPT)
+    recorded = clicks.recordings["clicks"].path
+    command = [sys.executable, "-c", _MEASURING, cluster.rest.url, str(tmp_path / "script.sql"), str(recorded)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "measuring\n"
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+    assert len(cluster.rest.jars()) == 1 and not _nothing_is_left(cluster.rest)
+    said: list[str] = []
+    NamedCluster(FlinkAddress(rest_url=cluster.rest.url), lambda what, share: said.append(what)).close()
+    assert said == ["removed what a killed measurement left there: 1 jobs, 1 jars"]
+    wait_for(lambda: _nothing_is_left(cluster.rest) or None, 30, "the end of the job")
 
 
 def test_a_jar_whose_upload_was_interrupted_is_removed(tmp_path: Path) -> None:

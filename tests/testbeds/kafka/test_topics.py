@@ -69,6 +69,41 @@ def test_what_sigterm_ends_leaves_nothing(topics: Topics, kafka: KafkaConnection
     assert topics.names() == set()
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next_one(
+    topics: Topics, kafka: KafkaConnection, root: Path
+) -> None:
+    topics.create("kept", 1)
+    _commit(kafka, "others", "kept")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, kafka.bootstrap], stdout=subprocess.PIPE, text=True, cwd=root
+    )
+    assert owner.stdout is not None and owner.stdout.readline() == "created\n"
+    _commit(kafka, "the-job", "owned")
+    with Topics(kafka) as another:  # its process lives
+        assert another.names() == {"kept", "owned"}
+    owner.kill()
+    owner.communicate(timeout=120)
+    said: list[str] = []
+    with Topics(kafka, said.append) as another:
+        assert (another.names(), another.groups()) == ({"kept"}, {"others"})
+    assert said == [f"removed topics that a killed measurement left at {kafka.bootstrap}: owned"]
+
+
+def test_a_topic_of_the_same_name_that_somebody_else_created_is_left_alone(
+    topics: Topics, kafka: KafkaConnection, root: Path
+) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, kafka.bootstrap], stdout=subprocess.PIPE, text=True, cwd=root
+    )
+    assert owner.stdout is not None and owner.stdout.readline() == "created\n"
+    owner.kill()
+    owner.communicate(timeout=120)
+    topics.delete("owned")
+    topics.create("owned", 1)
+    with Topics(kafka) as another:
+        assert another.names() == {"owned"}
+
+
 def test_a_topic_that_exists_is_neither_created_nor_removed(topics: Topics, kafka: KafkaConnection) -> None:
     topics.create("kept", 1)
     with Topics(kafka) as mine, pytest.raises(InvalidInput, match=r"there is a topic 'kept' at .* already"):
