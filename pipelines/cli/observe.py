@@ -10,6 +10,8 @@ from pipelines.cli.duration import LEAST_S, seconds_of
 from pipelines.cli.output import (
     JsonOption,
     KafkaOption,
+    PrometheusOption,
+    PrometheusTokenOption,
     TokenVariableOption,
     WorkspaceOption,
     console,
@@ -39,21 +41,8 @@ def observe(
         Path | None,
         typer.Option(metavar="FILE", help="Write the job as a job file (YAML), to plan it with.", show_default=False),
     ] = None,
-    prometheus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Prometheus that scrapes Flink's PrometheusReporter: what it has of the last --for is read at once, "
-            "instead of watching REST.",
-            show_default=False,
-        ),
-    ] = None,
-    prometheus_token_variable: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Environment variable with a bearer token for Prometheus.", show_default=False
-        ),
-    ] = None,
+    prometheus: PrometheusOption = None,
+    prometheus_token_variable: PrometheusTokenOption = None,
     kafka: KafkaOption = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
@@ -66,8 +55,8 @@ def observe(
     from flink_client.rest import FlinkRest
     from models.errors import InvalidInput
     from pipelines.measuring.flink import named_address
-    from pipelines.observe.observation import kept, observe_job, running_job_id, write_job_file
-    from pipelines.observe.scraped import scraped
+    from pipelines.observe.observation import running_job_id, write_job_file
+    from pipelines.observe.scraped import Scraper, observe_or_read
     from pipelines.progress import TerminalProgress
     from pipelines.store.workspace import Workspace
     from pipelines.terminal.observation_tables import observed_view
@@ -75,16 +64,12 @@ def observe(
     seconds = seconds_of(duration, LEAST_S)
     if write_job is not None and write_job.exists():
         raise InvalidInput(f"{write_job} exists already; remove it, or name another file with --write-job")
-    if prometheus is not None and kafka is not None:
-        raise InvalidInput("--prometheus reads the past, and --kafka counts what waits now; give one of them")
+    scraper = Scraper.of(prometheus, prometheus_token_variable, kafka)
     address = named_address(flink)
     place = Workspace(workspace)
     with FlinkRest(address.rest_url, token_variable=token_variable) as rest:
         id_ = running_job_id(rest, job)
-        if prometheus is None:
-            found = observe_job(rest, id_, seconds, place, TerminalProgress(), kafka)
-        else:
-            found = kept(scraped(rest, id_, seconds, prometheus, prometheus_token_variable), place)
+        found = observe_or_read(rest, id_, seconds, place, TerminalProgress(), kafka=kafka, scraper=scraper)
     if write_job is not None:
         write_job_file(found.as_job(), write_job)
         progress_console.print(f"job file: {write_job}", soft_wrap=True)

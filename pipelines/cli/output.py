@@ -29,6 +29,19 @@ KafkaOption = Annotated[
         show_default=False,
     ),
 ]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Prometheus that scrapes Flink's PrometheusReporter: what it has of the last --for is read at once, "
+        "instead of watching REST.",
+        show_default=False,
+    ),
+]
+PrometheusTokenOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Environment variable with a bearer token for Prometheus.", show_default=False),
+]
 TokenVariableOption = Annotated[
     str | None,
     typer.Option(

@@ -1,6 +1,6 @@
 """`sluice plan` and `sluice replan`."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from pipelines.cli.duration import LEAST_S, seconds_of
 from pipelines.cli.output import (
     JsonOption,
     KafkaOption,
+    PrometheusOption,
+    PrometheusTokenOption,
     TokenVariableOption,
     WorkspaceOption,
     console,
@@ -24,6 +26,9 @@ from pipelines.progress import TerminalProgress
 from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.plan_tables import plan_view
+
+if TYPE_CHECKING:
+    from pipelines.observe.scraped import Scraper
 
 FIELDS = tuple(name for name in PlanRequest.model_fields if name != "schema_version")
 
@@ -47,6 +52,8 @@ def plan(
     duration: Annotated[
         str, typer.Option("--for", metavar="TIME", help="With --from-running: how long to observe it.")
     ] = "3m",
+    prometheus: PrometheusOption = None,
+    prometheus_token_variable: PrometheusTokenOption = None,
     kafka: KafkaOption = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
@@ -62,7 +69,10 @@ def plan(
     """
     place = Workspace(workspace)
     if from_running:
-        made = _plan_running(fields, running, duration, kafka, token_variable, place)
+        from pipelines.observe.scraped import Scraper
+
+        scraper = Scraper.of(prometheus, prometheus_token_variable, kafka)
+        made = _plan_running(fields, running, duration, kafka, scraper, token_variable, place)
     else:
         made = _plan_measured(fields, running, place)
     _show(made, place, as_json)
@@ -87,13 +97,15 @@ def _plan_running(
     running: str | None,
     duration: str,
     kafka: str | None,
+    scraper: "Scraper | None",
     token_variable: str | None,
     place: Workspace,
 ) -> Plan:
     from flink_client.rest import FlinkRest
     from pipelines.measuring.flink import named_address
-    from pipelines.observe.observation import observe_job, running_job_id
+    from pipelines.observe.observation import running_job_id
     from pipelines.observe.planning import USED, RunningRequest, plan_running
+    from pipelines.observe.scraped import observe_or_read
 
     defaults = {name: PlanRequest.model_fields[name].default for name in FIELDS}
     unused = [
@@ -107,9 +119,8 @@ def _plan_running(
     asked = RunningRequest(fields["rate"], cluster, fields["risk"], fields["headroom"], fields["seed"])
     progress = TerminalProgress()
     with FlinkRest(named_address(fields["flink"]).rest_url, token_variable=token_variable) as rest:
-        observed = observe_job(
-            rest, running_job_id(rest, running), seconds_of(duration, LEAST_S), place, progress, kafka
-        )
+        id_, seconds = running_job_id(rest, running), seconds_of(duration, LEAST_S)
+        observed = observe_or_read(rest, id_, seconds, place, progress, kafka=kafka, scraper=scraper)
         return plan_running(rest, observed, asked, place, progress)
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from flink_client.rest import FlinkRest
 from flink_client.running import running_job
-from pipelines.observe.observation import kept, observe_job
+from pipelines.observe.observation import observe_job
 from pipelines.observe.planning import RunningRequest, plan_running
-from pipelines.observe.scraped import scraped
+from pipelines.observe.scraped import Scraper, observe_or_read
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
 from running_prometheus import reporter, running_prometheus
@@ -79,7 +79,8 @@ def test_what_is_seen_is_what_runs_and_nothing_is_changed(
     assert seen.job.capacity.mst.low >= 0.9 * RATE
     assert [w.name for w in seen.job.workers] == ["tm1"]
 
-    of_past = kept(scraped(rest, job, 40.0, prometheus), place).job
+    past = observe_or_read(rest, job, 40.0, place, Quiet(), scraper=Scraper(prometheus))
+    of_past = past.job
     source, keyed = of_past.vertices[:2]
     assert source.observed_rate == pytest.approx(RATE, rel=0.04)
     assert source.selectivity is not None
@@ -96,9 +97,10 @@ def test_what_is_seen_is_what_runs_and_nothing_is_changed(
     (worker,), (other,) = of_past.workers, seen.job.workers
     assert worker.cores == pytest.approx(other.cores, rel=0.2)
 
-    plan = plan_running(rest, seen, RunningRequest(2 * RATE), place, Quiet())
-    assert set(plan.parallelism) == {o.name for o in seen.as_job().operators}
-    assert plan.source_rates and sum(plan.source_rates.values()) == pytest.approx(2 * RATE)
+    for observed in (seen, past):
+        plan = plan_running(rest, observed, RunningRequest(2 * RATE), place, Quiet())
+        assert set(plan.parallelism) == {o.name for o in seen.as_job().operators}
+        assert plan.source_rates and sum(plan.source_rates.values()) == pytest.approx(2 * RATE)
 
     assert running_job(rest, job) == before
     assert rest.get("/jars")["files"] == jars
