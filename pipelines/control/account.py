@@ -5,9 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from models.errors import InvalidInput
 from models.scaling.control.guard import ActionHistory
 from models.scaling.control.harm import JobProgress, did_worse
 from models.scaling.policy import Rescaled
+from models.scaling.rates import Rates
+from models.scaling.sluice.capacity import lag_of, read_rate
 from pipelines.control.actions.actuator import Carried
 from pipelines.control.actions.intents import Intent
 from pipelines.control.record import AutopilotDecision
@@ -64,6 +67,14 @@ class JobAccount:
         if worse is not None:
             self.probation = on
         return worse
+
+    def judge(self, rates: Rates, time_s: float, judge_s: float) -> str | None:
+        """Why the last rescale did harm; None while that is not known, or if it did none."""
+        try:
+            progress = JobProgress(read_rate(rates), sum(rates.source_rates.values()), lag_of(rates))
+        except InvalidInput:
+            return None
+        return self.see_progress(progress, time_s, judge_s)
 
     def see_restart(self, slots: int | None) -> str | None:
         """Take note that the job was started again by itself; why its last rescale is to blame, if it is.

@@ -3,7 +3,6 @@
 The same decision step drives the arena (`models.scaling.control.deciding`).
 """
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,35 +11,31 @@ from typing import Any, Final
 
 from flink_client.metrics.counts import LogEnds
 from flink_client.rest import FlinkRest
-from flink_client.running import NotRunning, find_job
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.scaling.control.deciding import ControlStep, RunningTasks, decide
 from models.scaling.control.granting import TaskBounds
 from models.scaling.control.guard import ControlStanding, Hold, hold
-from models.scaling.control.harm import JobProgress
-from models.scaling.meter import Meter
 from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Facts, Rescaled
 from models.scaling.rates import Rates
-from models.scaling.sluice.capacity import lag_of, read_rate
 from pipelines.control.account import JobAccount
 from pipelines.control.actions.hands import Hands
 from pipelines.control.actions.intents import Intent, IntentJournal
 from pipelines.control.files import AutopilotFiles
-from pipelines.control.fitness import unfit
+from pipelines.control.fitness import bounds_of, unfit
 from pipelines.control.keeping.diary import Diary, history_of
 from pipelines.control.keeping.lease import Lease, LeaseLost, LeaseSeeker
 from pipelines.control.keeping.state import StateKeeper
 from pipelines.control.record import AutopilotDecision, Done
 from pipelines.control.request import AutopilotRequest, Clocks
-from pipelines.control.sensing import Sensor, Sight, known_rates, record, state_mb
+from pipelines.control.sensing import Sight, known_rates, state_mb
+from pipelines.control.watching import JobWatch
 from pipelines.control.wording import advice_of, outlook_of, rescale_of, seen_of
 from pipelines.store.workspace import Workspace
 
 POLL_S: Final = 10.0
 """Longest time between two readings, seconds."""
 _CLOCK_S: Final = 0.5
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,16 +76,13 @@ class Autopilot:
         self.request, self.limits = request, request.limits
         self.policy = make_policy(request.policy, request.settings)
         self.files = AutopilotFiles(workspace, request.job)
-        self._rest, self._log_ends = rest, log_ends
-        self._clocks, self._zero_s = Clocks(clock, sleep, now), clock()
+        self._rest, self._clocks, self._zero_s = rest, Clocks(clock, sleep, now), clock()
         self._reads = POLICIES[request.policy].reads
+        self._watch = JobWatch(rest, request, self._reads, log_ends, clock)
         self._journal = IntentJournal(workspace, request.job)
         self._seeker = LeaseSeeker(workspace, request.job, clock, holder)
         self._lease: Lease | None = None
-        self._sensor: Sensor | None = None
-        self._meter: Meter | None = None
         self._account = JobAccount()
-        self._known_job: str | None = None
         self._open: Intent | None = None
         """An action that is not brought to its end."""
         self._acted: Intent | None = None
@@ -108,11 +100,7 @@ class Autopilot:
 
     def ask(self) -> None:
         """Have Flink fetch the metrics for the next round, a moment before it."""
-        if self._sensor is not None:
-            try:
-                self._sensor.ask()
-            except SluiceError as error:
-                _logger.debug("the next reading may be late: %s", error)
+        self._watch.ask()
 
     def round(self) -> AutopilotDecision | None:
         """One round. Returns what was stored; None where nothing is new.
@@ -170,7 +158,7 @@ class Autopilot:
         self._hands = Hands(self._rest, self.request, self._journal, self._lease, self._clocks, self._beat)
         before = self.files.state()
         if before is not None:
-            self._known_job = before.flink_job
+            self._watch.job = before.flink_job
             self._account.required = None if before.required is None else dict(before.required)
         self._open = self._journal.open_intent()
         return True
@@ -180,35 +168,12 @@ class Autopilot:
         self._held.renew()
         self._state.beat()
 
-    # --- observe
-
     def _look(self) -> Sight:
-        try:
-            if self._sensor is None:
-                self._watch(self._found())
-                self.ask()
-            assert self._sensor is not None
-            return self._sensor.look()
-        except SluiceError as error:
-            if isinstance(error, NotRunning | InvalidInput):
-                self._sensor = self._meter = None  # it may be deployed again, with another id
-            return Sight(self._clocks.monotonic(), fault=str(error))
-
-    def _found(self) -> str:
-        """Flink's id of the job: it keeps its name when it is deployed again, but not its id."""
-        name = self.request.flink_name
-        is_id = len(name) == 32 and all(digit in "0123456789abcdef" for digit in name)
-        if is_id and self._known_job is not None:
-            name = self._known_job
-        found = find_job(self._rest, name, name if is_id else None)
-        if found != self._known_job:
+        before = self._watch.job
+        sight = self._watch.look()
+        if self._watch.job != before:
             self._account.required = None
-        return found
-
-    def _watch(self, job: str) -> None:
-        self._known_job, self._meter = job, None
-        clock, longest_s = self._clocks.monotonic, self.limits.stale_after_s
-        self._sensor = Sensor(self._rest, job, self._reads, clock, self._log_ends, longest_s)
+        return sight
 
     # --- decide
 
@@ -217,34 +182,30 @@ class Autopilot:
         sight = now.sight
         required = None if sight.slowly is None else sight.slowly.required
         if self._account.see_required(required, self._clocks.now()):
-            self._meter = None
-        self._state.required, self._state.flink_job = self._account.required, self._known_job
+            self._watch.forget()
+        self._state.required, self._state.flink_job = self._account.required, self._watch.job
         if sight.restarted:
-            self._meter = None
+            self._watch.forget()
             slots = None if sight.slowly is None else sight.slowly.slots
             if (blame := self._account.see_restart(slots)) is not None and sight.tasks:
                 return self._take_back(now, blame)
-        assert self._sensor is not None or sight.counts is None
-        newest_s = None if self._sensor is None else self._sensor.newest_s
-        if (held := unfit(sight, newest_s, self.limits)) is not None:
-            self._meter = None if held.limit == "restarting" else self._meter
+        if (held := unfit(sight, self._watch.newest_s, self.limits)) is not None:
+            if held.limit == "restarting":
+                self._watch.forget()
             return self._decision(now, "none", held.why, held=held)
-        assert self._sensor is not None
-        if self._meter is None:
-            self._meter = self._sensor.meter(sight)
-        record(self._meter, sight)
-        if self._meter.seconds < self.policy.interval_s - _CLOCK_S:
+        meter = self._watch.metered(sight)
+        if meter.seconds < self.policy.interval_s - _CLOCK_S:
             return None
-        return self._ask_policy(now, self._meter.seconds, self._meter.read())
+        return self._ask_policy(now, meter.seconds, meter.read())
 
     def _ask_policy(self, now: _Round, seconds: float, read: Rates | None) -> AutopilotDecision:
         """The policy's decision, carried out within the limits."""
         sight = now.sight
         if read is None:
             return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so its rates are unknown"))
-        bounds = self._bounds(sight)
-        now = _Round(sight, now.began_s, known_rates(read, sight, self._reads), seconds, bounds)
-        if (worse := self._judged(now)) is not None:
+        rates, bounds = known_rates(read, sight, self._reads), bounds_of(sight, self.limits)
+        now = _Round(sight, now.began_s, rates, seconds, bounds)
+        if (worse := self._account.judge(rates, sight.time_s, self.limits.judge_s)) is not None:
             return self._take_back(now, worse)
         try:
             step = decide(self.policy, self._facts(now), RunningTasks(sight.tasks, {}), self._holds, bounds.grant)
@@ -271,28 +232,8 @@ class Autopilot:
         stopped = (
             None if switch is None else f"{switch.by} has stopped it" + (f": {switch.reason}" if switch.reason else "")
         )
-        assert self._sensor is not None
-        failing = self._sensor.failing_checkpoints(self.limits.checkpoint_s)
+        failing = self._watch.failing_checkpoints
         return hold(self.limits, ControlStanding(self._clocks.now(), self._account.history, stopped, failing))
-
-    def _bounds(self, sight: Sight) -> TaskBounds:
-        vertices = [(sight.names[v.id], v) for v in sight.vertices]
-        return TaskBounds.of(
-            self.limits,
-            0 if sight.slowly is None else sight.slowly.slots,
-            {name: v.max_parallelism for name, v in vertices},
-            {name: v.slot_group for name, v in vertices},
-        )
-
-    def _judged(self, now: _Round) -> str | None:
-        """Why the last rescale did harm; None while that is not known, or if it did none."""
-        assert now.rates is not None
-        try:
-            read, lag = read_rate(now.rates), lag_of(now.rates)
-        except InvalidInput:
-            return None
-        progress = JobProgress(read, sum(now.rates.source_rates.values()), lag)
-        return self._account.see_progress(progress, now.sight.time_s, self.limits.judge_s)
 
     # --- act
 
@@ -306,7 +247,7 @@ class Autopilot:
         intent = self._hands.intent(
             now.sight,
             self._diary.number,
-            str(self._known_job),
+            str(self._watch.job),
             step.granted.parallelism,
             "rescale",
             step.advice.reason,
@@ -325,7 +266,7 @@ class Autopilot:
         assert on is not None
         wanted = {name: on.before.get(name, count) for name, count in tasks.items()}
         why = f"the last rescale is taken back, since {why}"
-        intent = self._hands.intent(now.sight, self._diary.number, str(self._known_job), wanted, "roll-back", why)
+        intent = self._hands.intent(now.sight, self._diary.number, str(self._watch.job), wanted, "roll-back", why)
         held = self._holds_back()
         if held is not None or self.request.dry_run or not tasks:
             return self._decision(now, "held-back" if held else "none", held.why if held else why, held=held)
@@ -353,11 +294,7 @@ class Autopilot:
         self._account.after(
             intent, carried, self._clocks.monotonic(), self._clocks.now(), state_mb(now.sight) or 0.0, slots
         )
-        if carried.flink_job != self._known_job:
-            self._watch(carried.flink_job)
-        elif self._sensor is not None:
-            self._sensor.forget_slowly()
-        self._meter = None
+        self._watch.changed(carried.flink_job)
         done: Done = "rolled-back" if (carried.done, intent.purpose) == ("rescaled", "roll-back") else carried.done
         return self._decision(
             now,
@@ -375,7 +312,7 @@ class Autopilot:
     def _decision(
         self, now: _Round, done: Done, reason: str, *, held: Hold | None = None, **more: Any
     ) -> AutopilotDecision:
-        newest_s = None if self._sensor is None else self._sensor.newest_s
+        newest_s = self._watch.newest_s
         age_s = None if newest_s is None else max(self._clocks.monotonic() - newest_s, 0.0)
         since = self._account.history.respects_until(self.limits)
         at = self._clocks.now()
@@ -384,7 +321,7 @@ class Autopilot:
             number=self._diary.number,
             fence=self._held.number,
             decided_at=at,
-            flink_job=self._known_job,
+            flink_job=self._watch.job,
             policy=self.policy.name,
             seen=seen_of(now.sight, now.rates, now.seconds, age_s, now.bounds, self.limits),
             done=done,

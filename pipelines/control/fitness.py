@@ -1,5 +1,6 @@
-"""Whether what was seen of a job suffices to decide by it."""
+"""Whether what was seen of a job suffices to decide by it, and what may be decided."""
 
+from models.scaling.control.granting import TaskBounds
 from models.scaling.control.guard import Hold
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.sensing import Sight
@@ -29,3 +30,14 @@ def unfit(sight: Sight, newest_s: float | None, limits: ControlLimits) -> Hold |
     if age_s > limits.stale_after_s:
         return Hold("stale", f"the newest metrics of all tasks are {age_s:.0f} s old")
     return None if sight.fault is None else Hold("partial", sight.fault)
+
+
+def bounds_of(sight: Sight, limits: ControlLimits) -> TaskBounds:
+    """How many tasks each vertex may have."""
+    vertices = [(sight.names[v.id], v) for v in sight.vertices]
+    return TaskBounds.of(
+        limits,
+        0 if sight.slowly is None else sight.slowly.slots,
+        {name: v.max_parallelism for name, v in vertices},
+        {name: v.slot_group for name, v in vertices},
+    )
