@@ -12,6 +12,7 @@ import yaml
 
 from flink_client.rest import JarProgram
 from flink_client.restart import Restart, RestartProgram
+from flink_releases import NEWEST_IN_CI
 from models.job import Job
 from models.plan import Plan, PlanContent
 from pipelines.apply.application import apply
@@ -22,7 +23,6 @@ from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.feeding.control import SourceControl
-from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
@@ -66,7 +66,7 @@ class WordCount:
         return {v.name.removeprefix("Source: "): v.running for v in self.rest.job(self.id).vertices}
 
 
-@pytest.fixture(params=RELEASES.values(), ids=RELEASES)
+@pytest.fixture(params=NEWEST_IN_CI)
 def wordcount(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[WordCount]:
     job = Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
     with LocalCluster(release=request.param) as cluster, SourceControl() as control:

@@ -11,6 +11,7 @@ import yaml
 
 from flink_client.rest import FlinkRest
 from flink_client.running import tasks_in_slots
+from flink_releases import NEWEST_IN_CI
 from flink_server import word_count_plan
 from models.job import Job
 from models.plan import PlanContent
@@ -21,7 +22,7 @@ from pipelines.apply.preparation import prepare
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.feeding.control import SourceControl
-from testbeds.flink.local.distribution import RELEASES, line_of
+from testbeds.flink.local.distribution import line_of
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
@@ -83,7 +84,7 @@ class Running:
         return apply(self.rest, prepared, timeout_s=60.0, observe_s=0.0)
 
 
-@pytest.fixture(params=RELEASES.values(), ids=RELEASES)
+@pytest.fixture(params=NEWEST_IN_CI)
 def running(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
     job = Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
     with LocalCluster(release=request.param) as cluster, SourceControl() as control:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flink_client.rest import FlinkRest, JarProgram, wait_for
+from flink_releases import NEWEST_IN_CI
 from models.errors import SluiceError
 from models.job import Job
 from models.keys.distribution import key_distribution
@@ -18,7 +19,6 @@ from models.keys.sketch import KeyedBy
 from pipelines.keys.recorded import sketch_of
 from pipelines.keys.stream import RecordedStream
 from testbeds.feeding.control import SourceControl
-from testbeds.flink.local.distribution import RELEASES
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program, program_of
@@ -32,7 +32,7 @@ KEYS = {"distinct": 2**45, "hot_share": 0.3, "hot_period_records": 5000}
 SETTINGS = {"state.backend.type": "hashmap"}
 
 
-@pytest.fixture(scope="module", params=RELEASES.values(), ids=RELEASES)
+@pytest.fixture(scope="module", params=NEWEST_IN_CI)
 def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
     with LocalCluster(release=request.param) as made:
         made.ensure(Profile((TaskManager("tm1", 16, 1400, managed_mb=16.0),)))

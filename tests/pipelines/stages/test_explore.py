@@ -1,5 +1,6 @@
 """The exploration stores every measurement, and resumes from the stored ones."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def run_in(folder: Path, progress: Progress | None = None, **fields: object) -> 
     run = PipelineRun(PlanRequest.model_validate(request), Workspace(folder), progress or Quiet())
     run.start()
     return run
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the run `r`, explored without a disturbance."""
+    folder = tmp_path_factory.mktemp("explored")
+    run = run_in(folder, run="r")
+    profile(run)
+    stage.explore(run)
+    return folder
 
 
 @pytest.fixture
@@ -101,12 +112,11 @@ def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measur
     assert "r-profile" in explored(max_task_slots=12, seed=1)[1]
 
 
-def test_an_interrupted_exploration_repeats_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    undisturbed = run_in(tmp_path / "a")
-    profile(undisturbed)
-    stage.explore(undisturbed)
-
-    run = run_in(tmp_path / "b")
+@pytest.mark.slow
+def test_an_interrupted_exploration_repeats_no_measurement(
+    tmp_path: Path, explored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_in(tmp_path, run="r")
     profile(run)
     measured: list[str] = []
     measure = Optimizer._measure
@@ -123,18 +133,17 @@ def test_an_interrupted_exploration_repeats_no_measurement(tmp_path: Path, monke
     stage.explore(run)
     finished = [name for i, name in enumerate(measured) if i != 3]
     assert len(finished) == len(set(finished))
-    assert run.output("exploration.json", ExplorationRecord) == undisturbed.output(
-        "exploration.json", ExplorationRecord
-    )
+    undisturbed = run_in(explored, run="r").output("exploration.json", ExplorationRecord)
+    assert run.output("exploration.json", ExplorationRecord) == undisturbed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["r-profile", "r-m001", "r-m009"])
 def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated(
-    tmp_path: Path, measured: list[str], caplog: pytest.LogCaptureFixture, damaged: str
+    tmp_path: Path, explored: Path, measured: list[str], caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
-    run = run_in(tmp_path, run="r", max_measurements=5)
-    profile(run)
-    stage.explore(run)
+    shutil.copytree(explored, tmp_path, dirs_exist_ok=True)
+    run = run_in(tmp_path, run="r")
     before = run.output("exploration.json", ExplorationRecord)
     path = tmp_path / samples_key("wordcount", damaged)
     content = path.read_bytes()
@@ -154,11 +163,9 @@ def test_a_flipped_bit_in_samples_is_named_and_only_that_measurement_is_repeated
     verified_samples(run)
 
 
-def test_observations_are_kept_back_for_the_review(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
-    profile(run)
-    stage.explore(run)
-    record = run.output("exploration.json", ExplorationRecord)
+@pytest.mark.slow
+def test_observations_are_kept_back_for_the_review(explored: Path) -> None:
+    record = run_in(explored, run="r").output("exploration.json", ExplorationRecord)
     assert len(record.kept_back) == 3
     assert not {o.run for o in record.kept_back} & {o.run for o in record.observations}
     assert len(record.steps) == len(record.observations)

@@ -13,11 +13,12 @@ import pytest
 from flink_client.address import FlinkAddress
 from flink_client.rest import FlinkRest
 from flink_conformance import OneRun, OnFlink
+from flink_releases import NEWEST_IN_CI
 from models.errors import InvalidInput
 from models.job import Job
 from rated_programs import JAR, clicks_script, made_jar
 from testbeds import conformance, elastic_conformance, protocol
-from testbeds.flink.local.distribution import FLINK, RELEASES, Release, flink_home
+from testbeds.flink.local.distribution import Release, flink_home
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
@@ -32,12 +33,7 @@ DATING = 0.15
 """Share of a window of 5 s by which its readings may be early or late, on a machine that runs other tests."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(one, id=one.line, marks=pytest.mark.long if one == FLINK else ()) for one in RELEASES.values()
-    ],
-)
+@pytest.fixture(scope="module", params=NEWEST_IN_CI)
 def release(request: pytest.FixtureRequest) -> Release:
     found = request.param
     assert isinstance(found, Release)
