@@ -92,7 +92,7 @@ class Flown:
 @pytest.fixture(params=RELEASES.values(), ids=RELEASES)
 def flown(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Flown]:
     job = Job.model_validate(yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()))
-    with LocalCluster(release=request.param) as cluster, SourceControl() as control:
+    with LocalCluster(release=request.param, hooked=False) as cluster, SourceControl() as control:
         cluster.ensure(Profile((TaskManager("tm1", 3, 900), TaskManager("tm2", 3, 900))))
         control.offer({"source": RATE})
         made = Flown(cluster, control, job, Workspace(tmp_path))
