@@ -12,6 +12,7 @@ from models.capacity.growth.twin import TwinCurve
 from models.capacity.observation import Observation
 from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
 from models.capacity.twin.ladder import measured_rungs
+from models.errors import SluiceError
 from models.job import Job
 from pipelines.measuring.exploration_record import ExplorationRecord
 from pipelines.twin.asking import answers, apart
@@ -19,6 +20,9 @@ from pipelines.twin.rungs import Ladder, Rung
 
 MOST_TIMES_ASKED: Final = 3
 """How often the size that the answer falls on is simulated, which may move the answer."""
+MOST_APART: Final = 2.0
+"""Of two measured sizes, what the twin takes relative to what was measured: it may be wrong, but by a factor that hardly
+changes. One that changes by more is no noise of measurements, of which each is off by a tenth."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,9 @@ class Climb:
 
         Returns:
             A row for each memory, and the curve; none with fewer than two sizes that sustain a rate with every memory.
+
+        Raises:
+            SluiceError: what was measured contradicts the twin.
         """
         rows = [self._row(memory_mb) for memory_mb in levels]
         curve = self._curve(rows)
@@ -62,6 +69,7 @@ class Climb:
 
     def _row(self, memory_mb: float) -> list[Rung]:
         measured = self.ladder.measured(measured_rungs(self.exploration.observations), memory_mb)
+        check_measured(measured)
         if measured[-1].mst <= 0:
             return measured
         return [*measured, *self.ladder.larger(measured[-1], self._largest.operators, self.most)]
@@ -91,3 +99,20 @@ class Climb:
     @property
     def _largest(self) -> Observation:
         return max(self.exploration.observations, key=lambda o: (o.task_slots, o.memory_mb))
+
+
+def check_measured(rungs: Sequence[Rung]) -> None:
+    """Is the twin wrong by one factor, if at all, at all measured sizes?
+
+    Raises:
+        SluiceError: by MOST_APART or more at one than at another.
+    """
+    factors = {rung.task_slots: rung.mst / rung.measured_mst for rung in rungs if rung.measured_mst and rung.mst > 0}
+    if not factors:
+        return
+    least, most = min(factors, key=factors.__getitem__), max(factors, key=factors.__getitem__)
+    if factors[most] >= MOST_APART * factors[least]:
+        raise SluiceError(
+            f"it takes {factors[least]:.1f} times what was measured with {least} task slots and {factors[most]:.1f} times with "
+            f"{most}, so something limits the job that the simulator does not know, such as a service that it calls"
+        )

@@ -165,13 +165,15 @@ def stratified(found: Posterior, near_and_far: Array, drift: float) -> tuple["np
     weight = found.weight[:, None] * share / share.sum()
     near, far = near_and_far[found.shape].T
     kappa = 1 + drift * _DRIFTS
-    inside = np.broadcast_to((found.level + near)[:, None], weight.shape).ravel()
     beyond = ((found.level + near)[:, None] + kappa * (far - near)[:, None]).ravel()
     flat = weight.ravel()
     by_far = np.argsort(beyond)
-    group = np.empty(len(flat), dtype=np.int64)
+    group = np.empty(len(flat), dtype=np.int8)  # numpy sorts few small integers in linear time
     group[by_far] = np.minimum(_GROUPS * np.cumsum(flat[by_far]), _GROUPS - 1)
-    order = np.lexsort((inside, group))
+    # Inside the measured range drift does not count, so that nodes need be sorted without it.
+    by_near = np.argsort(found.level + near, kind="stable")
+    order = (by_near[:, None] * len(kappa) + np.arange(len(kappa))).ravel()
+    order = order[np.argsort(group[order], kind="stable")]
     reached = np.cumsum(flat[order])
     chosen = order[np.searchsorted(reached, (np.arange(DRAWS) + 0.5) / DRAWS * reached[-1])]
     nodes, drifts = np.unravel_index(chosen, weight.shape)

@@ -109,7 +109,9 @@ def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measur
     assert explored(max_task_slots=8, rate=20_000) == ([2, 8], [])
     slots, again = explored(max_task_slots=12)
     assert slots == [2, 12] and "r-m001" in again and "r-m000" not in again and "r-profile" not in again
-    assert "r-profile" in explored(max_task_slots=12, seed=1)[1]
+    measured.clear()
+    profile(run_in(tmp_path, run="r", memory_mb=8192, seed=1))
+    assert measured == ["r-profile"], "with another seed it is another measurement"
 
 
 @pytest.mark.slow
@@ -202,21 +204,24 @@ def test_a_rate_that_the_testbed_reaches_is_answered_with_few_measurements(tmp_p
 
 
 @pytest.mark.slow
-def test_another_rate_is_explored_from_what_was_measured_for_the_first(tmp_path: Path, measured: list[str]) -> None:
+def test_another_rate_is_explored_from_what_was_measured_for_the_first(
+    tmp_path: Path, explored: Path, measured: list[str]
+) -> None:
+    shutil.copytree(explored, tmp_path, dirs_exist_ok=True)
 
-    def explored(**fields: object) -> ExplorationRecord:
+    def again(**fields: object) -> ExplorationRecord:
         measured.clear()
         run = run_in(tmp_path, run="r", **fields)
         profile(run)
         stage.explore(run)
         return run.output("exploration.json", ExplorationRecord)
 
-    first = explored(rate=400_000)
-    second = explored(rate=100_000)
+    first = run_in(tmp_path, run="r").output("exploration.json", ExplorationRecord)
+    second = again(rate=100_000)
     assert measured == []
     assert [o.run for o in second.measured] == [o.run for o in first.measured]
     assert second.steps[-1].slots_needed != first.steps[-1].slots_needed
-    longer = explored(rate=100_000, max_measurements=4)
+    longer = again(rate=100_000, max_measurements=4)
     assert measured == ["r-m010"]
     assert longer.observations[7] == first.kept_back[0], "kept back by the first, used by the second"
 

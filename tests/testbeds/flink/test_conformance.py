@@ -9,17 +9,18 @@ import pyarrow.compute as pc
 import pytest
 
 from flink_conformance import OneRun, OnFlink
+from flink_releases import NEWEST_IN_CI
 from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol
-from testbeds.flink.local.distribution import FLINK_2_3, RELEASES
+from testbeds.flink.local.distribution import FLINK_2_3
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=RELEASES.values(), ids=RELEASES)
+@pytest.fixture(scope="module", params=NEWEST_IN_CI)
 def flink(request: pytest.FixtureRequest) -> Iterator[FlinkTestbed]:
     cluster = Cluster.model_validate({"name": "local", "count": 1, "slots": 8, "cores": 4, "memory_mb": 1024})
     with FlinkTestbed(cluster, [1024.0], release=request.param) as made:
