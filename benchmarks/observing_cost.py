@@ -1,10 +1,10 @@
 """What observing a large job costs its JobManager, and how long a reading takes.
 
-    python benchmarks/observing_cost.py [--flink-version 2.3] [--vertices 100] [--parallelism 10] [--seconds 180]
+    python benchmarks/observing_cost.py [--flink-version 2.3] [--vertices 100] [--parallelism 10] [--seconds 180] [--before 30]
 
 Starts a Flink with the job of `wide_job/`, whose records come so slowly that its tasks do next to nothing, and Flink's
 default refresh of metrics. The JobManager's CPU is read from its JVM, first while only that is done, and then while the job is
-observed as `sluice observe` does.
+observed as `sluice observe` does; with `--before`, after so many readings, by which its code for them is compiled.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from flink_client.metrics.counts import CountsReader
 from flink_client.rest import FlinkRest, JarProgram
 from models.capacity.observed.counts import JobCounts
 from pipelines.observe.observation import observe_job
+from pipelines.observe.watching import REFRESHED_S
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import RELEASES, flink_home
@@ -35,6 +36,7 @@ BETWEEN_RECORDS_MS: Final = 500
 SETTLE_S: Final = 30.0
 START_S: Final = 600.0
 REFRESH_S: Final = 11.0
+READINGS: Final = 5
 _CPU: Final = "Status.JVM.CPU.Time"
 SETTINGS: Final = {
     "metrics.fetcher.update-interval": "10000",
@@ -89,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--vertices", type=int, default=100)
     parser.add_argument("--parallelism", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=180.0)
+    parser.add_argument("--before", type=int, default=0)
     options = parser.parse_args(arguments)
     release = RELEASES[options.flink_version]
     slots = -(-options.parallelism // TASK_MANAGERS)
@@ -107,16 +110,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         time.sleep(SETTLE_S)
         idle = cores(rest, lambda: time.sleep(options.seconds))
         workspace, reader = Workspace(Path(folder) / "workspace"), TimedReader(rest, job)
+        costs = [_reading_cpu_s(rest, reader) for _ in range(options.before)]
         seen = cores(rest, lambda: _observed(rest, job, options.seconds, workspace))
-        for number in range(5):
-            reader.refresh()
-            time.sleep(REFRESH_S)
-            reader.read(workers=number == 0)
+        costs += [_reading_cpu_s(rest, reader) for _ in range(READINGS)]
         vertices = rest.job(job).vertices
         print(f"Flink {release.version}, {len(vertices)} vertices, {sum(v.parallelism for v in vertices)} tasks")
         print(f"JobManager: {idle:.2%} of a core beside, {seen:.2%} while observed: {seen - idle:+.2%}")
+        print(f"CPU of the JobManager from one reading to the next: {', '.join(f'{one:.2f} s' for one in costs)}")
         print(f"a reading: {statistics.median(reader.took_s):.2f} s in the median, {max(reader.took_s):.2f} s at most")
         rest.cancel(job)
+
+
+def _reading_cpu_s(rest: FlinkRest, reader: TimedReader) -> float:
+    """Of the JobManager, until it would refresh its metrics again."""
+    before = cpu_s(rest)
+    reader.refresh()
+    time.sleep(REFRESHED_S)
+    reader.read(workers=True)
+    time.sleep(REFRESH_S - REFRESHED_S)
+    return cpu_s(rest) - before
 
 
 def _observed(rest: FlinkRest, job: str, seconds: float, workspace: Workspace) -> None:
