@@ -159,6 +159,7 @@ def test_airflow_shows_the_pages_in_its_frame_and_follows_links_to_its_own(
     frame = page.frame_locator("iframe[title='Sluice plans']")
     frame.get_by_role("link", name="version 2", exact=True).click()
     expect(frame.locator("h1")).to_have_text(f"{JOB}, plan 2")
+    expect(frame.locator("[data-pictures]")).to_have_attribute("data-drawn", "yes")  # until then the link below moves
     page.screenshot(path=root / ".sluice" / "screenshots" / "in-airflow.png")
     frame.locator("a[data-airflow]").click()
     page.wait_for_url("**/dags/replan/runs/**")
