@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ IN_REAL_TIME = (
     "pipelines/observe",
 )
 """Folders whose slow tests measure rates of real programs."""
+SKIP_NOTHING = "SLUICE_TESTS_SKIP_NOTHING"
 SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated", "broker"})
 """Fixtures that start MLflow, Airflow, Spark, Kafka or a Java compiler, or run a pipeline; their tests are marked slow."""
 
@@ -76,6 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") and item.path.parent in real_time:
             # What else the machine does may disturb a measurement, which is then made again, as testbeds do it.
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where nothing may be skipped, as in CI, a test that was skipped for want of a program has failed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and SKIP_NOTHING in os.environ:
+        _, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, report.longreprtext)
+        report.outcome, report.longrepr = "failed", f"{reason} ({SKIP_NOTHING} is set)"
+    return report
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -24,11 +24,11 @@ OF_PAUSE: Final = 0.2
 """The same as a share of the pause, at most."""
 BEYOND_REFRESH: Final = 1.1
 """The pause is so many times Flink's least one between two refreshes, so that each reading is of its own."""
-PER_TASK_S: Final = 0.03
-"""The pause for each task of the job: a reading costs the JobManager about half a millisecond of CPU for each, by which it is
-kept below 2 % of a core."""
+PER_TASK_S: Final = 0.09
+"""The pause for each task of the job: a reading costs the JobManager 1.7 ms of CPU for each (benchmarks/flink.md, with 1,000 of
+them), which this pace keeps below 2 % of a core."""
 FEWEST_READINGS: Final = 6
-"""However many tasks there are, in the time that is asked for."""
+"""However many tasks there are, in the time that is asked for: a short observation of a large job takes more than 2 %."""
 WORKERS_EVERY: Final = 3
 """TaskManagers are read with every third reading, which takes a request for each."""
 PATIENCE_S: Final = 90.0

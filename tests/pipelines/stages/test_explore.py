@@ -97,7 +97,7 @@ def test_corners_come_first_and_single_task_runs_are_reused(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measured: list[str]) -> None:
 
-    def explored(**fields: object) -> tuple[list[int], list[str]]:
+    def once_more(**fields: object) -> tuple[list[int], list[str]]:
         measured.clear()
         run = run_in(tmp_path, run="r", memory_mb=8192, **fields)
         profile(run)
@@ -105,9 +105,9 @@ def test_a_run_of_the_same_name_measures_only_what_is_new(tmp_path: Path, measur
         record = run.output("exploration.json", ExplorationRecord)
         return [o.task_slots for o in record.observations[:2]], measured[:]
 
-    assert explored(max_task_slots=8)[1][:2] == ["r-profile", "r-m000"]
-    assert explored(max_task_slots=8, rate=20_000) == ([2, 8], [])
-    slots, again = explored(max_task_slots=12)
+    assert once_more(max_task_slots=8)[1][:2] == ["r-profile", "r-m000"]
+    assert once_more(max_task_slots=8, rate=20_000) == ([2, 8], [])
+    slots, again = once_more(max_task_slots=12)
     assert slots == [2, 12] and "r-m001" in again and "r-m000" not in again and "r-profile" not in again
     measured.clear()
     profile(run_in(tmp_path, run="r", memory_mb=8192, seed=1))

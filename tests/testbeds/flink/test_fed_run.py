@@ -37,9 +37,11 @@ INSERT INTO counts
 SELECT page, COUNT(*), window_end FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(clicked), INTERVAL '1' SECOND))
 GROUP BY page, window_start, window_end;
 """
-RATE, SECONDS = 2000.0, 5.0
-DATING = 0.05
-"""Share of a window of 5 s by which its readings may be early or late on a machine that runs other tests (seen: 0.014)."""
+RATE, SECONDS = 2000.0, 20.0
+"""Readings of a machine that runs other tests are dated to 0.07 s, 1.4 % of 5 s and 0.4 % of 20."""
+INTERVALS = 4
+"""Samples of a task in so many seconds: one each 5 s."""
+WARM_UP_S = 5.0
 
 
 @pytest.fixture(scope="module", params=NEWEST_IN_CI)
@@ -74,30 +76,30 @@ def test_an_unmodified_script_is_measured_on_topics_that_are_fed(
         with testbed.deploy(job, Configuration(tasks, 1024.0), run="r", seed=1) as run:
             assert isinstance(run, FedRun) and "clicks" in topics.names()
             overloaded = _overloaded(run)
-            run.inject(RATE, 2 * SECONDS, "ramp")  # what waits is worked off
+            run.inject(RATE, 2 * WARM_UP_S, "ramp")  # what waits is worked off
             window = run.inject(RATE, SECONDS, "observe")
         assert "clicks" not in topics.names() and topics.groups() == set()
     # Where the job is the limit, (GROWTH - 1) LAG_S seconds of records wait in the mean; what it takes is known up to two
     # seconds late. Where what is written is the limit, none wait.
     assert overloaded.achieved_rate > RATE
     assert overloaded.pending_records < 3 * (GROWTH - 1) * LAG_S * overloaded.achieved_rate
-    assert window.achieved_rate == pytest.approx(RATE, rel=DATING) and window.pending_records < RATE
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.01) and window.pending_records < RATE
     _check(job, window.samples)
 
 
 def _overloaded(run: FedRun) -> MeasuredWindow:
     """After a short warm-up a busy machine may still compile the job, so that it takes little."""
-    windows = (run.inject(1e9, SECONDS, "warmup") for _ in range(6))
+    windows = (run.inject(1e9, WARM_UP_S, "warmup") for _ in range(6))
     return next(window for window in windows if window.achieved_rate > RATE)
 
 
 def _check(job: Job, samples: pa.Table) -> None:
     """Both tasks of the source read, of three partitions; the first operator after it gets what they have read."""
-    assert samples.num_rows == len(job.operators) + 1
+    assert samples.num_rows == (len(job.operators) + 1) * INTERVALS
     records = {name: pc.sum(samples.filter(pc.field("operator") == name)["records_in"]).as_py() for name in job.order}
-    assert records["clicks"] == pytest.approx(RATE * SECONDS, rel=DATING)
+    assert records["clicks"] == pytest.approx(RATE * SECONDS, rel=0.05)
     (reader,) = (edge.downstream for edge in job.edges if edge.upstream == "clicks")
-    assert records[reader] == pytest.approx(records["clicks"], rel=DATING)
+    assert records[reader] == pytest.approx(records["clicks"], rel=0.05)
     of_tasks = samples.filter(pc.field("operator") == "clicks").group_by("task").aggregate([("records_in", "sum")])
     assert all(count > 0.05 * RATE * SECONDS for count in of_tasks["records_in_sum"].to_pylist())
     assert job.operator(job.order[-1]).kind is Kind.SINK

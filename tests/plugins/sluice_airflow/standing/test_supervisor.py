@@ -68,14 +68,14 @@ def test_it_listens_on_loopback_alone_and_its_files_are_its_owners(airflow: Runn
     }
 
 
-def test_three_runs_and_two_events_at_once_end_though_the_database_is_locked(
+def test_six_runs_and_four_events_at_once_end_though_the_database_is_locked(
     airflow: RunningAirflow, workspace: Workspace
 ) -> None:
     airflow.unpause("replan")
     (asset,) = airflow.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
-    events = [{"asset_id": asset["id"], "extra": {"job": JOB, "rate": 7e6 + n}} for n in range(2)]
+    events = [{"asset_id": asset["id"], "extra": {"job": JOB, "rate": 7e6 + n}} for n in range(4)]
     calls = [("/api/v2/assets/events", event) for event in events]
-    runs = [{"logical_date": None, "conf": {"job": JOB, "rate": 6e6 + n}} for n in range(3)]
+    runs = [{"logical_date": None, "conf": {"job": JOB, "rate": 6e6 + n}} for n in range(6)]
     calls += [("/api/v2/dags/replan/dagRuns", run) for run in runs]
     answers: list[object] = []
     threads = [threading.Thread(target=lambda c=call: answers.append(airflow.call("POST", *c))) for call in calls]
