@@ -28,7 +28,11 @@ def _http(kind: str, hook: str, name: str, example: str) -> dict[str, Any]:
         "hook-name": name,
         "ui-field-behaviour": {
             "hidden-fields": ["schema", "port", "extra"],
-            "relabeling": {"host": "URL", "login": "User or OAuth client", "password": "Password, token or client secret"},
+            "relabeling": {
+                "host": "URL",
+                "login": "User or OAuth client",
+                "password": "Password, token or client secret",
+            },
             "placeholders": {"host": example},
         },
         "conn-fields": {
@@ -39,7 +43,9 @@ def _http(kind: str, hook: str, name: str, example: str) -> dict[str, Any]:
             "client_key": _field("Client key", _TEXT, "File (PEM); default: in the file of the certificate."),
             "client_key_password": _field("Client key's password", _SECRET, "If the key has one."),
             "token_url": _field(
-                "OAuth token URL", _TEXT, "Token endpoint, where the user is the client of an OAuth authorization server."
+                "OAuth token URL",
+                _TEXT,
+                "Token endpoint, where the user is the client of an OAuth authorization server.",
             ),
             "scope": _field("OAuth scope", _TEXT, "Scopes of the token, with spaces between them."),
         },
