@@ -19,7 +19,14 @@ from pipelines.apply.export import read_vertices, subtasks
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
 from pipelines.apply.steps import rows, steps
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.output import (
+    JsonOption,
+    TokenVariableOption,
+    WorkspaceOption,
+    console,
+    print_json,
+    progress_console,
+)
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.files import read_as
@@ -32,7 +39,9 @@ from pipelines.terminal.tables import table
 
 def apply_plan(
     reference: Reference,
-    flink: Annotated[str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081.")],
+    flink: Annotated[
+        str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081, or connection:NAME.")
+    ],
     job_id: Annotated[
         str | None,
         typer.Option(help="Flink's id of the job; default: the job with the plan's name.", show_default=False),
@@ -56,6 +65,7 @@ def apply_plan(
         float, typer.Option(metavar="SECONDS", help="Time to observe the job afterwards, seconds; 0: none.", min=0)
     ] = 60,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and change nothing.")] = False,
+    token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -64,7 +74,7 @@ def apply_plan(
     plan = find_plan(PlanStore(place), reference)
     mapping = None if vertices is None else read_vertices(vertices, plan)
     restart = None if program is None else read_as(program, RestartProgram)
-    with FlinkRest(_checked_url(flink)) as rest:
+    with FlinkRest(_checked_url(flink), token_variable=token_variable) as rest:
         with flinks_answers(rest.url):
             preparation = prepare(
                 rest,
@@ -104,9 +114,9 @@ def _say(what: str) -> None:
 
 
 def _checked_url(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
+    if not url.startswith(("http://", "https://", "connection:")):
         raise InvalidInput(
-            f"--flink must be the address of a JobManager, such as http://host:8081, but got {url!r:.200}"
+            f"--flink must be the address of a JobManager, such as http://host:8081, or connection:NAME, but got {url!r:.200}"
         )
     return url
 
