@@ -125,16 +125,28 @@ def test_a_plan_that_is_not_applied_is_told(
     assert told[0]["text"].startswith(f"a plan of {JOB} was not applied: ") and "the demand is odd" in told[0]["text"]
 
 
+def _store(name: str, **fields: str) -> None:
+    """Store a connection in Airflow's database."""
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.add(Connection(conn_id=name, **fields))
+
+
 @pytest.mark.slow
 def test_a_job_that_allows_it_is_changed_without_approval_and_only_once(
     run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink
 ) -> None:
-    job.apply(mode="alone", flink=flink.url)
+    _store("stored_flink", conn_type="sluice_flink", host=flink.url, password="a-token-of-this-test")
+    job.apply(mode="alone", flink="connection:stored_flink")
     done = run_dag("apply_plan", job=JOB)
     assert done.state == DagRunState.SUCCESS
     assert flink.tasks == {SOURCE: 1, CHAIN: 3}
     (applied,) = recorded(job.workspace, JOB, 1)
     assert (applied.outcome, applied.approved_by) == ("applied", None)
+    kept = [path for path in Path(job.workspace.url.removeprefix("file://")).rglob("*") if path.is_file()]
+    assert kept and not any(b"a-token-of-this-test" in path.read_bytes() for path in kept)
 
     again = run_dag("apply_plan", job=JOB)
     assert again.state == DagRunState.SUCCESS
