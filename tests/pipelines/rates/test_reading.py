@@ -66,7 +66,7 @@ def test_what_prometheus_may_answer(prometheus: PrometheusServer, result: object
         ((200, _body([{"value": [0, "fast"]}])), "something other"),
         ((200, _body([{"metric": {}, "values": [[0, "1"]]}])), "something other"),
         ((400, b'{"status":"error","error":"parse error"}'), "refuses the query: .*parse error"),
-        ((302, b""), "refuses the query"),
+        ((302, b""), "answers 302, a redirect to .* give the address that answers itself"),
         ((500, b"x" * 10_000), "refuses the query: .{1,400}$"),
         ((200, b" " * (5 * 2**20)), "its answer had no end"),
     ],
