@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,19 @@ from answering import AnsweringServer
 
 ADMIN, PLANNER, READER = "admin-token", "planner-token", "reader-token"
 ROLE = Path(__file__).parents[2] / "docker" / "kubernetes" / "role.yaml"
+Acted = Callable[[dict[str, Any]], dict[str, Any] | None]
 _PREFIX = "/apis/flink.apache.org/v1beta1/namespaces/"
 
 
 class FakeKubernetes(AnsweringServer):
     """Of the tokens, ADMIN may do everything, PLANNER what the Role in docker/ says, READER `get` alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, acted: Acted = lambda document: None) -> None:
+        """
+        Args:
+            acted: what an operator that acts at once has made of a new spec: the new status; None: it does not act.
+        """
+        self._acted = acted
         self.objects: dict[str, dict[str, Any]] = {}
         self._version = 100
         role = next(one for one in yaml.safe_load_all(ROLE.read_text()) if one["kind"] == "Role")
@@ -65,7 +72,10 @@ class FakeKubernetes(AnsweringServer):
         generation = now["metadata"]["generation"] + (after["spec"] != now["spec"])
         if query.get("dryRun") == ["All"]:
             return 200, _with(after, generation, now["metadata"]["resourceVersion"])
-        return 200, self._store(key, after, generation)
+        stored = self._store(key, after, generation)
+        if generation > now["metadata"]["generation"] and (status := self._acted(stored)) is not None:
+            stored["status"] = status
+        return 200, stored
 
     def _store(self, key: str, document: dict[str, Any], generation: int) -> dict[str, Any]:
         self._version += 1

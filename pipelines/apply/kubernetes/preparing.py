@@ -13,6 +13,7 @@ from flink_client.running import settings as settings_of
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.plan import Plan
+from models.wording import tasks
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import task_manager_size
 from pipelines.apply.preparation import changes_of, found_vertices
@@ -79,7 +80,7 @@ def prepare_resource(
         job = running_job(rest, resource.job_id or find_job(rest, plan.job, None))
         vertices = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
         done = {v.id for v in job.vertices if v.is_done}
-        wanted = {id_: tasks for id_, tasks in wanted_parallelism(plan, vertices).items() if id_ not in done}
+        wanted = {id_: count for id_, count in wanted_parallelism(plan, vertices).items() if id_ not in done}
         check_most_tasks(job, wanted)
         running, changes = job.parallelism, changes_of(plan, vertices, wanted, job)
         adaptive = scheduler_of(settings_of(rest)) is Scheduler.ADAPTIVE
@@ -91,7 +92,17 @@ def prepare_resource(
             f"the operator would redeploy the job, since {change.redeploys}; give --redeploy to accept that (upgradeMode: "
             f"{upgrade_mode(resource)})"
         )
-    left = [field for field in in_full.fields if field not in change.fields]
+    left = [
+        f"{field}; --redeploy writes it, and the operator then redeploys the job"
+        for field in in_full.fields
+        if field not in change.fields
+    ]
+    if not change.spec:  # the resource states the plan, but the operator has not brought Flink to it
+        left += [
+            f"Flink runs {c.name!r} with {tasks(c.before)}, not {c.after} as the resource states; check the operator's log"
+            for c in changes
+            if c.before is not None and c.before != c.after
+        ]
     return ResourcePreparation(
         plan=plan,
         resource=resource,
@@ -99,7 +110,7 @@ def prepare_resource(
         vertices=vertices,
         wanted=wanted,
         changes=changes,
-        advice=tuple(f"{field}; --redeploy writes it, and the operator then redeploys the job" for field in left),
+        advice=tuple(left),
     )
 
 
