@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
+from flink_client.answers import flinks_answers
 from flink_client.kubernetes.progress import progress
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.rest import FlinkRest
 from flink_client.running import awaited
 from models.errors import SluiceError
 from pipelines.apply.application import without_password
-from pipelines.apply.applied import Applied, Effect, Outcome
+from pipelines.apply.applied import Applied, Effect, Outcome, harm
 from pipelines.apply.effect import observe
 from pipelines.apply.export import annotations
 from pipelines.apply.kubernetes.preparing import ResourcePreparation
 from pipelines.store.digests import digest
 
 _LOOK_EVERY_S: Final = 1.0
+_BEFORE_S: Final = 15.0
+"""Longest observation of the job before the change, seconds."""
 _BACK_S: Final = 60.0
 """Shortest time limit for the former spec to be stable again."""
 
@@ -65,7 +68,8 @@ def apply_to_resource(
     Args:
         rest: the Flink that the resource deploys: its tasks are verified, and the job is observed; None: neither.
         timeout_s: for the operator; restoring the former spec gets as much time, and at least a minute.
-        observe_s: how long the job is observed afterwards.
+        observe_s: how long the job is observed afterwards, and up to 15 s before; 0: not at all. A plan that makes the
+            job worse is then not noticed.
         say: called with each step.
 
     Returns:
@@ -136,10 +140,16 @@ class _ResourceApplication:
         prepared = self._prepared
         if prepared.method == "none":
             return _Ended("unchanged", f"FlinkDeployment {prepared.resource.reference} states the plan already")
+        before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
         written = self._api.patch(prepared.resource, prepared.change.spec, annotations(prepared.plan))
         self._say(f"patched FlinkDeployment {written.reference}, generation {written.generation}")
         try:
             advice = self._follow(written, prepared.wanted, prepared.resource.error, self._timeout_s)
+            effect = self._observed(self._observe_s)
+            if before is not None and effect is not None:
+                effect = effect.model_copy(update={"rate_before": before.rate})
+                if (worse := harm(before, effect, prepared.plan.source_rates)) is not None:
+                    return self._roll_back(written, worse, effect)
         except _Overtaken as error:
             return _Ended("failed", f"{error}; the resource is left as it is now")
         except SluiceError as error:
@@ -148,7 +158,7 @@ class _ResourceApplication:
             with suppress(SluiceError):
                 self._restore(written)
             raise
-        return _Ended("applied", "the operator runs the plan", advice, self._observed())
+        return _Ended("applied", "the operator runs the plan", advice, effect)
 
     def _follow(
         self, written: FlinkDeployment, wanted: Mapping[str, int], error_before: str | None, seconds: float
@@ -186,7 +196,7 @@ class _ResourceApplication:
             return None
         return awaited(self._rest, self._last.job_id, wanted)[1]
 
-    def _roll_back(self, written: FlinkDeployment, why: str) -> _Ended:
+    def _roll_back(self, written: FlinkDeployment, why: str, effect: Effect | None = None) -> _Ended:
         self._say(f"rolling back, since {why}")
         before = {c.vertex: c.before for c in self._prepared.changes if c.before is not None}
         try:
@@ -194,8 +204,8 @@ class _ResourceApplication:
             error_before = restored.error
             self._follow(restored, before, error_before, max(self._timeout_s, _BACK_S))
         except SluiceError as error:
-            return _Ended("failed", f"{why}; restoring the former spec failed, too: {error}")
-        return _Ended("rolled-back", f"{why}; the former spec is restored, and the job runs by it")
+            return _Ended("failed", f"{why}; restoring the former spec failed, too: {error}", effect=effect)
+        return _Ended("rolled-back", f"{why}; the former spec is restored, and the job runs by it", effect=effect)
 
     def _restore(self, written: FlinkDeployment) -> FlinkDeployment:
         """Write the former values over ours, unless the spec was changed since; the status may have."""
@@ -206,13 +216,14 @@ class _ResourceApplication:
         notes = {name: before.get(name) for name in annotations(self._prepared.plan)}
         return self._api.patch(now, self._prepared.change.undo, notes)
 
-    def _observed(self) -> Effect | None:
+    def _observed(self, seconds: float) -> Effect | None:
         """Observe the job; a failed observation is no reason to roll back."""
-        if self._rest is None or self._observe_s <= 0 or self._last.job_id is None:
+        if self._rest is None or seconds <= 0 or self._last.job_id is None:
             return None
-        self._say(f"observing for {self._observe_s:g} s")
+        self._say(f"observing for {seconds:g} s")
         try:
-            return observe(self._rest, self._prepared, self._last.job_id, self._observe_s)
+            with flinks_answers(self._rest.url):
+                return observe(self._rest, self._prepared, self._last.job_id, seconds)
         except SluiceError as error:
             self._say(f"the job was not observed: {error}")
             return None

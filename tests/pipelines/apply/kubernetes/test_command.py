@@ -126,3 +126,31 @@ def test_a_server_that_does_not_answer_is_one_sentence(
     kubernetes.kubeconfig(tmp_path, PLANNER, server="http://127.0.0.1:9")
     code, out, err = sluice("--kubernetes", "streaming/wordcount")
     assert (code, out) == (1, "") and "the API server http://127.0.0.1:9 does not answer" in " ".join(err.split())
+
+
+def test_a_flink_that_is_not_as_its_resource_states_is_named(
+    sluice: Call, flink: FakeFlink, kubernetes: FakeKubernetes
+) -> None:
+    stated = kubernetes.objects["streaming/wordcount"]["spec"]["flinkConfiguration"]
+    stated[OVERRIDES] = f"{SOURCE}:1,{CHAIN}:3"
+    code, out, err = sluice("--kubernetes", "streaming/wordcount", "--flink", flink.url, "--json")
+    assert code == 0, err
+    applied = Applied.model_validate_json(out)
+    assert applied.outcome == "unchanged"
+    assert "Flink runs 'flatmap -> count' with 1 task, not 3 as the resource states" in " ".join(applied.advice)
+
+
+@pytest.mark.slow
+def test_a_plan_that_makes_the_job_worse_is_rolled_back_in_place(
+    sluice: Call, flink: FakeFlink, kubernetes: FakeKubernetes
+) -> None:
+    def slower() -> None:
+        flink.emitted_per_s, flink.backpressure, flink.busyness = 500.0, 0.9, 0.1
+
+    flink.after_put = slower
+    code, out, err = sluice("--kubernetes", "streaming/wordcount", "--flink", flink.url, "--observe", "1", "--json")
+    applied = Applied.model_validate_json(out)
+    assert (code, applied.outcome) == (1, "rolled-back"), err
+    assert "the plan made it worse: 500 records/s after 1,500 before" in applied.reason
+    spec = kubernetes.objects["streaming/wordcount"]["spec"]
+    assert spec["flinkConfiguration"][OVERRIDES] == f"{CHAIN}:1,{OTHER}:5,{SOURCE}:1"
