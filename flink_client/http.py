@@ -15,6 +15,7 @@ import httpx
 from models.errors import InvalidInput, SluiceError
 
 _CERTIFICATES: Final = "SSL_CERT_FILE"
+_TRUST: Final = f"name the file of its authority (PEM) in the environment variable {_CERTIFICATES}"
 _NOT_YET, _EXPIRED, _OTHER_NAME = 9, 10, (62, 64)
 """OpenSSL's codes of faults of a certificate: X509_V_ERR_..."""
 MOST_BYTES: Final = 64 * 2**20
@@ -60,8 +61,12 @@ def http_client(
         ) from error
 
 
-def tls_fault(error: BaseException, url: str) -> str | None:
-    """Why a server could not be trusted, and what to do; None where that was not the fault."""
+def tls_fault(error: BaseException, url: str, trust: str = _TRUST) -> str | None:
+    """Why a server could not be trusted, and what to do; None where that was not the fault.
+
+    Args:
+        trust: what to do where its authority is not known here.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__ or cause.__context__
@@ -77,10 +82,7 @@ def tls_fault(error: BaseException, url: str) -> str | None:
         return (
             f"the certificate of {url} is for another address ({cause.verify_message:.200}); use the one that it names"
         )
-    return (
-        f"the certificate of {url} is of no authority that is trusted here ({cause.verify_message:.200}); name the file of "
-        f"its authority (PEM) in the environment variable {_CERTIFICATES}"
-    )
+    return f"the certificate of {url} is of no authority that is trusted here ({cause.verify_message:.200}); {trust}"
 
 
 def _token(variable: str) -> str:

@@ -5,6 +5,7 @@ Credentials are those of kubectl: a context of the kubeconfig, or inside a clust
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,8 @@ MANAGER: Final = "sluice"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _TIMEOUT_S: Final = 15.0
 _LONGEST: Final = 400
+_TRUST: Final = "name the file of its authority (PEM) as certificate-authority of the cluster in the kubeconfig"
+_QUOTED: Final = re.compile(r'(Invalid value|Unsupported value): "(?:[^"\\]|\\.)*"')
 
 
 class KubernetesApi(Closing):
@@ -52,7 +55,7 @@ class KubernetesApi(Closing):
                 f"no credentials for Kubernetes: {error!s:.300}; `kubectl config get-contexts` lists the contexts, KUBECONFIG "
                 "names the file"
             ) from error
-        settings.retries = urllib3.Retry(total=2, backoff_factor=0.2, allowed_methods={"GET"})
+        settings.retries = urllib3.Retry(total=0)  # nor are redirects followed, which could carry the token elsewhere
         self.url = str(settings.host)
         self._client = client.ApiClient(settings)
         self._objects = client.CustomObjectsApi(self._client)
@@ -126,7 +129,7 @@ class KubernetesApi(Closing):
             raise _refusal(error, verb, namespace, name, self.url) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise SluiceError(
-                tls_fault(error, self.url)
+                tls_fault(error, self.url, _TRUST)
                 or f"the API server {self.url} does not answer ({error!s:.200}); nothing is known of {namespace}/{name}"
             ) from error
 
@@ -182,10 +185,13 @@ def _refusal(error: ApiException, verb: str, namespace: str, name: str, url: str
 
 
 def _message(error: ApiException) -> str:
-    """The `message` of Kubernetes' Status; other bodies, as of a proxy, are shortened."""
+    """The `message` of Kubernetes' Status without the values that it quotes, which may be the whole resource, with secrets.
+
+    Other bodies, as of a proxy, are shortened.
+    """
     body = error.body.decode(errors="replace") if isinstance(error.body, bytes) else str(error.body or "")
     try:
         said = json.loads(body)["message"]
     except (ValueError, KeyError, TypeError):
         said = body or error.reason or "no reason was given"
-    return " ".join(str(said).split())[:_LONGEST]
+    return _QUOTED.sub(r"\1", " ".join(str(said).split()))[:_LONGEST]

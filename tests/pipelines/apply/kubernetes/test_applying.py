@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from api_server import ApiServer
 from deployed_resource import CHAIN, NAME, NAMESPACE, OTHER, OVERRIDES, SOURCE, Operator
 from flink_client.kubernetes.api import Conflict, KubernetesApi
 from flink_server import word_count_plan
-from kubernetes_server import PLANNER, READER
+from kubernetes_server import PLANNER, READER, write_kubeconfig
 from models.errors import InvalidInput, SluiceError
 from models.plan import Plan
 from pipelines.apply.applied import Applied
@@ -242,11 +243,25 @@ def test_a_change_that_takes_a_redeployment_is_refused_without_leave(
 def test_the_server_refuses_a_field_that_the_operators_definition_does_not_name(
     api: KubernetesApi, operator: Operator
 ) -> None:
+    hidden = {"containers": [{"name": "main", "env": [{"name": "PASSWORD", "value": "s3cret"}]}]}
+    operator.edit({"podTemplate": {"spec": hidden}})
     before, resource = operator.read(), api.read(NAMESPACE, NAME)
     for spec, fault in (
         ({"taskManager": {"resources": {"limits": {"memory": "4Gi"}}}}, "unknown field"),
         ({"flinkConfiguration": {"taskmanager.numberOfTaskSlots": 4}}, "must be of type string"),
     ):
-        with pytest.raises(InvalidInput, match=rf"would not be valid \(4\d\d: .*{fault}.*nothing was changed"):
+        with pytest.raises(InvalidInput, match=rf"would not be valid \(4\d\d: .*{fault}.*nothing was changed") as no:
             api.patch(resource, spec, {})
+        assert "s3cret" not in str(no.value)
     assert operator.read() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("server", ["real"], indirect=True)
+def test_a_server_of_another_authority_is_not_trusted(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, server.url, PLANNER)))
+    with KubernetesApi() as api, pytest.raises(SluiceError, match="is of no authority that is trusted here") as no:
+        api.read(NAMESPACE, NAME)
+    assert "certificate-authority of the cluster in the kubeconfig" in str(no.value) and "\n" not in str(no.value)
