@@ -16,7 +16,6 @@ from pipelines.rates.record import last_event, recent_events
 from pipelines.rates.status import read_status
 from pipelines.store.workspace import Workspace
 
-
 MOST_RATES: Final = 12
 """Rates of each origin that are shown over time."""
 

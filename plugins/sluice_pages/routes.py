@@ -7,18 +7,15 @@ import plotly
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse
 
 from pipelines import report
 from pipelines.pages.choosing import STATES, JobState, chosen
 from pipelines.pages.comparison import VersionComparison, compare
 from pipelines.pages.detail import plan_detail, plan_pictures
 from pipelines.pages.overview import overview
-from pipelines.pages.versions import History, history, versions_of
+from pipelines.pages.versions import History, history
 from pipelines.store.pictures import Pictures
-from pipelines.store.pins import release_pin
-from pipelines.store.plans import PlanStore
-from sluice_pages.access import may_unpin
 from sluice_pages.airflow_records import components, made_by, pending_approvals
 from sluice_pages.pages import page
 from sluice_pages.workspace import Content, WorkspaceDep
@@ -78,14 +75,6 @@ def jobs_page(
 @router.get("/jobs.json", name="jobs_json")
 def jobs_json(content: Annotated[Content, Depends(_overview)]) -> Content:
     return content
-
-
-@router.post("/jobs/{job}/unpin", name="unpin", dependencies=[Depends(may_unpin)])
-def unpin(workspace: WorkspaceDep, request: Request, job: str) -> RedirectResponse:
-    """Release the pin of a job, and lead back to the jobs."""
-    versions_of(PlanStore(workspace), job)
-    release_pin(workspace, job)
-    return RedirectResponse(request.scope.get("root_path", "") + "/", status_code=303)
 
 
 @router.get("/jobs/{job}/versions", name="history")
