@@ -16,7 +16,7 @@ from pipelines.pages.versions import Outline, versions_of
 from pipelines.planning.planned_job import job_of
 from pipelines.store.pins import PlanPin, pin_of
 from pipelines.store.plans import PlanStore
-from pipelines.store.workspace import Workspace
+from pipelines.store.workspace import Damaged, Workspace
 
 
 class ApplyOutlook(Format):
@@ -25,7 +25,7 @@ class ApplyOutlook(Format):
     why_not: str | None = Field(description="Why it may not be applied; None if it may.")
     asks_first: bool = Field(description="Whether a person approves the steps before anything is changed.")
     runs_now: int | None = Field(description="Version that was applied last; None if Sluice applied none.")
-    changes: Difference | None = Field(description="From that version to the newest; None without one.")
+    changes: Difference | None = Field(description="From that version to the newest; None without an intact one.")
 
 
 class Operating(Format):
@@ -74,9 +74,12 @@ def operating(workspace: Workspace, job: str) -> Operating:
 def _outlook(workspace: Workspace, store: PlanStore, current: Plan, applied: Sequence[Applied]) -> ApplyOutlook:
     runs_now = next((one.version for one in applied if one.outcome in ("applied", "unchanged")), None)
     try:
+        changes = None if runs_now is None else difference(store.get(current.job, runs_now), current)
+    except Damaged:
+        changes = None
+    try:
         why_not = may_be_applied(workspace, current.job, current.version)
         asks_first = operations_of(job_of(workspace, current)).apply.mode != "alone"
-        changes = None if runs_now is None else difference(store.get(current.job, runs_now), current)
     except SluiceError as error:
-        return ApplyOutlook(why_not=str(error), asks_first=True, runs_now=runs_now, changes=None)
+        why_not, asks_first = str(error), True
     return ApplyOutlook(why_not=why_not, asks_first=asks_first, runs_now=runs_now, changes=changes)

@@ -22,6 +22,7 @@ PAGES = {
     "jobs": "/sluice/",
     "versions": f"/sluice/jobs/{JOB}/versions",
     "plan": f"/sluice/jobs/{JOB}/versions/2",
+    "operate": f"/sluice/jobs/{JOB}/operate?version=1",
     "difference": f"/sluice/jobs/{JOB}/difference?before=1&after=2",
     "damaged": f"/sluice/jobs/{DAMAGED_JOB}/versions",
     "autopilots": "/sluice/autopilots",
