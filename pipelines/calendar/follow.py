@@ -24,7 +24,7 @@ from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
 ReadRate = Callable[[RateOrigin, str], SourceReading]
-POLL_S: Final = 15.0
+POLL_S: Final = 30.0
 _logger = logging.getLogger(__name__)
 
 

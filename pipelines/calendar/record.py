@@ -53,6 +53,12 @@ def in_words(scheduled: ScheduledRate, zone: ZoneInfo) -> str:
     return f"season, {scheduled.rate:,.0f} records/s at {scheduled.rises_at.astimezone(zone):%H:%M on %a %d %b %Y} ({zone.key})"
 
 
+def for_what(scheduled: ScheduledRate, zone: ZoneInfo) -> str:
+    """The same for a table: `Black Friday at Fri 08:00`."""
+    begins = scheduled.event_begins_at or scheduled.rises_at
+    return f"{scheduled.event or 'season'} at {begins.astimezone(zone):%a %H:%M}"
+
+
 def change_key(job: str, scheduled: ScheduledRate) -> str:
     """Workspace key of the change to a scheduled rate."""
     return f"{FOLDER}/{job}/{scheduled.starts_at:%Y%m%dT%H%M%SZ}-{scheduled.rate:.0f}.json"
