@@ -19,7 +19,7 @@ MOST_EVENTS: Final = 1000
 
 def _time_as_text(value: Any) -> Any:
     if not isinstance(value, str | date):
-        raise ValueError("it must be a date and time such as 2026-11-27T08:00, in quotes if need be")
+        raise ValueError(f"it must be a date and time such as 2026-11-27T08:00, but got {value!r}")
     return value
 
 

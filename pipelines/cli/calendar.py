@@ -65,7 +65,9 @@ def calendar(
     place = Workspace(workspace)
     has_plan = job in PlanStore(place).jobs()
     folder = file_beside_job(place, job, "any").parent if has_plan else file_of_job(job).parent
-    found = JobCalendar.of(place, job_file(place, job) if has_plan else load_job(job), folder, None if rates is None else Path(rates))
+    found = JobCalendar.of(
+        place, job_file(place, job) if has_plan else load_job(job), folder, None if rates is None else Path(rates)
+    )
     first = _begin(begin, found)
     week, intervals = found.ahead(first, first + timedelta(days=days))
     sized, cost, why_not = _cost(place, job, intervals) if has_plan else ({}, None, f"{job} has no plan yet")
