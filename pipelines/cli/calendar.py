@@ -63,14 +63,16 @@ def calendar(
     from pipelines.store.plans import PlanStore
 
     place = Workspace(workspace)
-    has_plan = job in PlanStore(place).jobs()
-    folder = file_beside_job(place, job, "any").parent if has_plan else file_of_job(job).parent
-    found = JobCalendar.of(
-        place, job_file(place, job) if has_plan else load_job(job), folder, None if rates is None else Path(rates)
-    )
+    planned = PlanStore(place).jobs()
+    if job in planned:  # its name is known here, wherever its file is
+        described, folder = job_file(place, job), file_beside_job(place, job, "any").parent
+    else:
+        described, folder = load_job(job), file_of_job(job).parent
+    found = JobCalendar.of(place, described, folder, None if rates is None else Path(rates))
     first = _begin(begin, found)
     week, intervals = found.ahead(first, first + timedelta(days=days))
-    sized, cost, why_not = _cost(place, job, intervals) if has_plan else ({}, None, f"{job} has no plan yet")
+    name = described.name
+    sized, cost, why_not = _cost(place, name, intervals) if name in planned else ({}, None, f"{name} has no plan yet")
     if plot is not None:
         from pipelines.calendar.figure import write_figure
 

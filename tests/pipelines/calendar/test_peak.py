@@ -47,7 +47,8 @@ CALENDAR = {
 def planned(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path, root: Path) -> Workspace:
     """Plan 1, for the rate before the peak, from the CPU time of a record in the simulator."""
     folder = tmp_path_factory.mktemp("peak")
-    document = yaml.safe_load((root / "jobs" / f"{JOB}.yaml").read_text()) | {"operations": {"calendar": CALENDAR}}
+    document = yaml.safe_load((root / "jobs" / f"{JOB}.yaml").read_text())
+    document |= {"sql": None, "operations": {"calendar": CALENDAR}}
     file = folder / f"{JOB}.yaml"
     file.write_text(yaml.safe_dump(document))
     job = load_job(JOB)

@@ -75,11 +75,11 @@ def test_what_is_ahead_is_what_the_weeks_have(planned: OperatedJob, with_calenda
     plan = PlanStore(planned.workspace).current(JOB)
     found = calendar_of_plan(planned.workspace, plan)
     assert found is not None
-    begin, end = datetime(2026, 10, 20, tzinfo=UTC), datetime(2026, 11, 6, tzinfo=UTC)
+    begin, end = datetime(2026, 10, 24, tzinfo=UTC), datetime(2026, 10, 30, tzinfo=UTC)
     _, ahead = found[1].ahead(begin, end)
     assert (ahead[0].starts_at, ahead[-1].ends_at) == (begin, end)
     assert all(one.ends_at == two.starts_at and one.rate != two.rate for one, two in pairwise(ahead))
-    for hour in range(1, 24 * 16, 31):
+    for hour in range(1, 24 * 6, 29):
         at = begin + timedelta(hours=hour)
         one = in_force(ahead, at)
         assert one is not None and one.rate == rate_at(planned, at)
