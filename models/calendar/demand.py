@@ -32,7 +32,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True)
-class Demand:
+class ExpectedRates:
     """What is expected to arrive, cell by cell."""
 
     begin: datetime
@@ -53,7 +53,7 @@ def on_grid(at: datetime) -> datetime:
     return datetime.fromtimestamp(at.timestamp() // GRID_S * GRID_S, UTC)
 
 
-def demand(calendar: Calendar, season: Season, begin: datetime, count: int) -> Demand:
+def demand(calendar: Calendar, season: Season, begin: datetime, count: int) -> ExpectedRates:
     """The rates of the season, with those of events where they decide.
 
     Args:
@@ -71,7 +71,7 @@ def demand(calendar: Calendar, season: Season, begin: datetime, count: int) -> D
             if known is None or rate > known:
                 expected[i], causes[i] = float(rate), one
     rates = np.array([base[i] if rate is None else rate for i, rate in enumerate(expected)])
-    return Demand(begin, rates, tuple(causes))
+    return ExpectedRates(begin, rates, tuple(causes))
 
 
 def occurrences(calendar: Calendar, begin: datetime, end: datetime) -> list[Occurrence]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from models.calendar.demand import Demand, Occurrence, cells, demand, frozen, on_grid
+from models.calendar.demand import ExpectedRates, Occurrence, cells, demand, frozen, on_grid
 from models.calendar.rules import GRID_S, Calendar
 from models.calendar.season import Season
 from models.schema import Format, Positive
@@ -166,7 +166,7 @@ def _breaks(
     return found[::-1]
 
 
-def _interval(expected: Demand, needed: Array, lead: int, i: int, j: int) -> ScheduledRate:
+def _interval(expected: ExpectedRates, needed: Array, lead: int, i: int, j: int) -> ScheduledRate:
     rate = float(needed[i:j].max())
     at = i + int(np.argmax(expected.rates[i : j + lead]))
     cause: Occurrence | None = expected.causes[at]

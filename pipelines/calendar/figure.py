@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from models.calendar.demand import Demand, cells, demand
+from models.calendar.demand import ExpectedRates, cells, demand
 from models.calendar.rules import GRID_S
 from models.calendar.schedule import ScheduledRate
 from models.errors import InvalidInput
@@ -30,7 +30,7 @@ def curves(calendar: JobCalendar, intervals: Sequence[ScheduledRate]) -> Schedul
     zone, begin = calendar.rules.zone, intervals[0].starts_at
     season, _ = calendar.season()
     count = cells((intervals[-1].ends_at - begin).total_seconds())
-    expected: Demand = demand(calendar.rules, season, begin, count)
+    expected: ExpectedRates = demand(calendar.rules, season, begin, count)
     at = [begin + timedelta(seconds=i * GRID_S) for i in range(count)]
     edges = [*(one.starts_at for one in intervals), intervals[-1].ends_at]
     return ScheduleCurves(
