@@ -41,7 +41,8 @@ AUTOPILOT = Asset(
     group="sluice",
     watchers=[AssetWatcher(name="sluice-autopilots", trigger=AutopilotTrigger())],
 )
-"""An autopilot has rescaled a job, failed to, or needs permission to act; an event's `payload` is a `PilotEvent`."""
+"""An autopilot has rescaled a job, failed to, needs permission to act, or its lateness budget is spent; an event's `payload`
+is a `PilotEvent`."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
 """A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
 rate and the reason."""

@@ -22,6 +22,9 @@ _PASSWORD: Final = re.compile(r"//[^/@\s]+@")
 _BLOB_MODE: Final = "100644"
 
 
+Text = Callable[[str | None], str]
+
+
 @dataclass(frozen=True)
 class Committed:
     """The state of the branch afterwards."""
@@ -37,7 +40,8 @@ def commit_file(repository: str, branch: str, path: str, text: str, message: Cal
     Args:
         repository: what `git fetch` takes.
         path: of the file in the repository.
-        message: the commit's message, from the file's former text; None where there was none.
+        text: the file's new text, from its former one; None where there was none.
+        message: the commit's message, likewise.
 
     Raises:
         InvalidInput: an argument is unusable.
@@ -49,9 +53,10 @@ def commit_file(repository: str, branch: str, path: str, text: str, message: Cal
         git("check-ref-format", "--branch", branch, fault=f"--branch {branch!r:.100} is no name of a branch")
         parent = _fetched(git, branch)
         former = None if parent is None else git.file(parent, path)
-        if former == text:
+        new = text(former)
+        if former == new:
             return Committed(None, branch)
-        commit = _commit(git, parent, path, text, message(former))
+        commit = _commit(git, parent, path, new, message(former))
         git(
             "push",
             "--quiet",
@@ -123,20 +128,20 @@ class _Git:
 
     def _run(self, arguments: tuple[str, ...], given: str | None, fault: str) -> subprocess.CompletedProcess[str]:
         try:
-            return subprocess.run(
+            done = subprocess.run(
                 ["git", *arguments],
                 cwd=self._folder,
                 env=self._environment,
-                input=given or "",
+                input=(given or "").encode(),
                 capture_output=True,
-                encoding="utf-8",
-                errors="replace",
                 timeout=_TIMEOUT_S,
             )
         except FileNotFoundError as error:
             raise SluiceError("the program git was not found on the PATH; install it") from error
         except subprocess.TimeoutExpired as error:
             raise SluiceError(f"{fault}: git {arguments[0]} did not end within {_TIMEOUT_S} s") from error
+        out, said = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
+        return subprocess.CompletedProcess(done.args, done.returncode, out, said)
 
 
 def _check(repository: str, path: str) -> None:

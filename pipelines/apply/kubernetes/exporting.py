@@ -5,24 +5,54 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from models.errors import SluiceError
+from models.errors import InvalidInput, SluiceError
 from models.plan import Plan, difference
+from pipelines.apply.export import ExportFormat, Vertices, export
 from pipelines.apply.kubernetes.branch import Committed, commit_file
+from pipelines.apply.kubernetes.manifest import is_manifest, planned_manifest
 from pipelines.store.plans import PlanStore
 
+_FORMS: Final = (ExportFormat.FLINKDEPLOYMENT, ExportFormat.FLINKDEPLOYMENT_RESOURCES)
 _VERSION: Final = re.compile(r"^\s*sluice/plan: (?P<job>\S+)@(?P<version>\d+)$", re.MULTILINE)
 
 
-def export_to_branch(store: PlanStore, plan: Plan, text: str, repository: str, branch: str, path: str) -> Committed:
-    """Commit the exported text of a plan to a branch, unless it is there already.
+def export_to_branch(
+    store: PlanStore,
+    plan: Plan,
+    form: ExportFormat,
+    vertices: Vertices | None,
+    repository: str,
+    branch: str,
+    path: str,
+) -> Committed:
+    """Commit a plan to a branch, unless it is there already: into the manifest that the file is, else as the export.
 
     Raises:
-        InvalidInput: an argument is unusable.
+        InvalidInput: an argument is unusable, or the file is neither a manifest nor an export.
         SluiceError: git failed; nothing was changed.
     """
-    return commit_file(
-        _local(repository), branch, path, text, lambda former: commit_message(plan, _before(store, plan, former))
-    )
+    if form not in _FORMS:
+        raise InvalidInput(f"--git takes --format {' or '.join(_FORMS)}, but got {form}")
+    if form is ExportFormat.FLINKDEPLOYMENT and vertices is None:
+        raise InvalidInput(
+            "a deployment needs Flink's ids of the vertices; give --vertices FILE with {operator: vertexId} (GET "
+            "/jobs/:jobid lists the ids)"
+        )
+
+    def text(former: str | None) -> str:
+        if former is not None and is_manifest(former):
+            with_sizes = form is ExportFormat.FLINKDEPLOYMENT_RESOURCES
+            return planned_manifest(former, plan, None if with_sizes else vertices, with_sizes, path)
+        if former is not None and _VERSION.search(former) is None:
+            raise InvalidInput(
+                f"{path} is in the branch already, and is neither a FlinkDeployment nor an export of Sluice"
+            )
+        return export(plan, form, vertices)
+
+    def message(former: str | None) -> str:
+        return commit_message(plan, _before(store, plan, former))
+
+    return commit_file(_local(repository), branch, path, text, message)
 
 
 def commit_message(plan: Plan, before: Plan | None) -> str:

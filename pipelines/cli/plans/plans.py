@@ -170,7 +170,7 @@ def export_(
     plan = find_plan(store, reference)
     known = None if vertices is None else read_vertices(vertices, plan)
     text, notes = export(plan, form, known), remarks(plan, form, known)
-    committed = _committed(store, plan, text, git, branch, path)
+    committed = _committed(store, plan, form, known, git, branch, path)
     for note in notes:
         progress_console.print(f"note: {note}", markup=False, soft_wrap=True)
     if output is not None:
@@ -188,13 +188,20 @@ def export_(
 
 
 def _committed(
-    store: PlanStore, plan: Plan, text: str, git: str | None, branch: str | None, path: str | None
+    store: PlanStore,
+    plan: Plan,
+    form: ExportFormat,
+    vertices: dict[str, str] | None,
+    git: str | None,
+    branch: str | None,
+    path: str | None,
 ) -> Committed | None:
     if git is None:
         if branch is not None or path is not None:
             raise InvalidInput("--branch and --path are for --git REPOSITORY; give that, too")
         return None
-    return export_to_branch(store, plan, text, git, branch or f"sluice/{plan.job}", path or f"sluice/{plan.job}.yaml")
+    branch, path = branch or f"sluice/{plan.job}", path or f"sluice/{plan.job}.yaml"
+    return export_to_branch(store, plan, form, vertices, git, branch, path)
 
 
 def _write(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from flink_server import word_count_plan
 from pipelines.apply.kubernetes.branch import commit_file
 from pipelines.cli import run
@@ -48,6 +49,8 @@ def export(repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for tasks in (2, 3):
         content = word_count_plan({"tm1": {"source": 1, "flatmap": tasks, "count": tasks}})
         store.publish(content, f"2026-01-0{tasks}T00:00:00Z")
+    vertices = tmp_path / "vertices.yaml"
+    vertices.write_text(yaml.safe_dump({"source": SOURCE, "flatmap": CHAIN, "count": CHAIN}))
 
     def call(*arguments: str, version: int = 1, to: str | None = None) -> tuple[int, str, str]:
         command = [
@@ -59,7 +62,20 @@ def export(repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
             "--workspace",
             workspace.url,
         ]
-        code = run([*command, "--git", to or str(repository), "--branch", "plans", "--path", FILE, *arguments])
+        code = run(
+            [
+                *command,
+                "--git",
+                to or str(repository),
+                "--branch",
+                "plans",
+                "--path",
+                FILE,
+                "--vertices",
+                str(vertices),
+                *arguments,
+            ]
+        )
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -109,12 +125,12 @@ def test_no_working_tree_and_no_other_branch_is_touched(export: Call, repository
 
 def test_a_push_by_somebody_else_meanwhile_is_not_overwritten(repository: Path) -> None:
     def meanwhile(former: str | None) -> str:
-        commit_file(str(repository), "plans", "theirs.yaml", "theirs\n", lambda _: "Theirs")
+        commit_file(str(repository), "plans", "theirs.yaml", lambda _: "theirs\n", lambda _: "Theirs")
         return "Ours"
 
-    commit_file(str(repository), "plans", FILE, "first\n", lambda _: "First")
+    commit_file(str(repository), "plans", FILE, lambda _: "first\n", lambda _: "First")
     with pytest.raises(Exception, match=r"did not take the commit on 'plans', so nothing was changed"):
-        commit_file(str(repository), "plans", FILE, "second\n", meanwhile)
+        commit_file(str(repository), "plans", FILE, lambda _: "second\n", meanwhile)
     assert git(repository, "log", "--format=%s", "plans").splitlines() == ["Theirs", "First", "Begin"]
 
 
@@ -130,6 +146,8 @@ def test_an_empty_repository_gets_its_first_commit(export: Call, tmp_path: Path)
         (["--git", "https://ann:secret@example.com/x.git"], 2, "must not hold a password"),
         (["--git", "--upload-pack=touch"], 2, "--git must be an address"),
         (["--git", "missing.git"], 1, "the git repository 'missing.git' cannot be read"),
+        (["--format", "overrides"], 2, "--git takes --format flinkdeployment or"),
+        (["--path", "README.md"], 2, "neither a FlinkDeployment nor an export of Sluice"),
         (["--branch", "a..b"], 2, "is no name of a branch"),
         (["--path", "../outside.yaml"], 2, "--path must be a file inside the repository"),
         (["--path", ".git/hooks/pre-commit"], 2, "--path must be a file inside the repository"),
@@ -142,3 +160,67 @@ def test_unusable_arguments_are_named_and_change_nothing(
     found, out, err = export(*arguments)
     assert (found, out) == (code, "") and reason in " ".join(err.split()) and "secret" not in err
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
+
+
+MANIFEST = f"""\
+# Deployed by Argo CD.
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkDeployment
+metadata:
+  name: words   # not the plan's name
+spec:
+  image: 'flink:1.18'
+  flinkVersion: v1_18
+  flinkConfiguration:
+    jobmanager.scheduler: adaptive   # scaled in place
+    {OVERRIDES}: {CHAIN}:1,{OTHER}:5
+  taskManager:
+    resource: {{cpu: 2, memory: "2g"}}
+  job:
+    jarURI: local:///opt/flink/usrlib/job.jar
+    args:
+      - --topic
+      - clicks
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: words
+"""
+
+
+def test_a_manifest_keeps_its_comments_and_form_and_gets_the_plan_alone(export: Call, repository: Path) -> None:
+    commit_file(str(repository), "plans", FILE, lambda _: MANIFEST, lambda _: "Deploy words")
+    assert export()[0] == 0
+    lines = git(repository, "show", f"plans:{FILE}").splitlines()
+    added = ["  annotations:", "    sluice/plan: wordcount@1", f"    {OVERRIDES}: {CHAIN}:2,{OTHER}:5,{SOURCE}:1"]
+    removed = [f"    {OVERRIDES}: {CHAIN}:1,{OTHER}:5"]
+    assert [line for line in lines if line not in MANIFEST.splitlines()] == added
+    assert [line for line in MANIFEST.splitlines() if line not in lines] == removed
+    first = git(repository, "rev-parse", "plans")
+    assert export()[0] == 0 and git(repository, "rev-parse", "plans") == first
+    assert export("--format", "flinkdeployment-resources", version=2)[0] == 0
+    document = next(yaml.safe_load_all(git(repository, "show", f"plans:{FILE}")))
+    assert document["spec"]["taskManager"] == {"resource": {"cpu": 2, "memory": "900m"}}
+    assert document["spec"]["flinkConfiguration"][OVERRIDES] == f"{CHAIN}:2,{OTHER}:5,{SOURCE}:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (MANIFEST.replace("\n", "\r\n"), "cannot be edited without writing other lines anew"),
+        (MANIFEST + "---\n" + MANIFEST, "has 2 FlinkDeployments and 0 named 'wordcount'"),
+        (
+            MANIFEST.replace("flinkConfiguration:", "flinkConfiguration:\n    job.autoscaler.enabled: 'true'"),
+            "autoscaler",
+        ),
+    ],
+)
+def test_a_manifest_that_cannot_be_edited_safely_is_refused(
+    export: Call, repository: Path, text: str, reason: str
+) -> None:
+    commit_file(str(repository), "plans", FILE, lambda _: text, lambda _: "Deploy words")
+    before = git(repository, "rev-parse", "plans")
+    code, _, err = export()
+    assert code == 2 and reason in " ".join(err.split())
+    assert git(repository, "rev-parse", "plans") == before
