@@ -34,7 +34,7 @@ class Committed:
     branch: str
 
 
-def commit_file(repository: str, branch: str, path: str, text: str, message: Callable[[str | None], str]) -> Committed:
+def commit_file(repository: str, branch: str, path: str, text: Text, message: Text) -> Committed:
     """Make a branch hold a file with this text; a branch that does not exist starts from the default branch.
 
     Args:
