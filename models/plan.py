@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from models.capacity.diagnosis.bound_by import BoundBy
+from models.objectives.outcome import PlanObjectives
 from models.resources import PlanResources
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
 from models.slots import SlotBundle, slots_in, tasks_in
@@ -186,6 +187,11 @@ class PlanContent(Format):
         None,
         exclude_if=lambda bound: bound is None,
         description="What bounds the job at the planned size, and what would lift it; absent in plans of earlier versions.",
+    )
+    objectives: PlanObjectives | None = Field(
+        None,
+        exclude_if=lambda objectives: objectives is None,
+        description="How the plan meets the objectives of its request, and which one binds; absent without any.",
     )
     reasons: tuple[str, ...] = Field(description="How the numbers came about, in the order of the stages.")
     lineage: Lineage = Field(description="What the plan was made from.")

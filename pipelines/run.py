@@ -11,6 +11,7 @@ from models.cluster import Cluster, WorkerOffer
 from models.job import Job
 from models.plan import Plan
 from models.planning.resources import check_memory
+from models.planning.spending import check_prices_known
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.catalogue import is_path, load_cluster_or_offer, load_job
 from pipelines.inputs.files import read_text
@@ -111,8 +112,10 @@ class PipelineRun:
         """Store the request in the workspace, so that every stage can be run from the returned URI alone.
 
         Raises PinnedJob if the job is pinned, and InvalidInput if the cluster's TaskManagers have less memory than was asked
-        for, before anything is measured.
+        for, or no price where one is limited, before anything is measured.
         """
+        if self.request.most_usd_per_hour is not None:
+            check_prices_known(self.cluster)
         if self.request.memory_mb is not None:
             check_memory(self.request.memory_mb, self.cluster)
         check_unpinned(self.workspace, self.job.name)

@@ -63,8 +63,12 @@ def unreadable(error: OSError) -> InvalidInput:
     )
 
 
-def tls_fault(error: BaseException, access: ServerAccess) -> str | None:
-    """Why server or client could not be trusted, and what to do; None where that was not the fault."""
+def tls_fault(error: BaseException, access: ServerAccess, trust: str | None = None) -> str | None:
+    """Why server or client could not be trusted, and what to do; None where that was not the fault.
+
+    Args:
+        trust: what to do where the server's authority is not known here; None: as for connections.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__ or cause.__context__
@@ -82,10 +86,8 @@ def tls_fault(error: BaseException, access: ServerAccess) -> str | None:
     place = f"the environment variable {CERTIFICATES}"
     if access.connection is not None:
         place = f"the field 'ca_file' of the connection {access.connection}, or in {place}"
-    return (
-        f"the certificate of {shown} is of no authority that is trusted here ({cause.verify_message:.200}); name the file "
-        f"of its authority (PEM) in {place}"
-    )
+    trust = trust or f"name the file of its authority (PEM) in {place}"
+    return f"the certificate of {shown} is of no authority that is trusted here ({cause.verify_message:.200}); {trust}"
 
 
 def _alert(cause: ssl.SSLError, access: ServerAccess) -> str:

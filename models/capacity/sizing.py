@@ -5,6 +5,9 @@ The smallest whole Pi, at least a given minimum, with
     P(MST(M, Pi) >= rate)             >= 1 - risk       where the user names a risk
     P(MST(M, Pi) >= headroom * rate)  >= 1/2            where the user names a headroom, as StreamBed does
 
+Where an outage must be recovered from, the rate is taken f times, f as `models.objectives.recovery` has it, unless the
+headroom is more than that.
+
 The second is the paper's  a phi(M) + b phi(Pi) + c >= headroom * rate  for a single regression, whose distribution is
 symmetric. The paper counts Pi up from the minimum; here it is found by bisection.
 """
@@ -37,6 +40,13 @@ class Margin(Format):
     headroom: float | None = Field(
         None, ge=1, le=1000, description="Factor on the rate that the median MST must reach."
     )
+    catch_up: float = Field(
+        1.0,
+        ge=1,
+        le=1000,
+        exclude_if=lambda factor: factor == 1,
+        description="Factor on the rate that must be sustained, so that the lag of an outage is read in time.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -47,8 +57,11 @@ class Margin(Format):
         return self
 
     @classmethod
-    def asked(cls, risk: float | None, headroom: float | None, model: CapacityModel) -> Self:
+    def asked(cls, risk: float | None, headroom: float | None, model: CapacityModel, catch_up: float = 1.0) -> Self:
         """What the user asked for; without a word the default: a risk, or StreamBed's headroom with a regression of its own.
+
+        Args:
+            catch_up: factor on the rate that an objective asks for.
 
         Raises:
             InvalidInput: both were given, or one of them out of bounds.
@@ -63,13 +76,19 @@ class Margin(Format):
         if risk is not None and not 0 < risk <= 0.5:
             raise InvalidInput(f"the risk must be above 0 and at most 0.5, but got {risk}; 0.1 is 90 % sure")
         if risk is None and headroom is None:
-            return cls(risk=DEFAULT_RISK) if model.regression is None else cls(headroom=DEFAULT_HEADROOM)
-        return cls(risk=risk, headroom=headroom)
+            regression = model.regression is not None
+            risk, headroom = (None, DEFAULT_HEADROOM) if regression else (DEFAULT_RISK, None)
+        return cls(risk=risk, headroom=headroom, catch_up=catch_up)
 
     @property
     def factor(self) -> float:
         """On the rate that is asked for."""
-        return self.headroom or 1.0
+        return max(self.headroom or 1.0, self.catch_up)
+
+    @property
+    def sources_factor(self) -> float:
+        """On the rate that sources and scaling policies are planned for."""
+        return max(self.headroom or DEFAULT_HEADROOM, self.catch_up)
 
     @property
     def certainty(self) -> float:
@@ -79,8 +98,9 @@ class Margin(Format):
     def of(self, rate: float) -> str:
         """What is planned for, in words."""
         if self.risk is None:
-            return f"{self.factor:g} x {rate:,.0f} records/s"
-        return f"{rate:,.0f} records/s, {self.certainty:.0%} sure"
+            return f"{self.factor:.4g} x {rate:,.0f} records/s"
+        times = f"{self.factor:.4g} x " if self.factor > 1 else ""
+        return f"{times}{rate:,.0f} records/s, {self.certainty:.0%} sure"
 
 
 class SlotsInterval(Format):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from models.capacity.diagnosis.bound_by import BoundBy
-from models.capacity.sizing import DEFAULT_HEADROOM
 from models.job import Job
+from models.objectives.pricing import with_price
 from models.placement import StablePlacement, Tuning
 from models.placement.shared.results import SharedPlacement
 from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded, VertexPlan
@@ -68,7 +68,7 @@ def assemble(
         job=job.name,
         target_rate=rate,
         source_rates={s.name: s.rate_share * rate for s in job.sources},
-        headroom=sizing.margin.headroom or DEFAULT_HEADROOM,
+        headroom=sizing.margin.sources_factor,
         risk=sizing.margin.risk,
         slots_needed=SlotsNeeded(low=sizing.slots.low, high=sizing.slots.high, probability=sizing.slots.probability),
         task_slots=scaling.budget.task_slots,
@@ -86,6 +86,7 @@ def assemble(
         placement_status=tuning.status,
         predicted_mst=scaling.predicted_mst,
         bound_by=bound_by,
+        objectives=sizing.objectives,
         reasons=(
             sizing.model.reason,
             sizing.reason,
@@ -128,7 +129,9 @@ def with_moves(
 
 def _with_resources(content: PlanContent, workers: PlannedWorkers) -> PlanContent:
     """The plan with the TaskManagers that its placement uses."""
-    return content.model_copy(update={"resources": workers.resources(content)})
+    resources = workers.resources(content)
+    priced = content.objectives and with_price(content.objectives, resources)
+    return content.model_copy(update={"resources": resources, "objectives": priced})
 
 
 def _operator(scaling: Scaling, name: str, most_managed_mb: float) -> OperatorPlan:

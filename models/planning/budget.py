@@ -7,9 +7,10 @@ from pydantic import Field
 from models.capacity.doubt import why_wide
 from models.capacity.exploration.question import HelpfulMeasurement
 from models.capacity.observation import Budget
-from models.capacity.sizing import DEFAULT_HEADROOM, Margin, SlotsInterval
+from models.capacity.sizing import Margin, SlotsInterval
 from models.capacity.target import choose_budget
 from models.cluster import Cluster, WorkerOffer
+from models.objectives.outcome import PlanObjectives
 from models.plan import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
 from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
@@ -24,7 +25,8 @@ class Sizing(Format):
     margin: Margin
     planned_rate: Positive = Field(
         description="What sources and scaling policies are planned for, records/s: the target rate times the headroom, or "
-        "times 1.1 where a risk was named; for a running job what its figures must allow for the target to be that sure."
+        "times 1.1 where a risk was named, or times what an outage needs if that is more; for a running job what its figures "
+        "must allow for the target to be that sure."
     )
     budget: Budget
     slots: SlotsInterval = Field(description="The task slots, with the range that what is needed lies in.")
@@ -41,6 +43,11 @@ class Sizing(Format):
         None,
         exclude_if=lambda helpful: helpful is None,
         description="What would narrow the range most; null where nothing would, or nothing needs to.",
+    )
+    objectives: PlanObjectives | None = Field(
+        None,
+        exclude_if=lambda objectives: objectives is None,
+        description="Those that the request states, as the budget meets them; the price is added when workers are known.",
     )
 
 
@@ -72,7 +79,7 @@ def size(
     return Sizing(
         model=model,
         margin=margin,
-        planned_rate=(margin.headroom or DEFAULT_HEADROOM) * rate,
+        planned_rate=margin.sources_factor * rate,
         budget=choice.budget,
         slots=choice.slots,
         task_slots_by_memory_mb=choice.task_slots_by_memory_mb,

@@ -16,6 +16,7 @@ from models.planning.budget import Sizing
 from models.planning.kinds import Need, PickedKind, fewest_workers, pick_kind
 from models.planning.parallelism import Scaling
 from models.planning.resources import memory_reason
+from models.planning.spending import affordable, check_within
 from models.resources import PlanResources, Price
 
 _SHORTFALL: Final = 0.02
@@ -45,16 +46,23 @@ class PlannedWorkers:
             rate: target, records/s at the sources together.
 
         Raises:
-            Infeasible: no kind holds the tasks.
+            Infeasible: no kind holds the tasks, or none within the price limit of the sizing.
         """
         # A slot that is shared needs the memory of several as they were measured, with one task in each.
         memory_mb = sizing.budget.memory_mb * scaling.stateful_per_slot
         measured_slots = sizing.slots_per_worker
-        if isinstance(offered, Cluster):
-            return cls(offered, memory_mb, memory_reason(measured_slots, offered))
+        limit = None if sizing.objectives is None else sizing.objectives.asked.most_usd_per_hour
         loads = sum(o.parallelism * o.cpu for o in scaling.dataflow.operators)
         busy_cores = loads * sizing.planned_rate / rate
+        if isinstance(offered, Cluster):
+            reasons = memory_reason(measured_slots, offered)
+            if limit is None:
+                return cls(offered, memory_mb, reasons)
+            used, remark = affordable(offered, scaling.slots, busy_cores, limit)
+            return cls(used, memory_mb, reasons if remark is None else (*reasons, remark))
         picked = pick_kind(offered, _need(scaling, memory_mb, measured_slots, busy_cores))
+        if limit is not None:
+            check_within(picked, limit)
         per_slot_mb = managed_memory_per_slot_mb(picked.memory_mb, picked.kind.slots)
         reasons = (picked.reason, *_less_managed_memory(picked.kind.name, per_slot_mb, memory_mb, measured_slots))
         managed_mb = per_slot_mb / scaling.stateful_per_slot

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from flink_client.address import Address
+from models.calendar.rules import Calendar
 from models.scaling.rate_band import BandRules
 from models.schema import Format, Name, NonNegative, Positive, PositiveInt
 from pipelines.inputs.autopiloting import Autopiloting
@@ -175,6 +176,7 @@ class Operations(Format):
     """How a job is operated."""
 
     replan: Replanning | None = Field(None, description="Follow the source rate, and replan when it changes.")
+    calendar: Calendar | None = Field(None, description="Plan ahead, by the season of the rate and by stated events.")
     observe: Observing | None = Field(None, description="Observe the running job, and store samples for drift.")
     autopilot: Autopiloting | None = Field(None, description="Let a scaling policy act on the running job.")
     apply: Applying = Field(default_factory=Applying, description="Whether new plans are applied to Flink.")

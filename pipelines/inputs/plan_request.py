@@ -4,10 +4,15 @@ Airflow's parameters and the options of the command line are generated from this
 are in its JSON Schema; `option` is a shorter spelling that the command line accepts as well.
 """
 
+from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.errors import InvalidInput
+from models.objectives.objectives import Objectives
+from models.objectives.parsing import parse_objectives
+from models.objectives.recovery import catch_up_factor
 from models.schema import SCHEMA_VERSION, Format, Name
 
 Rate = Annotated[
@@ -100,6 +105,16 @@ class PlanRequest(Format):
     headroom: Annotated[float, Field(ge=1, le=1000)] | None = Field(
         None, description="Factor on the target rate that the expected MST must reach, in place of a risk."
     )
+    # Omitted if absent, so that runs of earlier requests keep their names.
+    objective: str | None = Field(
+        None,
+        min_length=1,
+        max_length=400,
+        exclude_if=lambda objective: objective is None,
+        description="What the plan must achieve beside the rate, such as 'lag p99 < 30 s, recover 15 min outage in 20 min, at "
+        "most 12 $/h': any of the three, separated by commas. Lag is predicted by the twin.",
+        json_schema_extra={"metavar": "OBJECTIVES"},
+    )
     # Omitted at their defaults, so that runs of earlier requests keep their names.
     exploration: Literal["auto", "target", "streambed"] = Field(
         "auto",
@@ -155,8 +170,37 @@ class PlanRequest(Format):
         """Published measurements come without samples, and a model that was asked for is taken alone."""
         return self.twin == "auto" and self.testbed != "recorded" and self.model == "auto"
 
+    @property
+    def objectives(self) -> Objectives | None:
+        """What `objective` states; None without one."""
+        return None if self.objective is None else parse_objectives(self.objective)
+
+    @property
+    def catch_up(self) -> float:
+        """Factor on the rate that must be sustained, so that the lag of an outage is read in time; 1 without an outage."""
+        asked = self.objectives
+        return 1.0 if asked is None or asked.recovery is None else catch_up_factor(asked.recovery)
+
+    @property
+    def most_usd_per_hour(self) -> Decimal | None:
+        """Price limit of the plan; None without one."""
+        return None if self.objectives is None else self.objectives.most_usd_per_hour
+
+    def _check_objective(self) -> None:
+        try:
+            asked, _ = self.objectives, self.catch_up
+        except InvalidInput as error:
+            raise ValueError(f"'objective': {error}") from error
+        if asked is not None and asked.lag is not None and not self.wants_twin:
+            raise ValueError(
+                "a lag objective is predicted by the job's twin, which there is with the testbeds 'simulator' and 'flink', "
+                f"'twin' 'auto' and 'model' 'auto' only, but got {self.testbed!r}, {self.twin!r} and {self.model!r}; plan with "
+                "these, or leave the lag objective out"
+            )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
+        self._check_objective()
         if (self.testbed == "recorded") != (self.measurements is not None):
             raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
         if self.risk is not None and self.headroom is not None:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from models.capacity.sizing import Margin
 from models.errors import InvalidInput
-from models.planning.budget import Sizing, size
+from models.planning.budget import Sizing
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling, scale
 from models.scaling.policies import POLICIES
+from pipelines.planning.sizing import sized
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Damaged, Workspace
 
@@ -72,9 +72,7 @@ def scaled_for_replan(
         InvalidInput: the policy is unknown, or needs metrics that a rate alone does not give.
         Infeasible: no memory size reaches the rate, or none fits the cluster.
     """
-    request = run.request
-    margin = Margin.asked(request.risk, request.headroom, known.model.capacity)
-    sizing = size(known.capacity, known.model, run.cluster, rate, margin, request.memory_mb)
+    sizing = sized(known, run, rate)
     policy = policy_for(run.workspace, run.job.name, named)
     try:
         return sizing, _scaled(known, sizing, rate, policy), policy

@@ -144,7 +144,11 @@ class _Explorer:
         unstated = request.risk is None and request.headroom is None
         question = SizingQuestion(
             rate=request.rate,
-            margin=Margin(risk=DEFAULT_RISK if unstated else request.risk, headroom=request.headroom),
+            margin=Margin(
+                risk=DEFAULT_RISK if unstated else request.risk,
+                headroom=request.headroom,
+                catch_up=request.catch_up,
+            ),
             memory_levels_mb=self._planned_memory_mb(),
             fewest_slots=space.min_slots,
             precision=request.precision,

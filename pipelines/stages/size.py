@@ -4,14 +4,14 @@ The model's version is bound here, once, and carried in this stage's output: no 
 """
 
 from models.capacity.exploration.question import HelpfulMeasurement, SizingQuestion, would_help
-from models.capacity.sizing import Margin
 from models.planning.budget import Sizing
-from models.planning.budget import size as sized
+from models.planning.inputs import PlanningInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.planning.gathering import gather_capacity, gather_model
+from pipelines.planning.gathering import gather_capacity, gather_model, gather_operators, operator_digests
+from pipelines.planning.sizing import highest_rate, sized
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.run import PipelineRun
-from pipelines.stages.twin import twin_of
+from pipelines.stages.twin import TWIN_FILE, TwinRecord, twin_of
 from pipelines.store.digests import digest
 
 SIZING_FILE = "sizing.json"
@@ -31,10 +31,12 @@ def size(run: PipelineRun) -> str:
         inputs["vertices"] = digest(run.job.vertices)
     if model.sustained:
         inputs["production"] = digest(model.sustained)
-    margin = Margin.asked(request.risk, request.headroom, model.capacity)
+    if request.objectives is not None:
+        inputs |= _objective_inputs(run)
 
     def make() -> Sizing:
-        sizing = sized(gather_capacity(run), model, run.cluster, request.rate, margin, request.memory_mb)
+        capacity = gather_capacity(run)
+        sizing = sized(PlanningInputs(capacity, gather_operators(run, capacity), model), run, request.rate)
         return sizing.model_copy(update={"would_help": _helpful(run, sizing)})
 
     sizing = run.workspace.once(key, inputs, Sizing, make)
@@ -42,9 +44,19 @@ def size(run: PipelineRun) -> str:
         f"size: {sizing.slots.text.replace('slots', 'task slots')} with {sizing.budget.memory_mb:,.0f} MiB; "
         f"{sizing.model.reason}"
     )
+    if sizing.objectives is not None:
+        run.progress.say(f"size: {sizing.objectives.title}")
     if sizing.would_help is not None:
         run.progress.say(f"size: {sizing.would_help.text}")
     return run.workspace.uri(key)
+
+
+def _objective_inputs(run: PipelineRun) -> dict[str, str]:
+    """Digests of what lag and recovery are predicted from, by name."""
+    digests = {"highest rate": digest([highest_rate(run, run.request.rate)]), **operator_digests(run)}
+    if run.request.wants_twin:
+        digests["twin"] = digest(run.output(TWIN_FILE, TwinRecord))
+    return digests
 
 
 def _helpful(run: PipelineRun, sizing: Sizing) -> HelpfulMeasurement | None:

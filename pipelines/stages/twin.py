@@ -81,6 +81,8 @@ def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
         "asked": digest([_most_slots(run), run.request.rate, run.request.risk, run.request.headroom, sorted(also)]),
         "version": VERSION,
     }
+    if run.request.catch_up > 1:
+        inputs["asked"] = digest([inputs["asked"], run.request.catch_up])
     if (workers := _production_workers(run, cluster)) > 1:
         inputs["production workers"] = str(workers)
     if recorded := _recorded(run):
@@ -94,6 +96,20 @@ def twin(run: PipelineRun, also: Sequence[int] = ()) -> str:
 def twin_of(run: PipelineRun) -> TwinRecord | None:
     """The run's twin; None where it has none."""
     return run.output(TWIN_FILE, TwinRecord) if run.request.wants_twin else None
+
+
+def twin_to_serve(run: PipelineRun) -> Twin:
+    """The run's twin, to be simulated with other tasks or other rates than its record has.
+
+    Raises:
+        SluiceError: the run has none.
+    """
+    record = twin_of(run)
+    if record is None or record.job is None or record.worker is None:
+        raise SluiceError("there is no twin" if record is None else record.reason)
+    exploration, profile = run.output(EXPLORATION_FILE, ExplorationRecord), run.output(PROFILE_FILE, ProfileRecord)
+    cluster, machine = _testbed(run, exploration.slots_per_worker)
+    return Twin(record.job, record.worker, machine, profile.source_rate_per_task, _production_workers(run, cluster))
 
 
 def _made(

@@ -41,7 +41,7 @@ def plan_view(plan: Plan) -> Group:
     offered = () if plan.resources is None else alternatives_view(plan.resources)
     placed = _slots(plan) if plan.slots else _placement(plan)
     parts = (_operators(plan), *_vertices(plan), *offered, placed, _cost(plan))
-    return Group(*_headline(plan), *_bound(plan), *parts, *_reasons(plan), _lineage(plan))
+    return Group(*_headline(plan), *_bound(plan), *_objectives(plan), *parts, *_reasons(plan), _lineage(plan))
 
 
 def difference_view(before: Plan, after: Plan, change: Difference) -> Group:
@@ -115,6 +115,15 @@ def _bound(plan: Plan) -> Iterator[Text]:
     yield Text(bound.title, style="bold").append(f": {bound.sentence}", style="none")
     if bound.remedy is not None:
         yield Text(f"to lift it: {bound.remedy}; {bound.effect_in_words}")
+
+
+def _objectives(plan: Plan) -> Iterator[Text]:
+    """How the objectives are met, and which one binds, where the plan has any."""
+    if plan.objectives is None:
+        return
+    yield Text(plan.objectives.title, style="bold")
+    for one in plan.objectives.outcomes:
+        yield Text(f"- {one.sentence}")
 
 
 def _vertices(plan: Plan) -> Iterator[Table]:

@@ -22,7 +22,7 @@ def answers(request: PlanRequest, job: Job, data: Dataset, curve: TwinCurve) -> 
     """The task slots for the request's rate, with each memory that the twin was simulated with; those beyond its largest size
     are left out."""
     model = select(data, twin=curve).model
-    margin = Margin.asked(request.risk, request.headroom, model)
+    margin = Margin.asked(request.risk, request.headroom, model, request.catch_up)
     found = set()
     for memory_mb in curve.memory_mb:
         with suppress(Infeasible):

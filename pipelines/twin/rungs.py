@@ -70,14 +70,14 @@ class Ladder:
         return self._once(one.task_slots, memory_mb, make)
 
     def larger(self, last: Rung, rates: tuple[OperatorRates, ...], most: int) -> Iterator[Rung]:
-        """Larger sizes, until one takes BEYOND the target rate.
+        """Larger sizes, until one takes BEYOND the target rate, or what catching up with an outage needs.
 
         Args:
             last: the largest measured size.
             rates: of operators, for BIDS2.
             most: task slots of the cluster.
         """
-        wanted, enough = larger_rungs(last.task_slots, most), BEYOND * self.run.request.rate
+        wanted, enough = larger_rungs(last.task_slots, most), BEYOND * self.run.request.rate * self.run.request.catch_up
         per_slot = last.mst / last.task_slots
         for first in range(0, len(wanted), AT_ONCE):
             sizes = wanted[first : first + AT_ONCE]

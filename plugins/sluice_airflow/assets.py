@@ -2,7 +2,7 @@
 
 from airflow.sdk import Asset, AssetWatcher
 
-from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger
+from sluice_airflow.triggers import AutopilotTrigger, CalendarTrigger, ObservationTrigger, RateChangeTrigger
 
 SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
 """Checked samples of a run."""
@@ -20,10 +20,14 @@ RATE_CHANGE = Asset(
     name="sluice-rate-change",
     uri="x-sluice://rate-change",
     group="sluice",
-    watchers=[AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger())],
+    watchers=[
+        AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger()),
+        AssetWatcher(name="sluice-calendars", trigger=CalendarTrigger()),
+    ],
 )
-"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the
-trigger that follows the rates carry it as `payload`, with the evidence."""
+"""A job's source rate has changed, or will by its calendar; an event's `extra` carries
+`{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the triggers that follow rates and calendars carry it as `payload`, with
+the evidence."""
 OBSERVED = Asset(
     name="sluice-observed",
     uri="x-sluice://observed",

@@ -1,4 +1,4 @@
-"""`sluice plans apply`: a plan on a Flink cluster."""
+"""`sluice plans apply`: a plan on a Flink cluster, or on the FlinkDeployment that deploys one."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,8 +40,34 @@ from pipelines.terminal.tables import table
 def apply_plan(
     reference: Reference,
     flink: Annotated[
-        str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081, or connection:NAME.")
-    ],
+        str | None,
+        typer.Option(
+            metavar="URL", help="REST address of the cluster: http://host:8081, or connection:NAME.", show_default=False
+        ),
+    ] = None,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="FlinkDeployment to change through the Kubernetes API; with --flink URL, its Flink is read and verified, too.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Context of the kubeconfig, with --kubernetes; default: its current one.",
+            show_default=False,
+        ),
+    ] = None,
+    redeploy: Annotated[
+        bool,
+        typer.Option(
+            "--redeploy",
+            help="With --kubernetes: write sizes of TaskManagers, too, and accept that the operator redeploys the job.",
+        ),
+    ] = False,
     job_id: Annotated[
         str | None,
         typer.Option(help="Flink's id of the job; default: the job with the plan's name.", show_default=False),
@@ -69,10 +95,34 @@ def apply_plan(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Apply a plan to a running Flink job, verify it, and roll back on failure."""
+    """Apply a plan to a running Flink job or its FlinkDeployment, verify it, and roll back on failure."""
     place = Workspace(workspace)
     plan = find_plan(PlanStore(place), reference)
     mapping = None if vertices is None else read_vertices(vertices, plan)
+    if kubernetes is not None:
+        # The client of Kubernetes takes seconds to import.
+        from pipelines.cli.plans.apply_resource import apply_on_kubernetes
+
+        if program is not None:
+            raise InvalidInput("--program is for --flink; the operator restarts a job by itself (--redeploy)")
+        apply_on_kubernetes(
+            place,
+            plan,
+            kubernetes,
+            context=context,
+            flink=None if flink is None else _checked_url(flink),
+            token_variable=token_variable,
+            vertices=mapping,
+            job_file=_job_file(place, plan),
+            redeploy=redeploy,
+            timeout_s=timeout,
+            observe_s=observe,
+            dry_run=dry_run,
+            json=json,
+        )
+        return
+    if flink is None or context is not None or redeploy:
+        raise InvalidInput("give --flink URL, or --kubernetes NAMESPACE/NAME, which --context and --redeploy are for")
     restart = None if program is None else read_as(program, RestartProgram)
     with FlinkRest(_checked_url(flink), token_variable=token_variable) as rest:
         with flinks_answers(rest.url):

@@ -8,6 +8,8 @@ from models.capacity.growth.dataset import Dataset
 from models.capacity.sizing import Margin, task_slots_for
 from models.errors import Infeasible, SluiceError
 from models.job import Job
+from models.objectives.recovery import catch_up_factor
+from models.plan import Plan
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations import Reviewing
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -115,6 +117,15 @@ def _fitted(run: PipelineRun, tracking: Tracking, champion: VersionInfo) -> Fitt
     return FittedModel(champion.selection, loaded.capacity, past.observations, past.kept_back)
 
 
+def _margin_of(plan: Plan) -> Margin:
+    """How safely a plan was made."""
+    recovery = None if plan.objectives is None else plan.objectives.asked.recovery
+    catch_up = 1.0 if recovery is None else catch_up_factor(recovery)
+    if plan.risk is None:
+        return Margin(headroom=plan.headroom, catch_up=catch_up)
+    return Margin(risk=plan.risk, catch_up=catch_up)
+
+
 def _slot_change(
     run: PipelineRun, challenger: CapacityModel, champion: CapacityModel | None, present: Dataset
 ) -> SlotChange:
@@ -122,10 +133,7 @@ def _slot_change(
     plan, request = PlanStore(run.workspace).latest(run.job.name), run.request
     memory_mb = request.memory_mb or float(present.memory_mb.max()) if plan is None else plan.memory_mb
     rate = request.rate if plan is None else plan.target_rate
-    if plan is None:
-        margin = Margin.asked(request.risk, request.headroom, challenger)
-    else:
-        margin = Margin(headroom=plan.headroom) if plan.risk is None else Margin(risk=plan.risk)
+    margin = Margin.asked(request.risk, request.headroom, challenger) if plan is None else _margin_of(plan)
     fewest = len(run.job.scaled_operators)
 
     def needed(model: CapacityModel | None) -> int | None:

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from models.capacity.growth.dataset import Dataset
+from models.capacity.selection import select as fit
 from models.cluster import Cluster
 from models.errors import SluiceError
 from models.job import Job
 from models.keys.distribution import HeavyHitter, KeyDistribution, Tail
 from models.keys.shares import KeyedInput
 from models.plan import Interval
+from models.planning.inputs import MeasuredCapacity, PlanningInputs, PlanningModel, stated_operators
 from pipelines.inputs.catalogue import load_cluster
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
+from pipelines.planning.sizing import sized
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.registry.tracking import open_tracking
 from pipelines.run import PipelineRun
@@ -216,3 +219,24 @@ def test_where_samples_do_not_suffice_the_laws_decide(run: PipelineRun, monkeypa
     record = record_of(run)
     assert (record.curve, record.job, record.rungs) == (None, None, ())
     assert record.reason == "there is no twin: operator 'count' took no records"
+
+
+@pytest.mark.slow
+def test_lag_and_recovery_are_predicted_with_the_tasks_of_the_plan(run: PipelineRun) -> None:
+    asked = {**ASKED, "rate": 5000.0, "objective": "lag p99 < 30 s, recover 5 min outage in 20 min"}
+    planned = PipelineRun(PlanRequest.model_validate(asked), run.workspace)
+    exploration, record = run.output(EXPLORATION_FILE, ExplorationRecord), record_of(run)
+    assert record.curve is not None
+    capacity = MeasuredCapacity(run.job, exploration.observations, exploration.slots_per_worker)
+    fitted = fit(capacity.dataset, twin=record.curve).model
+    model = PlanningModel(uri="models:/wordcount/1", mlflow_run_id="m", capacity=fitted, reason="fitted here")
+    sizing = sized(PlanningInputs(capacity, stated_operators(run.job), model), planned, 5000.0)
+    found = sizing.objectives
+    assert found is not None and found.binding in ("recovery", "rate")
+    lag, recovery = found.outcome("lag"), found.outcome("recovery")
+    assert lag is not None and recovery is not None
+    assert lag.predicted is not None and lag.predicted <= 30
+    # A quarter more than the rate is sustained, 90 % sure, so that the twin needs less than the time.
+    assert recovery.predicted is not None and 0 < recovery.predicted <= 1200
+    assert (lag.predicted_by, recovery.predicted_by) == ("twin", "twin")
+    assert sizing.model.capacity.sustains(sizing.budget.memory_mb, sizing.budget.task_slots, 6250.0)[0] >= 0.9
