@@ -28,7 +28,8 @@ PARAMS = params_of(PlanRequest, "job", "rate")
 ### A new plan for a new rate
 
 Triggered by an event of the asset `sluice-rate-change`: from the trigger that follows the source rates of the jobs whose
-file asks for it, or with an `extra` of `{"job": "nexmark-q5", "rate": 3000000}`; or by hand with the parameters `job`
+file asks for it (`operations.replan`), from the trigger that follows their calendars (`operations.calendar`) and asks for the
+plan of a peak ahead of it, or with an `extra` of `{"job": "nexmark-q5", "rate": 3000000}`; or by hand with the parameters `job`
 and `rate`. Of several events at once, the latest of each job counts. The plan is made from the champion model, the profile
 and the threshold table, without measurements. The task is skipped if the current plan serves the rate.
 Asset: `sluice-plan`.

@@ -202,18 +202,27 @@ def check_fits(job: RunningJob, wanted: Mapping[str, int], room: Sequence[Availa
     Raises:
         Infeasible: there are too few slots, or a vertex would have more tasks than its maximum.
     """
-    for vertex in job.vertices:
-        if wanted.get(vertex.id, 0) > vertex.max_parallelism:
-            raise Infeasible(
-                f"{vertex.name!r} is to have {wanted[vertex.id]} tasks, but its maximum parallelism is "
-                f"{vertex.max_parallelism}; restart the job with a higher one (pipeline.max-parallelism)"
-            )
+    check_most_tasks(job, wanted)
     needed, there = slots_needed(job, wanted), sum(one.slots for one in room)
     if needed > there:
         raise Infeasible(
             f"the plan needs {needed} slots, but the cluster has {there} for job {job.name!r}: those it holds and those "
             f"that are free; add TaskManagers, or plan with at most {there} slots"
         )
+
+
+def check_most_tasks(job: RunningJob, wanted: Mapping[str, int]) -> None:
+    """Raise if a vertex would have more tasks than Flink takes.
+
+    Raises:
+        Infeasible: a vertex would have more tasks than its maximum.
+    """
+    for vertex in job.vertices:
+        if wanted.get(vertex.id, 0) > vertex.max_parallelism:
+            raise Infeasible(
+                f"{vertex.name!r} is to have {wanted[vertex.id]} tasks, but its maximum parallelism is "
+                f"{vertex.max_parallelism}; restart the job with a higher one (pipeline.max-parallelism)"
+            )
 
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:

@@ -16,6 +16,9 @@ from urllib.parse import quote
 
 import httpx
 
+from flink_client.access.refusals import refusal, without_secrets
+from flink_client.access.server import server_access
+from flink_client.access.trust import tls_fault
 from flink_client.answers import (
     ENDED,
     FINISHED,
@@ -32,7 +35,7 @@ from flink_client.answers import (
     numbers,
     shortened,
 )
-from flink_client.http import http_client, tls_fault
+from flink_client.http import http_client
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 
@@ -99,21 +102,26 @@ class FlinkRest(Closing):
     """The REST interface of one cluster; close it, or use it as a context."""
 
     def __init__(
-        self, url: str, *, timeout_s: float = 30.0, patience_s: float = 10.0, token_variable: str | None = None
+        self, address: str, *, timeout_s: float = 30.0, patience_s: float = 10.0, token_variable: str | None = None
     ) -> None:
         """
         Args:
-            url: of the JobManager, `http://host:8081`.
+            address: of the JobManager, `http://host:8081` or `connection:NAME`.
             timeout_s: of one answer.
             patience_s: how long a failing request is repeated.
             token_variable: environment variable that holds a bearer token, if a proxy asks for one.
 
         Raises:
             TokenMissing: that variable is not set.
+            InvalidInput: there is no such connection, or it cannot be used.
         """
-        self.url = url.rstrip("/")
-        self._patience_s, self._token_variable = patience_s, token_variable
-        self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable)
+        self._address, self._token_variable = address, token_variable
+        self._access = server_access(address, token_variable)
+        self.url = self._access.url
+        self.accepted_changes = 0
+        """Number of requests other than GET that were accepted."""
+        self._timeout_s, self._patience_s = timeout_s, patience_s
+        self._client = http_client(self._access, timeout_s=timeout_s)
 
     def close(self) -> None:
         self._client.close()
@@ -403,10 +411,12 @@ class FlinkRest(Closing):
         while True:
             try:
                 answer = self._client.request(method, path, **content)
+                if answer.status_code == HTTPStatus.UNAUTHORIZED and self._has_new_credentials():
+                    continue
                 if answer.status_code < 500 or not repeat or time.monotonic() > until:
                     return self._content(answer, method, path)
             except httpx.TransportError as error:
-                if (fault := tls_fault(error, self.url)) is not None:
+                if (fault := tls_fault(error, self._access)) is not None:
                     raise SluiceError(fault) from error
                 if time.monotonic() > until or not (repeat or isinstance(error, httpx.ConnectError)):
                     raise SluiceError(
@@ -419,34 +429,29 @@ class FlinkRest(Closing):
                 ) from error
             time.sleep(_PAUSE_S)
 
+    def _has_new_credentials(self) -> bool:
+        """Whether the connection has changed since it was read, as when its token was replaced; uses it from now on."""
+        access = server_access(self._address, self._token_variable)
+        if access == self._access:
+            return False
+        client = http_client(access, timeout_s=self._timeout_s)
+        self._client.close()
+        self._access, self.url, self._client = access, access.url, client
+        return True
+
     def _content(self, answer: httpx.Response, method: str, path: str) -> Any:
         if answer.is_success:
+            self.accepted_changes += method != "GET"
             with flinks_answers(self.url):
                 return answer.json() if answer.content else {}
         try:
             said = shortened("\n".join(answer.json()["errors"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             said = shortened(answer.text)
-        raise _Refused(
-            answer.status_code,
-            self._no_access(answer, said) or f"{said} (Flink's answer {answer.status_code} to {method} {path})",
-        )
-
-    def _no_access(self, answer: httpx.Response, said: str) -> str | None:
-        """Why what stands before Flink, which itself asks for no token, does not let requests through."""
-        if answer.is_redirect:
-            return (
-                f"{self.url} answers {answer.status_code}, a redirect to {answer.headers.get('Location', '')!r:.200}; give "
-                "the address that answers itself, and a token if that is a page to log in"
-            )
-        if answer.status_code not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return None
-        fix = (
-            "name an environment variable that holds a bearer token (--token-variable)"
-            if self._token_variable is None
-            else f"the token in {self._token_variable} is not accepted there; check that it is right and still valid"
-        )
-        return f"{self.url} refuses access ({answer.status_code}: {said or 'no reason was given'}); {fix}"
+        if (why := refusal(answer, self._access, said)) is not None:
+            raise NoAccess(answer.status_code, why)
+        said = without_secrets(answer, self._access, said)
+        raise _Refused(answer.status_code, f"{said} (Flink's answer {answer.status_code} to {method} {path})")
 
 
 def snapshot_result(outcome: Mapping[str, Any], what: str, result: str) -> Any:
@@ -468,6 +473,10 @@ class _Refused(SluiceError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NoAccess(_Refused):
+    """What stands before Flink did not let the request through, so that it changed nothing."""
 
 
 class TimedOut(SluiceError):

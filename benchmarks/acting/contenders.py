@@ -26,10 +26,21 @@ _DOCUMENTED: Final[Mapping[str, JsonValue]] = MappingProxyType(
         "kubernetes.operator.reconcile.interval": INTERVAL_S,
         "stabilization.interval": LEAST_BETWEEN_S,
         "restart.time": RESTART_S,
-        "metrics.window": "5 min",
+        "metrics.window": 300.0,
         "utilization.target": 0.6,
         "target.utilization.boundary": 0.2,
-        "catch-up.duration": "5 min",
+        "catch-up.duration": 300.0,
+    }
+)
+_DEMETERS: Final[Mapping[str, JsonValue]] = MappingProxyType(
+    {
+        "kubernetes.operator.reconcile.interval": INTERVAL_S,
+        "stabilization.interval": 120.0,
+        "metrics.window": 60.0,
+        "utilization.target": 0.35,
+        "target.utilization.boundary": 0.15,
+        "restart.time": 60.0,
+        "catch-up.duration": 300.0,
     }
 )
 
@@ -43,8 +54,8 @@ class Contender:
     settings: Mapping[str, JsonValue]
     source: str
     """Of the settings."""
-    acts: bool = True
-    """False: the job keeps the tasks that it starts with."""
+    original: bool = False
+    """Whether the operator's own autoscaler acts; the policy is Sluice's port of it, which the arena replays."""
 
     def made(self, peak_rate: float) -> Policy:
         """It, in the workload's time.
@@ -85,19 +96,12 @@ CONTENDERS: Final = (
     Contender(
         "flink-demeter",
         "flink",
-        MappingProxyType(
-            {
-                "operator.release": "1.6",
-                "kubernetes.operator.reconcile.interval": INTERVAL_S,
-                "stabilization.interval": "2 min",
-                "metrics.window": "1 min",
-                "utilization.target": 0.35,
-                "target.utilization.boundary": 0.15,
-                "restart.time": "1 min",
-                "catch-up.duration": "5 min",
-            }
-        ),
+        MappingProxyType({"operator.release": "1.6", **_DEMETERS}),
         "Demeter's study, of release 1.6",
+    ),
+    Contender("operator", "flink", _DOCUMENTED, "as `flink`, release 1.10 of the original", original=True),
+    Contender(
+        "operator-demeter", "flink", _DEMETERS, "as `flink-demeter`, release 1.10 of the original", original=True
     ),
     Contender(
         "ds2",

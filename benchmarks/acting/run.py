@@ -21,6 +21,7 @@ from acting import FACTOR
 from acting.contenders import BURN_IN_S, Contender
 from acting.jobs import PEAK_REAL, JobKind
 from acting.lab import Entered, acting_lab, real_sleep_until
+from acting.operator_autoscaler import operator_autoscaler
 from acting.recording import Recorder
 from acting.scores import ActingScores, scores
 from acting.traces import TRACES, compressed
@@ -121,7 +122,11 @@ def _made(plan: RunPlan, workspace: Workspace) -> tuple[ActingRun, dict[str, pa.
         with Recorder(
             lab.rest.url, lab.broker.connection, [(e.trace, j) for e, j in zip(entries, entered, strict=True)]
         ) as recorder:
-            with _pilot(plan, lab.rest.url, lab.broker.connection.bootstrap, entered, entries, workspace):
+            acting = list(zip(entered, entries, strict=True))
+            with (
+                _pilot(plan, lab.rest.url, lab.broker.connection.bootstrap, acting, workspace),
+                _originals(plan, lab.rest.url, acting, workspace),
+            ):
                 begin = time.monotonic()
                 recorder.start(begin)
                 _feed(plan, feeder, begin)
@@ -158,8 +163,7 @@ def _pilot(
     plan: RunPlan,
     url: str,
     bootstrap: str,
-    entered: Sequence[Entered],
-    entries: Sequence[Entry],
+    entered: Sequence[tuple[Entered, Entry]],
     workspace: Workspace,
 ) -> Iterator[None]:
     """The process of the autopilots; it must still run when the block ends."""
@@ -170,8 +174,8 @@ def _pilot(
             "contender": one.contender.name,
             "peak_rate": plan.workload(one.trace).peak_rate,
         }
-        for job, one in zip(entered, entries, strict=True)
-        if one.contender.acts
+        for job, one in entered
+        if not one.contender.original
     ]
     if not acting:
         yield
@@ -196,6 +200,20 @@ def _pilot(
         finally:
             process.terminate()
             process.wait()
+
+
+@contextmanager
+def _originals(
+    plan: RunPlan, url: str, entered: Sequence[tuple[Entered, Entry]], workspace: Workspace
+) -> Iterator[None]:
+    """The process of the operator's own autoscaler, where a contender is that."""
+    settings = {job.id: one.contender.settings for job, one in entered if one.contender.original}
+    if not settings:
+        yield
+        return
+    log = workspace.local_folder(FOLDER, plan.name) / "operator.log"
+    with tempfile.TemporaryDirectory() as folder, operator_autoscaler(url, settings, Path(folder), log):
+        yield
 
 
 def _cpu() -> tuple[float, float]:

@@ -6,7 +6,10 @@ from typing import Any
 
 import httpx
 
-from flink_client.http import MOST_BYTES, http_client, tls_fault
+from flink_client.access.refusals import refusal, without_secrets
+from flink_client.access.server import server_access
+from flink_client.access.trust import tls_fault
+from flink_client.http import MOST_BYTES, http_client
 from models.closing import Closing
 from models.errors import SluiceError
 
@@ -15,15 +18,17 @@ class Prometheus(Closing):
     """One server; close it, or use it as a context."""
 
     def __init__(
-        self, url: str, *, timeout_s: float, token_variable: str | None = None, most_bytes: int = MOST_BYTES
+        self, address: str, *, timeout_s: float, token_variable: str | None = None, most_bytes: int = MOST_BYTES
     ) -> None:
-        """Arguments as those of `flink_client.http.http_client`.
+        """Arguments as those of `flink_client.access.server.server_access` and `flink_client.http.http_client`.
 
         Raises:
             TokenMissing: the environment variable for the token is not set.
+            InvalidInput: there is no such connection, or it cannot be used.
         """
-        self.url = url.rstrip("/")
-        self._client = http_client(self.url, timeout_s=timeout_s, token_variable=token_variable, most_bytes=most_bytes)
+        self._access = server_access(address, token_variable)
+        self.url = self._access.url
+        self._client = http_client(self._access, timeout_s=timeout_s, most_bytes=most_bytes)
 
     def query(self, promql: str) -> Any:
         """The `result` of an instant query, in the form of its type: vector, matrix or scalar.
@@ -34,11 +39,13 @@ class Prometheus(Closing):
         try:
             answer = self._client.get("/api/v1/query", params={"query": promql})
         except httpx.RequestError as error:
-            fault = tls_fault(error, self.url) or f"Prometheus at {self.url} does not answer: {error!s:.300}"
+            fault = tls_fault(error, self._access) or f"Prometheus at {self.url} does not answer: {error!s:.300}"
             raise SluiceError(fault) from None
         if answer.status_code != httpx.codes.OK:
+            said = without_secrets(answer, self._access, answer.text)[:300]
             raise SluiceError(
-                f"Prometheus at {self.url} refuses the query: status {answer.status_code}, {answer.text:.300}"
+                refusal(answer, self._access, said)
+                or f"Prometheus at {self.url} refuses the query: status {answer.status_code}, {said}"
             )
         try:
             return answer.json()["data"]["result"]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from flink_client.answers import flinks_answers
 from flink_client.deployment import placed_as_planned, shared_as_planned
 from flink_client.rescales import COMPLETED, RecordedRescale, rescales
-from flink_client.rest import FlinkRest
+from flink_client.rest import FlinkRest, NoAccess
 from flink_client.running import awaited, tasks_in_slots
 from models.errors import SluiceError
 from pipelines.apply.applied import Applied, Effect, Outcome, harm
@@ -116,7 +116,7 @@ class _Application:
             change = change_for(self._rest, self._preparation)
         before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
         known = {one.id for one in self._rescales()}
-        self._begin = time.monotonic()
+        self._begin, accepted = time.monotonic(), self._rest.accepted_changes
         try:
             self._make(change)
             took_s = time.monotonic() - self._begin
@@ -127,6 +127,9 @@ class _Application:
                 effect = effect.model_copy(update={"rate_before": before.rate})
             self._check(before, effect)
         except (SluiceError, OSError) as error:
+            if isinstance(error, NoAccess) and self._rest.accepted_changes == accepted:
+                change.undo_beside_flink()
+                return self._ended("rolled-back", f"{error}; nothing was changed")
             return self._roll_back(change, f"{error}{self._flinks_word(known)}", effect)
         except KeyboardInterrupt:
             change.undo()

@@ -12,7 +12,7 @@ LEAST_RATE: Final = 0.9
 MOST_BACKPRESSURE: Final = 0.1
 """Backpressure of the sources up to which a lower rate means that fewer records arrived."""
 
-Method = Literal["none", "rescale", "restart"]
+Method = Literal["none", "rescale", "restart", "redeploy"]
 Outcome = Literal["applied", "unchanged", "rolled-back", "failed"]
 
 
@@ -22,7 +22,9 @@ class VertexChange(Format):
     vertex: str = Field(description="Flink's id of the vertex.")
     name: str = Field(description="Flink's name of the vertex.")
     operators: tuple[Name, ...] = Field(description="The plan's operators in it: several where Flink chained them.")
-    before: PositiveInt = Field(description="Its tasks before.")
+    before: PositiveInt | None = Field(
+        description="Its tasks before; null where a FlinkDeployment does not state them and Flink was not asked."
+    )
     after: PositiveInt = Field(description="Its tasks in the plan.")
 
 
@@ -79,8 +81,15 @@ class Applied(Format):
     job: Name = Field(description="Job of the plan.")
     version: PositiveInt = Field(description="Version of the plan.")
     plan_digest: str = Field(description="SHA-256, in hex, of the plan's canonical JSON.")
-    flink_url: str = Field(description="REST address of the cluster, without any password.")
-    flink_job: str = Field(description="Flink's id of the job, after the application.")
+    flink_url: str | None = Field(
+        description="REST address of the cluster, without any password; null where Flink was not asked."
+    )
+    resource: str | None = Field(
+        None, description="The FlinkDeployment that was changed, NAMESPACE/NAME; null where Flink was changed itself."
+    )
+    flink_job: str | None = Field(
+        description="Flink's id of the job, after the application; null where the operator does not report it."
+    )
     started_at: str = Field(description="ISO 8601, UTC.")
     seconds: NonNegative = Field(
         description="Time until the plan ran and was verified, or the previous state ran again."
@@ -90,7 +99,10 @@ class Applied(Format):
         description="Time of the rescale in Flink's own history, from the request to the running tasks; null where Flink "
         "keeps none (before 2.3, or web.adaptive-scheduler.rescale-history.size is 0).",
     )
-    method: Method = Field(description="How tasks were changed: in the running job, by a restart, or not at all.")
+    method: Method = Field(
+        description="How tasks were changed: in the running job, by a restart, by the operator's redeployment of the job, or "
+        "not at all."
+    )
     placement: Literal["as-planned", "advice"] = Field(
         description="Whether tasks run where the plan places them; 'advice' if they could not be placed."
     )

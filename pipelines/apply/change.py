@@ -16,11 +16,14 @@ Reached = Callable[[str, Mapping[str, int]], None]
 
 
 class Change(Protocol):
-    """Both methods return Flink's id of the job afterwards, which may not run yet."""
+    """`make` and `undo` return Flink's id of the job afterwards, which may not run yet."""
 
     def make(self, reached: Reached) -> str: ...
 
     def undo(self) -> str: ...
+
+    def undo_beside_flink(self) -> None:
+        """Undo what was prepared in files, where Flink has accepted no change."""
 
 
 def change_for(rest: FlinkRest, preparation: Preparation) -> Change:
@@ -48,9 +51,12 @@ class _Rescaled:
         self._require(self._wanted)
         return self._id
 
-    def undo(self) -> str:
+    def undo_beside_flink(self) -> None:
         if self._move is not None:
             write_placement(self._move.file, self._placement_before)
+
+    def undo(self) -> str:
+        self.undo_beside_flink()
         self._rest.put(self._path, self._before)
         return self._id
 
@@ -72,6 +78,9 @@ class _Restarted:
         self._wait_until_ended()
         self._id = self._restart.run(self._rest, self._wanted, self._savepoint)
         return self._id
+
+    def undo_beside_flink(self) -> None:
+        pass
 
     def undo(self) -> str:
         """A job whose savepoint failed keeps running unchanged."""

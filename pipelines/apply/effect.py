@@ -7,7 +7,7 @@ do not depend on how late Flink reports the counters.
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from flink_client.deployment import RunningJob, RunningVertex
 from flink_client.metrics.readings import BUSY_TIME, TIMES
@@ -15,8 +15,7 @@ from flink_client.rest import FlinkRest, wait_for
 from flink_client.running import running_job
 from models.errors import SluiceError
 from models.plan import OperatorPlan, Plan
-from pipelines.apply.applied import Effect, VertexEffect
-from pipelines.apply.preparation import Preparation
+from pipelines.apply.applied import Effect, VertexChange, VertexEffect
 
 _BACKPRESSURED: Final = TIMES[1]
 _IN: Final = "numRecordsIn"
@@ -34,7 +33,17 @@ VertexCounters = Mapping[str, Tasks]
 """The same by vertex id."""
 
 
-def observe(rest: FlinkRest, preparation: Preparation, job_id: str, seconds: float) -> Effect:
+class Applicable(Protocol):
+    """A plan, and the vertices that it changes."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def changes(self) -> tuple[VertexChange, ...]: ...
+
+
+def observe(rest: FlinkRest, preparation: Applicable, job_id: str, seconds: float) -> Effect:
     """Observe a job for `seconds`.
 
     Raises:
@@ -109,7 +118,7 @@ def _running_tasks(rest: FlinkRest, job: RunningJob, vertex: RunningVertex, name
     return [values for task, values in enumerate(tasks) if task not in vertex.finished]
 
 
-def _operators(preparation: Preparation, vertex: RunningVertex) -> tuple[str, ...]:
+def _operators(preparation: Applicable, vertex: RunningVertex) -> tuple[str, ...]:
     return next((c.operators for c in preparation.changes if c.vertex == vertex.id), ())
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from flink_client.custom_resource import overrides_patch, resources_patch
 from flink_client.deployment import workers_of
+from flink_client.kubernetes.scaling import TaskManagerSize
 from flink_client.rest import OVERRIDES_OPTION, overrides, resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
@@ -149,7 +150,7 @@ def parallelism_of(plan: Plan, vertices: Vertices) -> dict[str, int]:
 
 
 def _overrides_document(plan: Plan, vertices: Vertices) -> dict[str, Any]:
-    return overrides_patch(plan.job, parallelism_of(plan, vertices), _annotations(plan))
+    return overrides_patch(plan.job, parallelism_of(plan, vertices), annotations(plan))
 
 
 def _resources_document(plan: Plan) -> dict[str, Any]:
@@ -160,11 +161,16 @@ def _resources_document(plan: Plan) -> dict[str, Any]:
         memory_mb=plan.memory_mb,
         cores=plan.cores_per_worker,
         parallelism=max(plan.parallelism.values()),
-        annotations=_annotations(plan),
+        annotations=annotations(plan),
     )
 
 
-def _annotations(plan: Plan) -> dict[str, str]:
+def task_manager_size(plan: Plan) -> TaskManagerSize:
+    """The TaskManagers of a plan."""
+    return TaskManagerSize(len(_workers(plan)), _slots(plan), plan.memory_mb, plan.cores_per_worker)
+
+
+def annotations(plan: Plan) -> dict[str, str]:
     return {"sluice/plan": f"{plan.job}@{plan.version}"}
 
 

@@ -37,7 +37,7 @@ class Rehearsal(Format):
     version: PositiveInt = Field(description="Version of the plan.")
     target_rate: Positive = Field(description="Target rate of the plan, records/s at the sources together.")
     mode: Literal["approved", "alone"] = Field(description="The mode in the job's file: operations.apply.mode.")
-    flink_url: str = Field(description="REST address of the cluster.")
+    flink_url: str = Field(description="REST address of the cluster, or connection:NAME.")
     flink_job: str = Field(description="Flink's id of the job.")
     method: Literal["none", "rescale", "restart", "settings"] = Field(
         description="How tasks would be changed: in the running job, by a restart, by exported settings, or not at all."

@@ -16,6 +16,8 @@ _EXTERNAL_IMAGE: Final = re.compile(r"url\(\s*['\"]?https?:[^)]*\)")
 _EVENTS: Final = re.compile(r"""\s+on\w+\s*=\s*("[^"]*"|'[^']*')""")
 _ADVERTISING: Final = re.compile(r"<footer\b.*?</footer>", re.DOTALL)
 _FAILED: Final = re.compile(r'Status:</span>\s*<i class="fas fa-times')
+_TITLES: Final = re.compile(r"<title>.*?</title>", re.DOTALL)
+"""Great Expectations gives every page two titles: its own name, and nothing."""
 _STYLE: Final = """
 body{font:14px/1.5 system-ui,sans-serif;color:#212529;margin:0}
 h4,h5,h6,.h6{margin:0 0 .3em;font-size:1.05em;font-weight:600} a{color:#0b5ed7} .lead{color:#6c757d}
@@ -43,16 +45,23 @@ td{vertical-align:top} pre{white-space:pre-wrap;margin:0} .show-scrollbars{max-h
 def offline_site(folder: Path) -> dict[str, bytes]:
     """The pages of a site that Great Expectations built in `folder`: relative path -> HTML, `index.html` among them."""
     built = {str(p.relative_to(folder)): p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*.html"))}
-    pages = {path: offline_page(text) for path, text in built.items() if path != "index.html"}
+    pages = {path: offline_page(text, _title(path)) for path, text in built.items() if path != "index.html"}
     return {name: text.encode() for name, text in {"index.html": _index(pages), **pages}.items()}
 
 
-def offline_page(page: str) -> str:
-    """The page without anything that a browser would fetch."""
+def offline_page(page: str, title: str) -> str:
+    """The page without anything that a browser would fetch, with a title of its own."""
     for unwanted in (_SCRIPTS, _ADVERTISING, _EXTERNAL, _EVENTS):
         page = unwanted.sub("", page)
-    page = _EXTERNAL_IMAGE.sub("none", page)
-    return page.replace("</head>", f"<style>{_STYLE}</style></head>", 1)
+    page = _TITLES.sub("", _EXTERNAL_IMAGE.sub("none", page)).replace("<html>", '<html lang="en">', 1)
+    return page.replace("</head>", f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>", 1)
+
+
+def _title(path: str) -> str:
+    """`explored: results - Data Docs`, from the path of a page."""
+    if path.startswith("validations/"):
+        return f"{Path(path).parts[1]}: results - Data Docs"
+    return f"{Path(path).stem}: rules - Data Docs"
 
 
 def _index(pages: dict[str, str]) -> str:
@@ -60,8 +69,9 @@ def _index(pages: dict[str, str]) -> str:
     suites = "".join(_line(path, Path(path).stem) for path in pages if path.startswith("expectations/"))
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8"><title>Data Docs</title>'
-        f"<style>{_STYLE}</style></head><body><main><h4>Results</h4><ul>{results}</ul>"
-        f"<h4>Rules</h4><ul>{suites}</ul></main></body></html>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body><main><h1>Data Docs</h1><h2>Results</h2><ul>{results}</ul>"
+        f"<h2>Rules</h2><ul>{suites}</ul></main></body></html>"
     )
 
 

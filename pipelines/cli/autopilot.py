@@ -55,7 +55,8 @@ NamedJobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job, a
 FlinkOption = Annotated[
     str,
     typer.Option(
-        metavar="URL|CLUSTER", help="Flink that runs the job: its REST address, or a cluster (file) with one."
+        metavar="URL|CLUSTER",
+        help="Flink that runs the job: its REST address, connection:NAME, or a cluster (file) with one.",
     ),
 ]
 LimitOption = Annotated[

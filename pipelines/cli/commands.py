@@ -19,6 +19,7 @@ class CommandEntry:
 COMMANDS: Final = {
     "plan": CommandEntry("plans.plan", "Plan a job for a target rate: measure it small, plan it large."),
     "replan": CommandEntry("plans.plan", "Replan a job for another rate, without new measurements."),
+    "calendar": CommandEntry("calendar", "Show the rates that a job's calendar plans for."),
     "plans": CommandEntry("plans.plans", "List, show, compare, roll back, unpin, export and apply plans."),
     "jobs": CommandEntry("jobs", "List the jobs of the catalogue, or show one."),
     "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),

@@ -25,7 +25,8 @@ def observe(
     flink: Annotated[
         str,
         typer.Option(
-            metavar="URL|CLUSTER", help="Flink that runs the job: its REST address, or a cluster (file) with one."
+            metavar="URL|CLUSTER",
+            help="Flink that runs the job: its REST address, connection:NAME, or a cluster (file) with one.",
         ),
     ],
     job: Annotated[

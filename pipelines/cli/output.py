@@ -24,8 +24,8 @@ KafkaOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT",
-        help="Kafka broker of the topics that the running job reads, to count what waits there; default: as its sources "
-        "report it, which is late while they are held back.",
+        help="Kafka broker of the topics that the running job reads, or connection:NAME, to count what waits there; default: "
+        "as its sources report it, which is late while they are held back.",
         show_default=False,
     ),
 ]
@@ -33,8 +33,8 @@ PrometheusOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Prometheus that scrapes Flink's PrometheusReporter: what it has of the last --for is read at once, "
-        "instead of watching REST.",
+        help="Prometheus that scrapes Flink's PrometheusReporter, or connection:NAME: what it has of the last --for is read "
+        "at once, instead of watching REST.",
         show_default=False,
     ),
 ]

@@ -36,7 +36,7 @@ class AutopilotState(Format):
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="Version of this format.")
     job: Name = Field(description="Job, as the autopilot was named for it.")
-    flink_url: str = Field(description="REST address of the Flink, without a password.")
+    flink_url: str = Field(description="REST address of the Flink, without a password, or connection:NAME.")
     flink_name: Label = Field(description="Name or id of the job on that Flink.")
     flink_job: str | None = Field(None, description="Flink's id of the job; null before it was found.")
     policy: str = Field(description="Name of the policy.")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flink_client.address import Url
+from flink_client.address import Address
 from models.scaling.control.limits import ControlLimits
 from models.schema import Format, Name, Positive
 
@@ -17,7 +17,7 @@ class Autopiloting(Format):
         description="'dry-run': it records what it would do, and changes nothing; 'approved': the same until a person in "
         "Airflow lets it act; 'alone': it acts.",
     )
-    flink: Url = Field(description="REST address of the cluster that runs the job.")
+    flink: Address = Field(description="REST address of the cluster that runs the job, or connection:NAME.")
     job: str | None = Field(
         None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
@@ -29,8 +29,8 @@ class Autopiloting(Format):
     kafka: str | None = Field(
         None,
         min_length=1,
-        description="HOST:PORT of brokers of the topics that it reads, to count what waits there; default: as its sources "
-        "report it.",
+        description="HOST:PORT of brokers of the topics that it reads, or connection:NAME, to count what waits there; default: "
+        "as its sources report it.",
     )
     program: Name | None = Field(
         None, description="File beside this one with the program to restart, where a change takes a restart."

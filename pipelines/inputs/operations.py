@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from flink_client.address import Url
+from flink_client.address import Address
+from models.calendar.rules import Calendar
 from models.scaling.rate_band import BandRules
 from models.schema import Format, Name, NonNegative, Positive, PositiveInt
 from pipelines.inputs.autopiloting import Autopiloting
@@ -20,7 +21,7 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=120
 class PrometheusRates(Format):
     """The source rate from Prometheus."""
 
-    url: Url = Field(description="Address of Prometheus, for example http://prometheus:9090.")
+    url: Address = Field(description="Address of Prometheus, for example http://prometheus:9090, or connection:NAME.")
     query: str = Field(
         min_length=1,
         max_length=4000,
@@ -34,7 +35,9 @@ class PrometheusRates(Format):
 class FlinkRates(Format):
     """The source rate as Flink counts it: `numRecordsOutPerSecond` of all source tasks, and the growth of `pendingRecords`."""
 
-    url: Url = Field(description="REST address of the cluster, for example http://jobmanager:8081.")
+    url: Address = Field(
+        description="REST address of the cluster, for example http://jobmanager:8081, or connection:NAME."
+    )
     job: str | None = Field(
         None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
@@ -67,7 +70,10 @@ class Applying(Format):
     mode: Literal["never", "approved", "alone"] = Field(
         "never", description="'approved': after a person has approved the steps; 'alone': without."
     )
-    flink: Url | None = Field(None, description="REST address of the cluster; must be given unless mode is 'never'.")
+    flink: Address | None = Field(
+        None,
+        description="REST address of the cluster, or connection:NAME; must be given unless mode is 'never'.",
+    )
     job: str | None = Field(
         None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
@@ -98,7 +104,7 @@ class Applying(Format):
 class Observing(Format):
     """How the running job is observed while Airflow runs."""
 
-    flink: Url = Field(description="REST address of the cluster that runs the job.")
+    flink: Address = Field(description="REST address of the cluster that runs the job, or connection:NAME.")
     job: str | None = Field(
         None, min_length=1, max_length=250, description="Flink's name or id of the job; default: the name of this job."
     )
@@ -109,8 +115,8 @@ class Observing(Format):
     kafka: str | None = Field(
         None,
         min_length=1,
-        description="HOST:PORT of brokers of the topics that it reads, to count what waits there; default: as its sources "
-        "report it.",
+        description="HOST:PORT of brokers of the topics that it reads, or connection:NAME, to count what waits there; default: "
+        "as its sources report it.",
     )
     token_variable: VariableName | None = Field(
         None, description="Environment variable of the triggerer that holds a bearer token, if one is required."
@@ -170,6 +176,7 @@ class Operations(Format):
     """How a job is operated."""
 
     replan: Replanning | None = Field(None, description="Follow the source rate, and replan when it changes.")
+    calendar: Calendar | None = Field(None, description="Plan ahead, by the season of the rate and by stated events.")
     observe: Observing | None = Field(None, description="Observe the running job, and store samples for drift.")
     autopilot: Autopiloting | None = Field(None, description="Let a scaling policy act on the running job.")
     apply: Applying = Field(default_factory=Applying, description="Whether new plans are applied to Flink.")

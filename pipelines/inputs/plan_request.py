@@ -52,8 +52,8 @@ class PlanRequest(Format):
     flink: str | None = Field(
         None,
         exclude_if=lambda named: named is None,
-        description="Flink to measure on: the URL of its REST interface, or a cluster (file) that has one. If absent, "
-        "the cluster that is planned for where it has one, else a Flink that Sluice starts.",
+        description="Flink to measure on: the URL of its REST interface, connection:NAME, or a cluster (file) that has one. "
+        "If absent, the cluster that is planned for where it has one, else a Flink that Sluice starts.",
         json_schema_extra={"metavar": "URL|CLUSTER"},
     )
     flink_version: Literal["1.20", "2.3"] = Field(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
 
-from flink_client.address import FlinkAddress
+from flink_client.address import FlinkAddress, connection_name
 from models.cluster import Cluster, WorkerOffer
 from models.errors import InvalidInput
 from models.job import Job
@@ -31,7 +31,7 @@ def flink_address(named: str | None, cluster: Cluster | WorkerOffer) -> FlinkAdd
     """The cluster to measure on; None: one that Sluice starts on this machine.
 
     Args:
-        named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
+        named: URL of the REST interface, connection:NAME, or a cluster of the catalogue or a cluster file that has one.
         cluster: the cluster to plan for, which is measured on if it has an address.
 
     Raises:
@@ -46,12 +46,12 @@ def named_address(named: str) -> FlinkAddress:
     """The address of a running Flink.
 
     Args:
-        named: URL of the REST interface, or a cluster of the catalogue or a cluster file that has one.
+        named: URL of the REST interface, connection:NAME, or a cluster of the catalogue or a cluster file that has one.
 
     Raises:
         InvalidInput: the named cluster has no address.
     """
-    if named.startswith(("http://", "https://")):
+    if named.startswith(("http://", "https://")) or connection_name(named) is not None:
         return validate_as({"rest_url": named}, FlinkAddress, origin="the address of Flink")
     address = load_cluster(named).flink
     if address is None:

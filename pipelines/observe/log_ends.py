@@ -4,19 +4,22 @@ from collections.abc import Collection, Mapping
 
 from flink_client.metrics.counts import Place
 from models.errors import SluiceError
-from testbeds.kafka.connection import KafkaConnection
+from testbeds.kafka.named import kafka_connection
 from testbeds.kafka.offsets import OffsetReader
 
 
 class BrokerLogEnds:
     """Asks a Kafka broker. It joins no consumer group, and reads no record."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, address: str) -> None:
         """
+        Args:
+            address: `host:port`, several separated by commas, or `connection:NAME`.
+
         Raises:
-            InvalidInput: that is no list of `host:port`.
+            InvalidInput: that is neither.
         """
-        self._connection = KafkaConnection(bootstrap)
+        self._connection = kafka_connection(address)
         self._readers: dict[frozenset[str], OffsetReader] = {}
 
     def __call__(self, places: Collection[Place]) -> Mapping[Place, float]:

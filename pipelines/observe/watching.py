@@ -27,8 +27,8 @@ BEYOND_REFRESH: Final = 1.1
 PER_TASK_S: Final = 0.09
 """The pause for each task of the job: a reading costs the JobManager 1.7 ms of CPU for each (benchmarks/flink.md, with 1,000 of
 them), which this pace keeps below 2 % of a core."""
-FEWEST_READINGS: Final = 6
-"""However many tasks there are, in the time that is asked for: a short observation of a large job takes more than 2 %."""
+FEWEST_PAUSES: Final = 2
+"""However many tasks there are, in the time that is asked for: three readings."""
 WORKERS_EVERY: Final = 3
 """TaskManagers are read with every third reading, which takes a request for each."""
 PATIENCE_S: Final = 90.0
@@ -119,7 +119,7 @@ def paused_s(fetched_s: float, tasks: int, seconds: float) -> float:
         fetched_s: least time between two refreshes of Flink's metrics.
         seconds: how long the job is observed.
     """
-    return max(BEYOND_REFRESH * fetched_s, LEAST_PAUSE_S, min(PER_TASK_S * tasks, seconds / FEWEST_READINGS))
+    return max(BEYOND_REFRESH * fetched_s, LEAST_PAUSE_S, min(PER_TASK_S * tasks, seconds / FEWEST_PAUSES))
 
 
 def _tasks(rest: FlinkRest, job: str) -> int:

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from models.equal_workers import GroupedChange, grouped_changes
 from models.plan import Difference, PlacementChange, difference, placement_changes
 from models.schema import Format
 from pipelines.pages.versions import Outline, plan_of
@@ -17,6 +18,7 @@ class VersionComparison(Format):
     after: Outline
     difference: Difference
     placement: tuple[PlacementChange, ...] = Field(description="Where tasks start or stop, by operator, then worker.")
+    grouped: tuple[GroupedChange, ...] = Field(description="The same, with workers of the same change as one.")
 
 
 def compare(workspace: Workspace, job: str, before: int, after: int) -> VersionComparison:
@@ -28,10 +30,12 @@ def compare(workspace: Workspace, job: str, before: int, after: int) -> VersionC
     """
     store = PlanStore(workspace)
     old, new = plan_of(store, job, before), plan_of(store, job, after)
+    changes = placement_changes(old, new)
     return VersionComparison(
         job=job,
         before=Outline.of(old),
         after=Outline.of(new),
         difference=difference(old, new),
-        placement=placement_changes(old, new),
+        placement=changes,
+        grouped=grouped_changes(changes),
     )

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from models.equal_workers import WorkerGroup, equal_workers
 from models.plan import Plan, same_deployment
 from models.schema import Format
 from pipelines.apply.applied import Applied
@@ -17,6 +18,7 @@ class PlanDetail(Format):
     """The content of a version's page, without the figures."""
 
     plan: Plan
+    workers: tuple[WorkerGroup, ...] = Field(description="The placement, with equal workers as one.")
     uri: str = Field(description="URI of the plan.")
     newest: int = Field(description="Newest version, damaged or not.")
     applied: tuple[Applied, ...] = Field(description="Its applications to Flink, the first one first.")
@@ -42,6 +44,7 @@ def plan_detail(workspace: Workspace, job: str, version: int) -> PlanDetail:
         faults.append(str(error))
     return PlanDetail(
         plan=plan,
+        workers=equal_workers(plan.placement),
         uri=store.uri(job, version),
         newest=versions_of(store, job)[-1],
         applied=applied,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from pydantic import Field
 
@@ -9,10 +10,14 @@ from models.errors import SluiceError
 from models.plan import Plan
 from models.schema import Format
 from pipelines.apply.record import recorded
-from pipelines.drift.reports import latest_drift
-from pipelines.rates.record import last_event
+from pipelines.control.files import AutopilotFiles
+from pipelines.drift.reports import latest_drift, recent_drifts
+from pipelines.rates.record import last_event, recent_events
 from pipelines.rates.status import read_status
 from pipelines.store.workspace import Workspace
+
+MOST_RATES: Final = 12
+"""Rates of each origin that are shown over time."""
 
 
 class ActualRate(Format):
@@ -42,10 +47,27 @@ class Drift(Format):
     looked_at: datetime
 
 
+class RatePoint(Format):
+    """A source rate at a time."""
+
+    rate: float = Field(description="Records/s at the sources together.")
+    seen_at: datetime
+
+
+class Lag(Format):
+    """What waits before the sources, as the job's autopilot saw it last."""
+
+    seconds: float | None = Field(description="Time to catch up if nothing new arrived; None if unknown.")
+    records: float | None = Field(description="Records that wait; None if unknown.")
+    seen_at: datetime
+
+
 class Operation(Format):
     """The state of a job's operation in the workspace."""
 
     actual: ActualRate | None = Field(description="The last known source rate; None if unknown.")
+    rates: tuple[RatePoint, ...] = Field(description="The newest rates that were observed, the first one first.")
+    lag: Lag | None = Field(description="None if no autopilot has seen the job.")
     unfollowed: Unfollowed | None = Field(
         description="None if the source rate is followed or need not be, and while the job is pinned."
     )
@@ -55,16 +77,18 @@ class Operation(Format):
 
 def operation(workspace: Workspace, plan: Plan) -> Operation:
     """Read the records of the job. Damaged ones are reported; the others are still shown."""
-    seen: list[ActualRate | Drift] = []
+    seen: list[ActualRate | Drift | Lag] = []
     faults = []
-    for look in (_applied, _told, _sampled):
+    for look in (_applied, _told, _sampled, _piloted):
         try:
             seen += look(workspace, plan)
         except SluiceError as error:
             faults.append(str(error))
-    rates = [one for one in seen if isinstance(one, ActualRate)]
+    rates = sorted((one for one in seen if isinstance(one, ActualRate)), key=lambda one: one.seen_at)
     return Operation(
-        actual=max(rates, key=lambda one: one.seen_at, default=None),
+        actual=rates[-1] if rates else None,
+        rates=_over_time(workspace, plan.job, rates),
+        lag=next((one for one in seen if isinstance(one, Lag)), None),
         unfollowed=_unfollowed(workspace, plan.job),
         drift=next((one for one in seen if isinstance(one, Drift)), None),
         faults=tuple(faults),
@@ -76,6 +100,16 @@ def _unfollowed(workspace: Workspace, job: str) -> Unfollowed | None:
     if status is None or status.state in ("followed", "pinned"):
         return None
     return Unfollowed(unreadable=status.state == "unreadable", reason=status.reason, since=status.since)
+
+
+def _over_time(workspace: Workspace, job: str, seen: list[ActualRate]) -> tuple[RatePoint, ...]:
+    """The rates that were seen, and those of earlier changes and checks; one for each time."""
+    points = {one.seen_at: one.rate for one in seen}
+    for event in recent_events(workspace, job, MOST_RATES):
+        points[event.reported_at] = event.change.new_rate
+    for report in recent_drifts(workspace, job, MOST_RATES):
+        points[datetime.fromisoformat(report.created_at)] = report.source_rate
+    return tuple(RatePoint(rate=rate, seen_at=at) for at, rate in sorted(points.items()))
 
 
 def _applied(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
@@ -108,3 +142,13 @@ def _sampled(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Drift]:
             seen_at=looked_at,
             how="in production samples, when they were checked for drift",
         )
+
+
+def _piloted(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Lag]:
+    state = AutopilotFiles(workspace, plan.job).state()
+    if state is None or state.newest is None:
+        return
+    seen, at = state.newest.seen, state.newest.decided_at
+    if seen.arriving_rate is not None:
+        yield ActualRate(rate=seen.arriving_rate, seen_at=at, how="by its autopilot")
+    yield Lag(seconds=seen.lag_s, records=seen.lag_records, seen_at=at)

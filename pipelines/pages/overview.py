@@ -4,7 +4,7 @@ from pydantic import Field
 
 from models.plan import Plan
 from models.schema import Format
-from pipelines.pages.operation import ActualRate, Drift, Unfollowed, operation
+from pipelines.pages.operation import ActualRate, Drift, Lag, RatePoint, Unfollowed, operation
 from pipelines.pages.versions import Outline
 from pipelines.store.pins import PlanPin, pin_of
 from pipelines.store.plans import PlanStore
@@ -17,6 +17,8 @@ class JobRow(Format):
     job: str
     plan: Outline | None = Field(description="None if all versions are damaged.")
     actual: ActualRate | None = Field(description="The last known source rate; None if unknown.")
+    rates: tuple[RatePoint, ...] = Field((), description="The newest observed rates, the first one first.")
+    lag: Lag | None = Field(None, description="What waits before the sources; None if no autopilot has seen the job.")
     unfollowed: Unfollowed | None = Field(None, description="Why the source rate is not followed; None if it is.")
     pin: PlanPin | None = Field(
         None, description="The pin that keeps the job at a version of its plan; None without one."
@@ -51,6 +53,8 @@ def _row(workspace: Workspace, store: PlanStore, job: str) -> JobRow:
         job=job,
         plan=Outline.of(plan),
         actual=seen.actual,
+        rates=seen.rates,
+        lag=seen.lag,
         unfollowed=seen.unfollowed,
         pin=pin,
         drift=seen.drift,

@@ -1,4 +1,8 @@
-"""What is reported of an autopilot: rescales that were done or failed, and that a person must let it act."""
+"""What is reported of an autopilot: rescales that were done or failed, that a person must let it act, and that more records
+were late than may be.
+
+autopilots/J/budget-spent-DAY.json   this was reported on that day; created exclusively
+"""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -7,6 +11,8 @@ from pydantic import Field
 
 from models.schema import Format, Name, PositiveInt
 from pipelines.control.record import AutopilotDecision, Done
+from pipelines.pages.autopilot.detail import budget_spent
+from pipelines.store.workspace import Workspace, to_json
 
 _REPORTED: Final[tuple[Done, ...]] = ("rescaled", "refused", "failed", "rolled-back")
 
@@ -15,7 +21,7 @@ class PilotEvent(Format):
     """One thing that is reported, with the decision that it comes from."""
 
     job: Name
-    kind: Literal["rescaled", "refused", "failed", "rolled-back", "permission-needed"]
+    kind: Literal["rescaled", "refused", "failed", "rolled-back", "permission-needed", "budget-spent"]
     number: PositiveInt = Field(description="Number of the decision.")
     at: datetime
     policy: str
@@ -40,7 +46,22 @@ def permission_event(decision: AutopilotDecision) -> PilotEvent:
     return _event(decision, "permission-needed")
 
 
-def _event(decision: AutopilotDecision, kind: str) -> PilotEvent:
+def budget_event(workspace: Workspace, decision: AutopilotDecision) -> PilotEvent | None:
+    """The event of a lateness budget that is spent: once a day, by one process; None otherwise."""
+    spent = budget_spent(decision)
+    if spent is None or spent < 1:
+        return None
+    event = _event(decision, "budget-spent", f"{spent:.0%} of the records that may be late were late")
+    try:
+        workspace.create_bytes(
+            f"autopilots/{decision.job}/budget-spent-{decision.decided_at.date().isoformat()}.json", to_json(event)
+        )
+    except FileExistsError:
+        return None
+    return event
+
+
+def _event(decision: AutopilotDecision, kind: str, reason: str | None = None) -> PilotEvent:
     taken = decision.rescale
     return PilotEvent.model_validate(
         {
@@ -49,7 +70,7 @@ def _event(decision: AutopilotDecision, kind: str) -> PilotEvent:
             "number": decision.number,
             "at": decision.decided_at,
             "policy": decision.policy,
-            "reason": decision.reason,
+            "reason": reason or decision.reason,
             "before": {} if taken is None else taken.before,
             "after": {} if taken is None else taken.after,
             "downtime_s": None if taken is None else taken.downtime_s,

@@ -21,7 +21,7 @@ from pipelines.inputs.autopiloting import Autopiloting
 from pipelines.inputs.files import read_as
 from pipelines.inputs.job_files import operations_of
 from pipelines.observe.log_ends import BrokerLogEnds
-from pipelines.piloting.events import PilotEvent, permission_event, rescale_event
+from pipelines.piloting.events import PilotEvent, budget_event, permission_event, rescale_event
 from pipelines.piloting.permission import begin_question, permission_of
 from pipelines.store.workspace import Workspace
 
@@ -157,7 +157,7 @@ class JobPilot:
         wants = decision.done == "dry-run" and flight.rules.mode == "approved"
         if wants and begin_question(self._workspace, self._job, flight.rules, self._now()):
             return permission_event(decision)
-        return rescale_event(decision)
+        return rescale_event(decision) or budget_event(self._workspace, decision)
 
     def _say(self, what: str) -> None:
         """Log a message once until a different one follows, or a round succeeds."""

@@ -33,6 +33,21 @@ class Replanned:
     is_new: bool
 
 
+@dataclass(frozen=True)
+class ReplanProposal:
+    """What a replan would publish; nothing is stored yet."""
+
+    run: PipelineRun
+    current: Plan
+    content: PlanContent
+    decisions: Decisions
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it deploys other than the current plan, or for another rate."""
+        return not same_deployment(self.content, self.current) or self.content.target_rate != self.current.target_rate
+
+
 def replan(
     workspace: Workspace,
     job: str,
@@ -43,7 +58,25 @@ def replan(
 ) -> Replanned:
     """Replan a job for another rate, with the champion and the rates and unit costs of the current plan's run.
 
-    A plan that would deploy the same makes no new version.
+    A plan that would deploy the same makes no new version. Arguments and errors are those of `propose`.
+    """
+    progress = progress or Quiet()
+    proposal = propose(workspace, job, rate, progress, policy, cause)
+    if not proposal.is_new:
+        progress.say(f"replan: plan {job}@{proposal.current.version} is already the plan for {rate:,.0f} records/s")
+        return Replanned(proposal.current, is_new=False)
+    return Replanned(store_version(proposal.run, proposal.content, proposal.decisions), is_new=True)
+
+
+def propose(
+    workspace: Workspace,
+    job: str,
+    rate: float,
+    progress: Progress | None = None,
+    policy: str | None = None,
+    cause: str | None = None,
+) -> ReplanProposal:
+    """The plan that a replan would publish.
 
     Args:
         job: name of a job that has a plan.
@@ -79,10 +112,7 @@ def replan(
     progress.say(
         f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
     )
-    if same_deployment(content, current) and content.target_rate == current.target_rate:
-        progress.say(f"replan: plan {job}@{current.version} is already the plan for {rate:,.0f} records/s")
-        return Replanned(current, is_new=False)
-    return Replanned(store_version(run, content, decisions), is_new=True)
+    return ReplanProposal(run, current, content, decisions)
 
 
 def _with_fewest_moves(content: PlanContent, scaling: Scaling, current: Plan, planned: PlannedWorkers) -> PlanContent:

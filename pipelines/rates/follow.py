@@ -10,6 +10,7 @@ from models.errors import InvalidInput, SluiceError
 from models.plan import Plan
 from models.scaling.decisions.overload import SourceReading
 from models.scaling.rate_band import BandVerdict, RateBand
+from pipelines.calendar.scheduling import scheduled_rate
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations import RateOrigin, Replanning
 from pipelines.planning.planned_job import job_of
@@ -118,6 +119,12 @@ class JobFollower:
                 return last
         assert self._band is not None
         reading = self._read(rules.rates, self._job)
+        least = self._scheduled(plan)
+        if least is not None and reading.rate < least:
+            if least > self._band.reference:
+                self._keep("held", f"its calendar asks for a plan for {least:,.1f} records/s")
+                return None
+            reading = SourceReading(least)  # no plan is made for less than what is scheduled
         verdict = self._band.see(self._clock(), reading.rate, reading.sources)
         self._tell(verdict)
         if verdict.change is None:
@@ -136,6 +143,15 @@ class JobFollower:
         except BaseException:
             self._known = None  # it is not stored, so it must be seen again
             raise
+
+    def _scheduled(self, plan: Plan) -> float | None:
+        """The rate that the job's calendar has for now; a calendar that is wrong must not end the following of the rate."""
+        try:
+            scheduled = scheduled_rate(self._workspace, plan, self._now())
+        except (SluiceError, OSError) as error:
+            self._say(logging.WARNING, f"the rate of {self._job} is followed without its calendar: {error}")
+            return None
+        return None if scheduled is None else scheduled.rate
 
     def _current_plan(self) -> Plan:
         """Read only if there is a newer one, since plans of thousands of tasks take a while."""

@@ -63,6 +63,17 @@ def last_event(workspace: Workspace, job: str) -> RateChangeEvent | None:
     return None
 
 
+def recent_events(workspace: Workspace, job: str, most: int) -> tuple[RateChangeEvent, ...]:
+    """Up to `most` of the newest events of a job, the newest first; damaged files are skipped."""
+    found = []
+    for *_, key in reversed(_event(workspace, job)[-most:]):
+        try:
+            found.append(workspace.read(key, RateChangeEvent))
+        except Damaged:
+            continue
+    return tuple(found)
+
+
 def next_number(workspace: Workspace, job: str, plan_version: int) -> int:
     """Number of the next event while a version is in force."""
     return 1 + max((number for version, number, _ in _event(workspace, job) if version == plan_version), default=0)

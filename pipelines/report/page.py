@@ -1,6 +1,7 @@
 """The page itself: figures, tables and lineage in one HTML file."""
 
 from collections.abc import Mapping
+from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from plotly.graph_objects import Figure
@@ -45,4 +46,5 @@ def render(plan: Plan, drawn: Mapping[str, Figure]) -> str:
         for name, figure in drawn.items()
     }
     template = _TEMPLATES.get_template("report.html.j2")
-    return template.render(plan=plan, figures=parts, plotly_js=get_plotlyjs())
+    theme_js = files("pipelines.report").joinpath("theme.js").read_text()
+    return template.render(plan=plan, figures=parts, plotly_js=get_plotlyjs(), theme_js=theme_js)

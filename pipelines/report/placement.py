@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from models.equal_workers import spans
 from models.placement.cost import as_array, load_limits, worker_loads
 from models.placement.kernels.problem import Floats
 from models.placement.problem import DIMENSIONS, Problem
@@ -111,8 +112,12 @@ def _workers(
 
 
 def placement_figure(info: PlacementInfo) -> go.Figure:
-    """Slots of every worker, before and after, with its loads beside; a dot marks a task that started there."""
+    """Slots of the workers, before and after, with their loads beside; a dot marks a task that started there.
+
+    Workers that look alike on both sides are one row.
+    """
     info, idle = _occupied(info)
+    info = _folded(info)
     sides = [(f"version {info.before_version}, at the new rate", info.before)] if info.before else []
     sides.append((f"version {info.version}", info.workers))
     titles = [title for name, _ in sides for title in (f"tasks in slots: {name}", "load against its limit")]
@@ -140,6 +145,33 @@ def _occupied(info: PlacementInfo) -> tuple[PlacementInfo, int]:
     workers = tuple(worker for worker in info.workers if worker.name in kept)
     before = tuple(worker for worker in info.before if worker.name in kept)
     return replace(info, workers=workers, before=before), len(info.workers) - len(workers)
+
+
+def _folded(info: PlacementInfo) -> PlacementInfo:
+    """The figure's data with equal workers as one, named by all of them; loads are equal to 0.1 percentage points."""
+    before = dict(zip((worker.name for worker in info.workers), info.before, strict=False))
+    groups: dict[tuple[object, ...], list[WorkerInfo]] = {}
+    for worker in info.workers:
+        look = _look(worker), _look(before[worker.name]) if worker.name in before else None
+        groups.setdefault(look, []).append(worker)
+    names = {alike[0].name: _together([worker.name for worker in alike]) for alike in groups.values()}
+
+    def named(workers: tuple[WorkerInfo, ...]) -> tuple[WorkerInfo, ...]:
+        return tuple(replace(worker, name=names[worker.name]) for worker in workers if worker.name in names)
+
+    return replace(info, workers=named(info.workers), before=named(info.before))
+
+
+def _look(worker: WorkerInfo) -> tuple[object, ...]:
+    return worker.slots, worker.started, *(round(getattr(worker, dimension), 3) for dimension in DIMENSIONS)
+
+
+def _together(names: list[str]) -> str:
+    """A row's label: all names as one span, or the first and the number of the others."""
+    if len(names) == 1:
+        return names[0]
+    in_a_row = spans(names)
+    return f"{in_a_row[0]} ({len(names)})" if len(in_a_row) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _draw_slots(

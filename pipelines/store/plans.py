@@ -135,16 +135,19 @@ class PlanStore:
 
         return self.append(content.job, make)
 
-    def rollback(self, job: str, version: int, created_at: str, by: str, reason: str | None = None) -> Plan:
+    def rollback(
+        self, job: str, version: int, created_at: str, by: str, reason: str | None = None, current: int | None = None
+    ) -> Plan:
         """A new version that deploys what an old one did; the job stays pinned to it until `release_pin`.
 
         Args:
             created_at: ISO 8601, UTC.
             by: who rolls back.
             reason: why, in words; a default text if absent.
+            current: the version that must be the newest; any if absent.
 
         Raises:
-            InvalidInput: the version does not exist, or is the newest.
+            InvalidInput: the version does not exist, or is the newest; or the newest is not `current`.
             Damaged: its file is damaged.
         """
         old = self.get(job, version)
@@ -152,6 +155,11 @@ class PlanStore:
         def make(new: int, before: Plan | None) -> Plan:
             if before is None or before.version == version:
                 raise InvalidInput(f"version {version} of the plan of {job!r} is the current one; name an older one")
+            if current is not None and before.version != current:
+                raise InvalidInput(
+                    f"version {before.version} of the plan of {job!r} was published after version {current}; nothing is "
+                    "rolled back; look at the difference again"
+                )
             note = f"rolled back from version {before.version} to version {version} of {old.created_at}"
             why = note if reason is None else f"{note}: {reason}"
             # Before the version, so that no replan can follow it; a rollback that is killed here leaves the job pinned.

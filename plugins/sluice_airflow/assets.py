@@ -2,7 +2,7 @@
 
 from airflow.sdk import Asset, AssetWatcher
 
-from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger
+from sluice_airflow.triggers import AutopilotTrigger, CalendarTrigger, ObservationTrigger, RateChangeTrigger
 
 SAMPLES = Asset(name="sluice-samples", uri="x-sluice://samples", group="sluice")
 """Checked samples of a run."""
@@ -20,10 +20,14 @@ RATE_CHANGE = Asset(
     name="sluice-rate-change",
     uri="x-sluice://rate-change",
     group="sluice",
-    watchers=[AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger())],
+    watchers=[
+        AssetWatcher(name="sluice-rates", trigger=RateChangeTrigger()),
+        AssetWatcher(name="sluice-calendars", trigger=CalendarTrigger()),
+    ],
 )
-"""A job's source rate has changed; an event's `extra` carries `{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the
-trigger that follows the rates carry it as `payload`, with the evidence."""
+"""A job's source rate has changed, or will by its calendar; an event's `extra` carries
+`{"job": NAME, "rate": RECORDS_PER_SECOND}`. Events of the triggers that follow rates and calendars carry it as `payload`, with
+the evidence."""
 OBSERVED = Asset(
     name="sluice-observed",
     uri="x-sluice://observed",
@@ -37,7 +41,8 @@ AUTOPILOT = Asset(
     group="sluice",
     watchers=[AssetWatcher(name="sluice-autopilots", trigger=AutopilotTrigger())],
 )
-"""An autopilot has rescaled a job, failed to, or needs permission to act; an event's `payload` is a `PilotEvent`."""
+"""An autopilot has rescaled a job, failed to, needs permission to act, or its lateness budget is spent; an event's `payload`
+is a `PilotEvent`."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
 """A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
 rate and the reason."""

@@ -57,6 +57,20 @@ class RateChangeTrigger(WorkspaceTrigger):
         return event_of(found)
 
 
+class CalendarTrigger(WorkspaceTrigger):
+    """Follows the calendars of all jobs that have a plan and, in their file, a calendar: an event for each scheduled change."""
+
+    def _found(self) -> Any:
+        from pipelines.calendar.follow import calendar_changes
+        from pipelines.store.workspace import Workspace
+
+        return calendar_changes(Workspace(), self.look_every_s)
+
+    @staticmethod
+    def event_of(found: Any) -> dict[str, Any]:
+        return event_of_calendar(found)
+
+
 class ObservationTrigger(WorkspaceTrigger):
     """Observes all running jobs, those of the catalogue included, whose file says where they run: an event for each window of
     a job whose samples are stored.
@@ -98,6 +112,22 @@ def event_of_window(window: Any) -> dict[str, Any]:
         **finished.model_dump(mode="json", exclude={"schema_version"}),
         **{name: None if seen is None else getattr(seen, name) for name in figures},
         "bound_by": None if seen is None else seen.bound_by.sentence,
+    }
+
+
+def event_of_calendar(change: Any) -> dict[str, Any]:
+    """The content of the event of a `CalendarChange`."""
+    return {
+        "job": change.job,
+        "rate": change.scheduled.rate,
+        "old_rate": change.old_rate,
+        "plan_version": change.plan_version,
+        "change": change.key,
+        "evidence": {
+            "origin": change.cause,
+            "scheduled": change.scheduled.model_dump(mode="json"),
+            "reported_at": change.reported_at.isoformat(),
+        },
     }
 
 

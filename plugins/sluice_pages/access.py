@@ -18,6 +18,7 @@ PLANNING_DAG: Final = "capacity_plan"
 
 may_see_plans: Final = requires_access_dag("GET", param_dag_id=PLANNING_DAG)
 _may_start_replans: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="replan")
+_may_start_applications: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="apply_plan")
 _may_start_autopilots: Final = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="autopilot_jobs")
 
 
@@ -34,9 +35,14 @@ async def logged_in(
         raise HTTPException(401, error.detail) from None
 
 
-def may_unpin(request: Request, _: Annotated[None, Depends(_may_start_replans)]) -> None:
+def may_change_plans(request: Request, _: Annotated[None, Depends(_may_start_replans)]) -> None:
     """Refuse users who may not start replans, and cross-site requests."""
-    _refuse_other_sites(request, "A job is unpinned")
+    _refuse_other_sites(request, "A job is replanned, rolled back, pinned and unpinned")
+
+
+def may_apply_plans(request: Request, _: Annotated[None, Depends(_may_start_applications)]) -> None:
+    """Refuse users who may not start runs of the applying DAG, and cross-site requests."""
+    _refuse_other_sites(request, "A plan is applied")
 
 
 def may_switch_autopilots(request: Request, _: Annotated[None, Depends(_may_start_autopilots)]) -> None:
@@ -53,6 +59,14 @@ def may_see(user: BaseUser, dag_id: str, entity: DagAccessEntity) -> bool:
     """Whether a user may see an entity of a DAG: its runs, or its questions to people."""
     details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
     return get_auth_manager().is_authorized_dag(method="GET", access_entity=entity, details=details, user=user)
+
+
+def may_start(user: BaseUser, dag_id: str) -> bool:
+    """Whether a user may start runs of a DAG."""
+    details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+    return get_auth_manager().is_authorized_dag(
+        method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user
+    )
 
 
 def login_address(request: Request) -> str:

@@ -82,7 +82,7 @@ def made_by(session: Session, user: BaseUser, plan_uri: str) -> MadeBy | None:
         return None
     if not may_see(user, found.source_dag_id, DagAccessEntity.RUN):
         return None
-    return MadeBy(found.source_dag_id, found.source_run_id, _run_path(found.source_dag_id, found.source_run_id))
+    return MadeBy(found.source_dag_id, found.source_run_id, run_path(found.source_dag_id, found.source_run_id))
 
 
 def pending_approvals(session: Session, user: BaseUser, jobs: Collection[str]) -> tuple[Approval, ...]:
@@ -120,10 +120,11 @@ def job_asked_about(conf: object, subject: str, jobs: Collection[str]) -> str | 
     return named.pop() if len(named) == 1 else None
 
 
-def _run_path(dag_id: str, run_id: str) -> str:
+def run_path(dag_id: str, run_id: str) -> str:
+    """Path of a run's page in Airflow."""
     return f"/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
 
 
 def _question_path(task: TaskInstance) -> str:
     mapped = "" if task.map_index < 0 else f"/mapped/{task.map_index}"
-    return f"{_run_path(task.dag_id, task.run_id)}/tasks/{quote(task.task_id, safe='')}{mapped}/required_actions"
+    return f"{run_path(task.dag_id, task.run_id)}/tasks/{quote(task.task_id, safe='')}{mapped}/required_actions"

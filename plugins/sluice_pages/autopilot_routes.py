@@ -2,11 +2,10 @@
 
 import functools
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
-from urllib.parse import parse_qs
+from typing import Annotated, Final
 
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pipelines.control.files import StopSwitch
@@ -15,6 +14,7 @@ from pipelines.pages.autopilot.overview import autopilot_rows
 from pipelines.pages.autopilot.recent import MOST_HOURS, RecentDecisions
 from pipelines.store.pictures import Pictures
 from sluice_pages.access import may_switch_autopilots
+from sluice_pages.forms import FormDep
 from sluice_pages.pages import page
 from sluice_pages.workspace import Content, WorkspaceDep
 
@@ -24,8 +24,6 @@ DEFAULT_HOURS: Final = 3
 CHOICES_HOURS: Final = (1, 3, 6, 12, MOST_HOURS)
 LEAST_UPDATE_S: Final = 5.0
 """Least time between two updates of a page."""
-_MOST_FORM_BYTES: Final = 10_000
-_LONGEST_REASON: Final = 500
 _SWITCHING: Final = [Depends(may_switch_autopilots)]
 HoursQuery = Annotated[float, Query(gt=0, le=MOST_HOURS)]
 
@@ -77,24 +75,14 @@ def pictures_json(workspace: WorkspaceDep, job: str, hours: HoursQuery = DEFAULT
     return autopilot_pictures(autopilot_series(_recent().of(files, hours)))
 
 
-async def _reason(request: Request) -> str:
-    """The reason in the form; refuses bodies that are longer than a form can be."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _MOST_FORM_BYTES:
-            raise HTTPException(413, f"A form has at most {_MOST_FORM_BYTES} bytes.")
-    given: dict[str, Any] = parse_qs(body.decode(errors="replace"))
-    return str(given.get("reason", [""])[0]).strip()[:_LONGEST_REASON]
-
-
 @router.post("/jobs/{job}/autopilot/stop", name="stop_autopilot", dependencies=_SWITCHING)
 def stop_autopilot(
-    workspace: WorkspaceDep, request: Request, user: GetUserDep, job: str, reason: Annotated[str, Depends(_reason)]
+    workspace: WorkspaceDep, request: Request, user: GetUserDep, job: str, form: FormDep
 ) -> RedirectResponse:
     """Keep the autopilot from acting, and lead back to its page."""
     files = autopilot_files(workspace, job)
-    files.stop(StopSwitch(job=job, by=user.get_name() or "a user", reason=reason, stopped_at=datetime.now(UTC)))
+    by, reason = user.get_name() or "a user", form.get("reason", "")
+    files.stop(StopSwitch(job=job, by=by, reason=reason, stopped_at=datetime.now(UTC)))
     return _back(request, job)
 
 

@@ -10,8 +10,10 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly import __version__ as plotly_version
 
+from models.equal_workers import spans
 from models.price import in_words
 from pipelines.store.code_version import code_version
+from sluice_pages.sparkline import sparkline
 
 _HERE: Final = Path(__file__).parent
 
@@ -45,6 +47,8 @@ def _templates() -> Environment:
         "share": _share,
         "time": _time,
         "time_s": _time_s,
+        "spans": spans,
+        "sparkline": sparkline,
         "usd": in_words,
         "age": _age,
         "dollars": _dollars,

@@ -7,16 +7,15 @@ import plotly
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse
 
+from pipelines import report
+from pipelines.pages.choosing import STATES, JobState, chosen
 from pipelines.pages.comparison import VersionComparison, compare
 from pipelines.pages.detail import plan_detail, plan_pictures
 from pipelines.pages.overview import overview
-from pipelines.pages.versions import History, history, versions_of
+from pipelines.pages.versions import History, history
 from pipelines.store.pictures import Pictures
-from pipelines.store.pins import release_pin
-from pipelines.store.plans import PlanStore
-from sluice_pages.access import may_unpin
 from sluice_pages.airflow_records import components, made_by, pending_approvals
 from sluice_pages.pages import page
 from sluice_pages.workspace import Content, WorkspaceDep
@@ -29,16 +28,25 @@ _FILES: Final = {
     "live.js": _STATIC / "live.js",
     "pages.js": _STATIC / "pages.js",
     "plotly.css": _STATIC / "plotly.css",
+    "theme.js": Path(report.__file__).parent / "theme.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
+_LONGEST_SEARCH: Final = 200
 _KEPT: Final = "private, max-age=604800, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
 
 
-def _overview(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep) -> Content:
+def _overview(
+    workspace: WorkspaceDep,
+    session: SessionDep,
+    user: GetUserDep,
+    search: Annotated[str, Query(max_length=_LONGEST_SEARCH)] = "",
+    state: JobState = "any",
+) -> Content:
     jobs = overview(workspace).jobs
     approvals = pending_approvals(session, user, {row.job for row in jobs})
-    return {"jobs": jobs, "approvals": approvals, "components": components()}
+    shown = chosen(jobs, search, state, {approval.job for approval in approvals if approval.job is not None})
+    return {"jobs": shown, "all_jobs": len(jobs), "approvals": approvals, "components": components()}
 
 
 def _history(workspace: WorkspaceDep, job: str) -> History:
@@ -47,7 +55,8 @@ def _history(workspace: WorkspaceDep, job: str) -> History:
 
 def _plan(workspace: WorkspaceDep, session: SessionDep, user: GetUserDep, job: str, version: int) -> Content:
     detail = plan_detail(workspace, job, version)
-    return {"detail": detail, "made_by": made_by(session, user, detail.uri)}
+    approvals = [one for one in pending_approvals(session, user, {job}) if one.job == job]
+    return {"detail": detail, "made_by": made_by(session, user, detail.uri), "approvals": approvals}
 
 
 def _comparison(
@@ -57,21 +66,15 @@ def _comparison(
 
 
 @router.get("/", name="jobs")
-def jobs_page(request: Request, content: Annotated[Content, Depends(_overview)]) -> HTMLResponse:
-    return page(request, "jobs.html.j2", **content)
+def jobs_page(
+    request: Request, content: Annotated[Content, Depends(_overview)], search: str = "", state: JobState = "any"
+) -> HTMLResponse:
+    return page(request, "jobs.html.j2", search=search, state=state, states=STATES, **content)
 
 
 @router.get("/jobs.json", name="jobs_json")
 def jobs_json(content: Annotated[Content, Depends(_overview)]) -> Content:
     return content
-
-
-@router.post("/jobs/{job}/unpin", name="unpin", dependencies=[Depends(may_unpin)])
-def unpin(workspace: WorkspaceDep, request: Request, job: str) -> RedirectResponse:
-    """Release the pin of a job, and lead back to the jobs."""
-    versions_of(PlanStore(workspace), job)
-    release_pin(workspace, job)
-    return RedirectResponse(request.scope.get("root_path", "") + "/", status_code=303)
 
 
 @router.get("/jobs/{job}/versions", name="history")

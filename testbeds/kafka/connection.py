@@ -22,13 +22,17 @@ _UNREACHABLE: Final = (
 )
 
 
+_SECRET: Final = (".password", ".secret", ".key.pem", ".sasl.jaas.config")
+"""Ends of the names of settings whose values must not be shown."""
+
+
 @dataclass(frozen=True)
 class KafkaConnection:
     """A cluster, by the addresses of some of its brokers."""
 
     bootstrap: str
     """HOST:PORT, several separated by commas."""
-    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     """Further settings of librdkafka, `security.protocol` for example."""
 
     def __post_init__(self) -> None:
@@ -86,8 +90,15 @@ class KafkaConnection:
                 f"the connection (security.protocol and others)"
             )
         if error.code() == KafkaError._INVALID_ARG:
-            return InvalidInput(f"a setting of the Kafka connection is wrong: {error.str()}")
-        return SluiceError(f"the Kafka cluster at {self.bootstrap} refused: {error.str()}")
+            return InvalidInput(f"a setting of the Kafka connection is wrong: {self._hidden(error.str())}")
+        return SluiceError(f"the Kafka cluster at {self.bootstrap} refused: {self._hidden(error.str())}")
+
+    def _hidden(self, text: str) -> str:
+        """The text without passwords, since the library quotes values that it does not take."""
+        for key, value in self.settings.items():
+            if value and key.endswith(_SECRET):
+                text = text.replace(value, "***")
+        return text
 
     def _settings(self) -> dict[str, Any]:
         return {

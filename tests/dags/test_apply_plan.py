@@ -9,12 +9,13 @@ import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
 from flink_server import FakeFlink
-from models.errors import InvalidInput
+from hearing import heard
+from models.errors import InvalidInput, SluiceError
 from operated_job import JOB, OperatedJob
 from pipelines.apply.record import recorded
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from sluice_airflow.approvals.plan import PlanApproval
+from sluice_airflow.approvals.plan import JOB_FILE, PlanApproval
 from sluice_airflow.tasks import applying
 
 NOTHING: dict[str, Any] = {"job": None, "version": None}
@@ -105,6 +106,23 @@ def test_the_answer_decides_and_rejected_steps_are_not_taken(
     assert decision == decided
     record = applying.apply_rehearsed(uri, decision)
     assert (record is None) == (chosen == "Reject") == (flink.put_bodies == [])
+
+
+def test_a_plan_that_is_not_applied_is_told(
+    job: OperatedJob, flink: FakeFlink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with heard(tmp_path, monkeypatch) as told:
+        job.apply(mode="alone", flink=flink.url)
+        uri = applying.rehearse(_event(job, 1)["uri"])
+        assert uri is not None and told == []
+        flink.refusal = (400, {"errors": ["the demand is odd"]})
+        with pytest.raises(SluiceError, match="the demand is odd"):
+            applying.apply_rehearsed(uri, JOB_FILE)
+        flink.jobs = []
+        with pytest.raises(SluiceError):
+            applying.rehearse(_event(job, 1)["uri"])
+    assert [one["kind"] for one in told] == ["apply-failed", "apply-failed"]
+    assert told[0]["text"].startswith(f"a plan of {JOB} was not applied: ") and "the demand is odd" in told[0]["text"]
 
 
 @pytest.mark.slow

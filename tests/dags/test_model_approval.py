@@ -12,6 +12,7 @@ import yaml
 from airflow.providers.standard.operators import hitl
 from airflow.sdk.exceptions import TaskAwaitingInput
 
+from hearing import heard
 from models.errors import SluiceError
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.registry.models import PENDING, NotReviewed
@@ -80,7 +81,9 @@ def answered(run: PipelineRun, option: str, reason: str) -> dict[str, Any]:
     return {"returned": returned, "event": context["outlet_events"][MODEL].extra}
 
 
-def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_decide_and_plans_follow(
+    waiting: Callable[[int], PipelineRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = waiting(19)
     review_uri = first.workspace.uri(first.key("review.json"))
     assert answered(first, "Approve", "the curve looks right") == {
@@ -100,6 +103,12 @@ def test_people_decide_and_plans_follow(waiting: Callable[[int], PipelineRun], m
 
     asked: list[str] = []
     monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **question: asked.append(question["subject"]))
+    with heard(tmp_path, monkeypatch) as told, pytest.raises(TaskAwaitingInput):
+        approval(second).execute({"task_instance": SimpleNamespace(id="t")})
+    assert told == [
+        {"kind": "model-waiting", "text": f"a capacity model of {JOB} waits for its review: models:/nexmark-q5/2"}
+    ]
+    asked.clear()
     for blank in ("", " \n"):
         with pytest.raises(TaskAwaitingInput):
             answered(second, "Approve", blank)

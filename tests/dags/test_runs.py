@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
+from hearing import heard
 from pipelines.inputs.catalogue import load_job
 from pipelines.planning.gathering import sustained_in_production
 from pipelines.run import PipelineRun
@@ -160,8 +161,9 @@ def _sampled_in_production(workspace: Workspace, parallelism: dict[str, int], wi
 
 
 def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
-    planned: Any, run_dag: Callable[..., Any], store: PlanStore, workspace_folder: Path
-) -> None:
+    planned: Any, run_dag: Callable[..., Any], store: PlanStore, workspace_folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     workspace = Workspace(workspace_folder)
     plan = store.current(JOB)
     parallelism = {o.name: o.parallelism for o in plan.operators}
@@ -177,9 +179,13 @@ def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
 
     for hour in range(3):
         _sampled_in_production(workspace, parallelism, f"day-2/{'x' * hour}y", dearer=1.3)
-    drifted = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2")
+    with heard(tmp_path, monkeypatch) as told:
+        drifted = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2")
     assert drifted.state == DagRunState.SUCCESS
     event = _asset_events(drifted)["sluice-reprofile"]
+    assert told == [
+        {"kind": "drift-found", "text": f"production of {JOB} differs from its measurements: {event['reason']}"}
+    ]
     assert (event["job"], event["rate"]) == (JOB, plan.target_rate)
     assert event["request"] == workspace.uri(f"runs/{JOB}/{plan.lineage.run}/request.json")
     assert re.search(

@@ -19,7 +19,7 @@ from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.threshold_request import ThresholdRequest
 from sluice_airflow.measuring import POOL
-from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger
+from sluice_airflow.triggers import AutopilotTrigger, CalendarTrigger, ObservationTrigger, RateChangeTrigger
 from sluice_airflow.turns import JobTurn
 
 DAGS = [
@@ -139,11 +139,11 @@ def test_asset_uris_have_a_private_scheme() -> None:
     assert all(asset.uri.startswith("x-sluice://") for asset in known)
 
 
-def test_replanning_is_scheduled_on_rate_changes(dags: dict[str, DAG]) -> None:
+def test_replanning_is_scheduled_on_rate_changes_and_calendars(dags: dict[str, DAG]) -> None:
     scheduled_on = dags["replan"].timetable.asset_condition.objects
     assert [asset.name for asset in scheduled_on] == ["sluice-rate-change"]
-    (watcher,) = scheduled_on[0].watchers
-    assert isinstance(watcher.trigger, RateChangeTrigger)
+    rates, calendars = scheduled_on[0].watchers
+    assert isinstance(rates.trigger, RateChangeTrigger) and isinstance(calendars.trigger, CalendarTrigger)
 
 
 def test_running_jobs_are_observed_while_the_dag_is_unpaused(dags: dict[str, DAG]) -> None:

@@ -1,6 +1,7 @@
 """What the tasks do with parameters and events before a stage is called."""
 
 import importlib
+import json
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,21 @@ from airflow.sdk import DAG
 from airflow.triggers.base import BaseEventTrigger
 
 from models.errors import InvalidInput
+from pipelines.calendar.record import CalendarChange, keep_change
 from pipelines.rates.record import RateChangeEvent, keep_event
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
 from sluice_airflow.embedded.run import read_parameters
 from sluice_airflow.tasks import observing, planning, replanning, thresholds
-from sluice_airflow.triggers import AutopilotTrigger, ObservationTrigger, RateChangeTrigger, event_of
+from sluice_airflow.triggers import (
+    AutopilotTrigger,
+    CalendarTrigger,
+    ObservationTrigger,
+    RateChangeTrigger,
+    event_of,
+    event_of_calendar,
+)
 from transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
@@ -133,6 +142,45 @@ def test_a_change_that_comes_twice_is_planned_for_by_one_dag_run(workspace: Work
     assert replanning.rate_changes(NOTHING, [extra, {"job": "b", "rate": 1}], "two") == [{"job": "b", "rate": 1}]
 
 
+SCHEDULED = CalendarChange.model_validate(
+    {
+        "job": "a",
+        "plan_version": 3,
+        "old_rate": 1000,
+        "reported_at": "2026-11-27T06:45:10Z",
+        "time_zone": "Europe/Berlin",
+        "scheduled": {
+            "starts_at": "2026-11-27T06:45:00Z",
+            "ends_at": "2026-11-27T23:00:00Z",
+            "rate": 3000,
+            "rises_at": "2026-11-27T07:00:00Z",
+            "event": "Black Friday",
+            "event_begins_at": "2026-11-27T07:00:00Z",
+        },
+    }
+)
+
+
+def test_a_scheduled_change_is_planned_for_as_a_rate_change_is_once(workspace: Workspace) -> None:
+    key = "calendar-changes/a/20261127T064500Z-3000.json"
+    payload = event_of_calendar(SCHEDULED)
+    assert {name: value for name, value in payload.items() if name != "evidence"} == {
+        "job": "a",
+        "rate": 3000.0,
+        "old_rate": 1000.0,
+        "plan_version": 3,
+        "change": key,
+    }
+    reason = f"calendar: Black Friday from 08:00 on Fri 27 Nov 2026 (Europe/Berlin); triggered by {key}"
+    assert payload["evidence"]["origin"] == reason
+    assert keep_change(workspace, SCHEDULED) and not keep_change(workspace, SCHEDULED)
+    extra = {"from_trigger": True, "payload": json.loads(json.dumps(payload))}
+    change = {"job": "a", "rate": 3000.0, "change": key}
+    assert [replanning.rate_changes(NOTHING, [extra], run) for run in ("one", "one", "two")] == [[change], [change], []]
+    assert replanning._cause(workspace, key) == reason
+    assert replanning._cause(workspace, "calendar-changes/a/20261127T064500Z-4000.json") is None
+
+
 @pytest.mark.parametrize(
     "key", ["../../etc/passwd", "/etc/passwd", "rate-changes/a/v000009-000001.json", "plans/a", "\ud800"]
 )
@@ -142,7 +190,7 @@ def test_a_change_that_is_none_of_the_workspace_leaves_nothing_there(workspace: 
     assert workspace.list() == []
 
 
-@pytest.mark.parametrize("kind", [AutopilotTrigger, RateChangeTrigger, ObservationTrigger])
+@pytest.mark.parametrize("kind", [AutopilotTrigger, CalendarTrigger, RateChangeTrigger, ObservationTrigger])
 def test_a_trigger_is_made_again_from_what_it_says_of_itself(kind: type[BaseEventTrigger]) -> None:
     path, arguments = kind(look_every_s=7.0).serialize()
     module, _, name = path.rpartition(".")

@@ -3,14 +3,14 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked_cli import forked_context, start_cli
 from models.plan import Plan
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore
@@ -37,25 +37,30 @@ KILLED_AT = (
 """Artifacts of the run, in the order they appear; the run is killed as soon as each is seen for the first time."""
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pipelines.cli", *ARGUMENTS, "--workspace", str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+@pytest.fixture(scope="module")
+def context() -> ForkServerContext:
+    return forked_context()
 
 
-def finish(folder: Path) -> Plan:
-    process = start(folder)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors.decode()
+def start(context: ForkServerContext, folder: Path) -> ForkServerProcess:
+    return start_cli(context, [*ARGUMENTS, "--workspace", str(folder)], folder.with_suffix(".log"))
+
+
+def finish(context: ForkServerContext, folder: Path) -> Plan:
+    process = start(context, folder)
+    process.join(timeout=300)
+    assert process.exitcode == 0, folder.with_suffix(".log").read_text()
     return PlanStore(Workspace(folder)).current("wordcount")
 
 
-def kill_when_seen(folder: Path, artifact: Path) -> None:
-    process = start(folder)
+def kill_when_seen(context: ForkServerContext, folder: Path, artifact: Path) -> None:
+    process = start(context, folder)
     while not artifact.exists():
-        assert process.poll() is None, f"ended before {artifact.name} appeared"
+        assert process.is_alive(), f"ended before {artifact.name} appeared"
         time.sleep(0.002)
+    assert process.pid is not None
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.join()
 
 
 def measured(folder: Path) -> dict[str, int]:
@@ -89,16 +94,16 @@ def decided(folder: Path, plan: Plan) -> dict[str, Any]:
     return json.loads(text)
 
 
-def test_a_run_killed_at_every_stage_ends_in_the_same_plan(tmp_path: Path) -> None:
-    undisturbed = finish(tmp_path / "undisturbed")
+def test_a_run_killed_at_every_stage_ends_in_the_same_plan(context: ForkServerContext, tmp_path: Path) -> None:
+    undisturbed = finish(context, tmp_path / "undisturbed")
     folder = tmp_path / "killed"
     before: dict[str, int] = {}
     for name in KILLED_AT:
-        kill_when_seen(folder, folder / "runs" / "wordcount" / "r" / name)
+        kill_when_seen(context, folder, folder / "runs" / "wordcount" / "r" / name)
         now = measured(folder)
         assert before.items() <= now.items(), f"measured again after the kill at {name}"
         before = now
-    plan = finish(folder)
+    plan = finish(context, folder)
     assert before.items() <= measured(folder).items()
     assert PlanStore(Workspace(folder)).versions("wordcount") == [1]
     assert decided(folder, plan) == decided(tmp_path / "undisturbed", undisturbed)

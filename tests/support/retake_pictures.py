@@ -1,10 +1,10 @@
-"""Take the picture of the plan pages in the README again: docs/images/pages-jobs.png.
+"""Take the pictures of the plan pages and of the report again: docs/images/pages-jobs.png, pages-plan.png and report.png.
 
     PYTHONPATH=plugins:tests/support python tests/support/retake_pictures.py
 
 Plans three jobs in a temporary workspace, one of them twice, rolls one back, starts the Airflow of `make airflow` on free
-ports, waits until its components are healthy, and photographs the page with headless Chromium, unedited. It takes some
-minutes.
+ports, waits until its components are healthy, and photographs its pages with headless Chromium, unedited; then the report of
+the plan that the README shows, from a second workspace. It takes some minutes.
 """
 
 import json
@@ -21,13 +21,14 @@ from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
-from pipelines.store.plans import PlanStore
+from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
 from running_airflow import RunningAirflow
 
 ROOT = Path(__file__).parents[2]
-PICTURE = ROOT / "docs" / "images" / "pages-jobs.png"
-WIDTH = 1280
+IMAGES = ROOT / "docs" / "images"
+WIDTH, REPORT_WIDTH = 1280, 930
+HEIGHT, REPORT_HEIGHT = 900, 1530
 PATIENCE_MS = 300_000
 
 
@@ -45,7 +46,8 @@ def main() -> None:
             _photograph(airflow, chromium)
         finally:
             airflow.stop()
-    print(f"wrote {PICTURE.relative_to(ROOT)}")
+        _photograph_report(Workspace(folder / "of-report"), chromium)
+    print(f"wrote pages-jobs.png, pages-plan.png and report.png in {IMAGES.relative_to(ROOT)}")
 
 
 def _plan(workspace: Workspace) -> None:
@@ -91,7 +93,23 @@ def _photograph(airflow: RunningAirflow, chromium: str) -> None:
         page.get_by_label("Password").fill(password)
         page.locator("button[type=submit], input[type=submit]").first.click()
         page.wait_for_url("**/sluice/")
-        page.screenshot(path=PICTURE, full_page=True)
+        page.screenshot(path=IMAGES / "pages-jobs.png", full_page=True)
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+        page.goto(f"{airflow.url}/plugin/sluice-plans")
+        frame = page.frame_locator("iframe[title='Sluice plans']")
+        frame.get_by_role("row").filter(has_text="nexmark-q1 ").get_by_role("link", name="version 2").click()
+        frame.locator("[data-pictures][data-drawn=yes]").wait_for()
+        page.screenshot(path=IMAGES / "pages-plan.png")
+        browser.close()
+
+
+def _photograph_report(workspace: Workspace, chromium: str) -> None:
+    run_all(PipelineRun(PlanRequest(job="nexmark-q5", rate=2_500_000.0), workspace))
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=chromium)
+        page = browser.new_page(viewport={"width": REPORT_WIDTH, "height": REPORT_HEIGHT})
+        page.goto(workspace.uri(report_key("nexmark-q5", 1)))
+        page.screenshot(path=IMAGES / "report.png")
         browser.close()
 
 

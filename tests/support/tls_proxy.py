@@ -1,5 +1,6 @@
-"""What stands before a Flink in production: a server that speaks TLS, asks for a token, and passes requests on."""
+"""What stands before a Flink in production: a server that speaks TLS, asks for credentials, and passes requests on."""
 
+import base64
 import ssl
 import urllib.request
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.error import HTTPError
+from urllib.parse import parse_qs
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -27,6 +29,9 @@ class Certificate:
     """Of the authority (PEM)."""
     server: Path
     """Certificate and key (PEM)."""
+    client: Path
+    """Of a client, by the same authority (PEM)."""
+    client_key: Path
 
 
 def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str = "127.0.0.1") -> Certificate:
@@ -37,7 +42,7 @@ def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str =
     """
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
-    key_of_authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    key_of_authority, key, key_of_client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of this test")])
     authority = (
         x509.CertificateBuilder()
@@ -50,43 +55,111 @@ def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str =
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key_of_authority, hashes.SHA256())
     )
-    server = (
+    signed = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a Flink")]))
         .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
         .not_valid_before(now + days[0] * DAY)
         .not_valid_after(now + days[1] * DAY)
+    )
+    server = (
+        signed.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a Flink")]))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
         .sign(key_of_authority, hashes.SHA256())
     )
+    client = (
+        signed.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a client")]))
+        .public_key(key_of_client.public_key())
+        .serial_number(x509.random_serial_number())
+        .sign(key_of_authority, hashes.SHA256())
+    )
     pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    made = Certificate(folder / "authority.pem", folder / "server.pem")
+    private, private_of_client = (
+        one.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        for one in (key, key_of_client)
+    )
+    made = Certificate(*(folder / f"{name}.pem" for name in ("authority", "server", "client", "client-key")))
     made.authority.write_bytes(authority.public_bytes(pem))
     made.server.write_bytes(server.public_bytes(pem) + private)
+    made.client.write_bytes(client.public_bytes(pem))
+    made.client_key.write_bytes(private_of_client)
     return made
 
 
-class TlsProxy(AnsweringServer):
-    """Passes requests with the right token on to `target`."""
+def server_context(of: Certificate, *, asks_for_certificate: bool = False) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(of.server)
+    if asks_for_certificate:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(of.authority)
+    return context
 
-    def __init__(self, target: str, of: Certificate, token: str) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(of.server)
-        self._target, self._token = target, token
+
+class TlsProxy(AnsweringServer):
+    """Passes requests with the right credentials on to `target`."""
+
+    def __init__(
+        self,
+        target: str,
+        of: Certificate,
+        token: str | None = None,
+        *,
+        authorization: str | None = None,
+        asks_for_certificate: bool = False,
+    ) -> None:
+        """
+        Args:
+            token: the bearer token that it asks for.
+            authorization: the whole header that it asks for; without both, nothing is asked for.
+            asks_for_certificate: of the client, by the authority of its own.
+        """
+        self._target = target
+        self.wanted = f"Bearer {token}" if token else authorization
+        self.read_only = False
+        """Whether these credentials are let through with GET alone; the answer quotes them, as careless servers do."""
+        self.expired = False
         self.methods: list[str] = []
         """Of the requests that were passed on."""
-        super().__init__(self._pass_on, tls=context)
+        super().__init__(self._pass_on, tls=server_context(of, asks_for_certificate=asks_for_certificate))
 
-    def _pass_on(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
-        if request.headers.get("Authorization") != f"Bearer {self._token}":
+    def _pass_on(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object] | None:
+        given = request.headers.get("Authorization")
+        if self.expired:
+            request.send_response(401)
+            request.send_header(
+                "WWW-Authenticate", 'Bearer error="invalid_token", error_description="The token expired"'
+            )
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return None
+        if self.wanted is not None and given != self.wanted:
             return 401, "<html>Log in first</html>"
+        if self.read_only and request.command != "GET":
+            return 403, f"read only: {given}"
         self.methods.append(str(request.command))
-        passed = urllib.request.Request(self._target + request.path, body or None, method=request.command)
+        kind = {"Content-Type": request.headers.get("Content-Type", "application/json")}
+        passed = urllib.request.Request(self._target + request.path, body or None, kind, method=request.command)
         try:
             with urllib.request.urlopen(passed, timeout=60) as answer:
                 return answer.status, answer.read()
         except HTTPError as error:
             return error.code, error.read()
+
+
+class Issuer(AnsweringServer):
+    """An authorization server: gives `token-1`, `token-2`, ... to one client (RFC 6749, section 4.4)."""
+
+    def __init__(self, of: Certificate, client: str, secret: str, *, expires_in: int = 3600) -> None:
+        self.given = 0
+        self.asked: list[dict[str, list[str]]] = []
+        basic = "Basic " + base64.b64encode(f"{client}:{secret}".encode()).decode()
+
+        def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, object]:
+            self.asked.append(parse_qs(body.decode()))
+            if request.headers.get("Authorization") != basic:
+                return 401, {"error": "invalid_client", "error_description": f"{secret} would be right"}
+            self.given += 1
+            return 200, {"access_token": f"token-{self.given}", "token_type": "Bearer", "expires_in": expires_in}
+
+        super().__init__(answer, tls=server_context(of))

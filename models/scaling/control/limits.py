@@ -1,9 +1,9 @@
 """The limits of an autopilot, and the reasons for which it does not act."""
 
 from datetime import time
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
 
@@ -40,11 +40,21 @@ bounds           nothing is left of the recommendation within tasks, slots and p
 DAY_S: Final = 86_400.0
 
 
+def _time_as_text(value: object) -> object:
+    # YAML reads 22:00 without quotes as a number to the base 60, and pydantic would take it for seconds.
+    if not isinstance(value, str | time):
+        raise ValueError(f"it must be a time of the day in quotes, such as '22:00', but got {value!r}")
+    return value
+
+
+TimeOfDay = Annotated[time, BeforeValidator(_time_as_text)]
+
+
 class FreezeWindow(Format):
     """A time of the day in which nothing is rescaled, UTC; it may pass midnight."""
 
-    begin: time = Field(description="Begin, UTC.")
-    end: time = Field(description="End, UTC.")
+    begin: TimeOfDay = Field(description="Begin, UTC.")
+    end: TimeOfDay = Field(description="End, UTC.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,4 +1,4 @@
-"""`sluice plans apply`: a plan on a Flink cluster."""
+"""`sluice plans apply`: a plan on a Flink cluster, or on the FlinkDeployment that deploys one."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,14 @@ from pipelines.apply.export import read_vertices, subtasks
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
 from pipelines.apply.steps import rows, steps
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.output import (
+    JsonOption,
+    TokenVariableOption,
+    WorkspaceOption,
+    console,
+    print_json,
+    progress_console,
+)
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.files import read_as
@@ -32,7 +39,35 @@ from pipelines.terminal.tables import table
 
 def apply_plan(
     reference: Reference,
-    flink: Annotated[str, typer.Option(metavar="URL", help="REST address of the cluster: http://host:8081.")],
+    flink: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="REST address of the cluster: http://host:8081, or connection:NAME.", show_default=False
+        ),
+    ] = None,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="FlinkDeployment to change through the Kubernetes API; with --flink URL, its Flink is read and verified, too.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Context of the kubeconfig, with --kubernetes; default: its current one.",
+            show_default=False,
+        ),
+    ] = None,
+    redeploy: Annotated[
+        bool,
+        typer.Option(
+            "--redeploy",
+            help="With --kubernetes: write sizes of TaskManagers, too, and accept that the operator redeploys the job.",
+        ),
+    ] = False,
     job_id: Annotated[
         str | None,
         typer.Option(help="Flink's id of the job; default: the job with the plan's name.", show_default=False),
@@ -56,15 +91,40 @@ def apply_plan(
         float, typer.Option(metavar="SECONDS", help="Time to observe the job afterwards, seconds; 0: none.", min=0)
     ] = 60,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and change nothing.")] = False,
+    token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Apply a plan to a running Flink job, verify it, and roll back on failure."""
+    """Apply a plan to a running Flink job or its FlinkDeployment, verify it, and roll back on failure."""
     place = Workspace(workspace)
     plan = find_plan(PlanStore(place), reference)
     mapping = None if vertices is None else read_vertices(vertices, plan)
+    if kubernetes is not None:
+        # The client of Kubernetes takes seconds to import.
+        from pipelines.cli.plans.apply_resource import apply_on_kubernetes
+
+        if program is not None:
+            raise InvalidInput("--program is for --flink; the operator restarts a job by itself (--redeploy)")
+        apply_on_kubernetes(
+            place,
+            plan,
+            kubernetes,
+            context=context,
+            flink=None if flink is None else _checked_url(flink),
+            token_variable=token_variable,
+            vertices=mapping,
+            job_file=_job_file(place, plan),
+            redeploy=redeploy,
+            timeout_s=timeout,
+            observe_s=observe,
+            dry_run=dry_run,
+            json=json,
+        )
+        return
+    if flink is None or context is not None or redeploy:
+        raise InvalidInput("give --flink URL, or --kubernetes NAMESPACE/NAME, which --context and --redeploy are for")
     restart = None if program is None else read_as(program, RestartProgram)
-    with FlinkRest(_checked_url(flink)) as rest:
+    with FlinkRest(_checked_url(flink), token_variable=token_variable) as rest:
         with flinks_answers(rest.url):
             preparation = prepare(
                 rest,
@@ -104,9 +164,9 @@ def _say(what: str) -> None:
 
 
 def _checked_url(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
+    if not url.startswith(("http://", "https://", "connection:")):
         raise InvalidInput(
-            f"--flink must be the address of a JobManager, such as http://host:8081, but got {url!r:.200}"
+            f"--flink must be the address of a JobManager, such as http://host:8081, or connection:NAME, but got {url!r:.200}"
         )
     return url
 

@@ -1,5 +1,6 @@
 """`sluice plans`: the versioned plans of jobs."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,8 @@ from rich.text import Text
 from models.errors import InvalidInput
 from models.plan import Plan, difference, placement_changes
 from pipelines.apply.export import ExportFormat, export, read_vertices, remarks
+from pipelines.apply.kubernetes.branch import Committed
+from pipelines.apply.kubernetes.exporting import export_to_branch
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, NameOption, WorkspaceOption, account, console, print_json, progress_console
 from pipelines.cli.plans.apply import apply_plan
@@ -140,23 +143,65 @@ def export_(
     output: Annotated[
         Path | None, typer.Option(help="File to write to; default: standard output.", show_default=False)
     ] = None,
+    git: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REPOSITORY", help="Git repository to commit it to: what `git clone` takes.", show_default=False
+        ),
+    ] = None,
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            help="Branch of --git; a new one starts from the default branch; default: sluice/JOB.", show_default=False
+        ),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File in --git; default: sluice/JOB.yaml.", show_default=False),
+    ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Export a plan to Flink: overrides, REST body, FlinkDeployment patch, or lines for a placement hook."""
-    plan = find_plan(PlanStore(Workspace(workspace)), reference)
+    """Export a plan to Flink: overrides, REST body, FlinkDeployment patch, or lines for a placement hook.
+
+    With --git it is committed to a branch and pushed, without force; the same plan makes no second commit.
+    """
+    store = PlanStore(Workspace(workspace))
+    plan = find_plan(store, reference)
     known = None if vertices is None else read_vertices(vertices, plan)
     text, notes = export(plan, form, known), remarks(plan, form, known)
+    committed = _committed(store, plan, form, known, git, branch, path)
     for note in notes:
         progress_console.print(f"note: {note}", markup=False, soft_wrap=True)
     if output is not None:
         _write(output, text)
     if json:
-        print_json({"job": plan.job, "version": plan.version, "format": form, "content": text, "notes": notes})
+        printed = {"job": plan.job, "version": plan.version, "format": form, "content": text, "notes": notes}
+        print_json(printed if committed is None else printed | asdict(committed))
+    elif committed is not None:
+        what = "has this plan already" if committed.commit is None else f"is at {committed.commit} now"
+        progress_console.print(f"branch {committed.branch} {what}", markup=False, soft_wrap=True)
     elif output is None:
         typer.echo(text, nl=False)
     else:
         progress_console.print(f"wrote {output}", markup=False)
+
+
+def _committed(
+    store: PlanStore,
+    plan: Plan,
+    form: ExportFormat,
+    vertices: dict[str, str] | None,
+    git: str | None,
+    branch: str | None,
+    path: str | None,
+) -> Committed | None:
+    if git is None:
+        if branch is not None or path is not None:
+            raise InvalidInput("--branch and --path are for --git REPOSITORY; give that, too")
+        return None
+    branch, path = branch or f"sluice/{plan.job}", path or f"sluice/{plan.job}.yaml"
+    return export_to_branch(store, plan, form, vertices, git, branch, path)
 
 
 def _write(path: Path, text: str) -> None:

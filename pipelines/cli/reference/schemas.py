@@ -16,6 +16,7 @@ from models.scaling.rates import Rates
 from pipelines.apply.applied import Applied
 from pipelines.apply.rehearsal import Rehearsal
 from pipelines.arena.choice import PolicyChoice
+from pipelines.calendar.record import CalendarChange
 from pipelines.calibration.request import Calibration
 from pipelines.control.files import AutopilotState, StopSwitch
 from pipelines.control.record import AutopilotDecision
@@ -30,6 +31,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "autopilot-decision": AutopilotDecision,
     "autopilot-state": AutopilotState,
     "autopilot-stop": StopSwitch,
+    "calendar-change": CalendarChange,
     "calibration": Calibration,
     "cluster": ClusterFile,
     "dataflow": Graph,

@@ -25,7 +25,10 @@ SUFFIX: Final = ".parquet"
 def record(
     topic: Annotated[str, typer.Option(metavar="NAME", help="Topic to sample.")],
     bootstrap: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of a Kafka broker; several separated by commas.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="Address of a Kafka broker, several separated by commas, or connection:NAME."
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Parquet file to write; an existing one is replaced.")],
     records: Annotated[int, typer.Option(metavar="N", min=1, help="Most records to take.")] = 100_000,
@@ -63,14 +66,14 @@ def record(
         raise InvalidInput(f"the file to write must end in {SUFFIX}, but got {out.name!r}")
     for_s = None if duration is None else seconds_of(duration, LEAST_S)
     # The client and Arrow take a second to import; wrong options are reported before.
-    from testbeds.kafka.connection import KafkaConnection
+    from testbeds.kafka.named import kafka_connection
     from testbeds.kafka.recording.sampling import TopicRange
     from testbeds.kafka.recording.topic_file import ValueColumns, record
 
     kinds = [kind.value for kind in ValueColumns]
     if values not in kinds:
         raise InvalidInput(f"--values must be one of {', '.join(kinds)}, but got {values!r}")
-    connection = KafkaConnection(bootstrap, _pairs(settings or []))
+    connection = kafka_connection(bootstrap, _pairs(settings or []))
     with _progress() as report:
         found = record(connection, topic, out, TopicRange(records, for_s), ValueColumns(values), report)
     if as_json:

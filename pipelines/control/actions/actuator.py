@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from flink_client.answers import ENDED
 from flink_client.rescales import COMPLETED, rescales
-from flink_client.rest import FlinkRest, TimedOut
+from flink_client.rest import FlinkRest, NoAccess, TimedOut
 from flink_client.restart import Restart
 from flink_client.running import NotRunning, awaited
 from models.errors import SluiceError
@@ -87,7 +87,12 @@ class Actuator:
             return self._ended("failed", intent.flink_job, why, someone_else=True)
         known = self._recorded(intent.flink_job)
         try:
-            self._rest.require(intent.flink_job, intent.wanted, LEAST)
+            try:
+                self._rest.require(intent.flink_job, intent.wanted, LEAST)
+            except NoAccess as error:
+                if any(required.get(v) != former.get(v) for v in intent.wanted):
+                    raise  # an earlier attempt was let through; it is brought to its end once this one is
+                return self._ended("refused", intent.flink_job, f"{error}; nothing was changed")
             self._wait(intent.flink_job, intent.wanted, intent.before, self._timeout_s)
         except (NotRunning, TimedOut) as error:
             said = f"{error}{self._flinks_word(intent.flink_job, known)}"

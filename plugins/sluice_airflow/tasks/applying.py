@@ -1,9 +1,11 @@
 """Tasks of `apply_plan`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sluice_airflow.notices.telling import tell
 from sluice_airflow.reporting import reported, task_progress
 from sluice_airflow.tasks.plan_events import plan_of
 
@@ -65,7 +67,8 @@ def rehearse(plan_uri: str) -> str | None:
 
         workspace = Workspace()
         job, version = plan_of({"uri": plan_uri})
-        key, rehearsal = work_out(workspace, job, version)
+        with _failure_told(job):
+            key, rehearsal = work_out(workspace, job, version)
         progress = task_progress()
         for step in rehearsal.steps:
             progress.say(f"   {step}")
@@ -105,7 +108,19 @@ def apply_rehearsed(rehearsal_uri: str, approved_by: str) -> str | None:
 
         workspace, key = _open(rehearsal_uri)
         person = approved_by.removeprefix(PERSON) if approved_by.startswith(PERSON) else None
-        return do(workspace, key, person, lambda what: task_progress().say(f"   {what}"))
+        with _failure_told(key.split("/")[1]):
+            return do(workspace, key, person, lambda what: task_progress().say(f"   {what}"))
+
+
+@contextmanager
+def _failure_told(job: str) -> Iterator[None]:
+    from models.errors import SluiceError
+
+    try:
+        yield
+    except SluiceError as error:
+        tell("apply-failed", job, f"a plan of {job} was not applied", str(error))
+        raise
 
 
 def _body(rehearsal: "Rehearsal", reason: str, uri: str) -> str:

@@ -2,19 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.embedded.stage_process import call
 from sluice_airflow.reporting import reported, task_progress
 
+if TYPE_CHECKING:
+    from pipelines.store.workspace import Workspace
+
 Change = dict[str, Any]
-"""`{"job": NAME, "rate": RECORDS_PER_SECOND}`; of a followed rate also `"change"`, the workspace key of its record."""
+"""`{"job": NAME, "rate": RECORDS_PER_SECOND}`; of a followed rate or calendar also `"change"`, the workspace key of its
+record."""
 
 
 def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]], dag_run: str) -> list[Change]:
     """The rate changes to plan for: of the asset events the latest for each job, or the one in the parameters.
 
-    A change of a followed rate for which another DAG run plans is left out.
+    A change of a followed rate or calendar for which another DAG run plans is left out.
 
     Raises:
         InvalidInput: there is no change, or one lacks the job or the rate.
@@ -42,14 +46,21 @@ def replan(change: Mapping[str, Any]) -> str | None:
 
 def _replan(change: Change) -> str | None:
     from pipelines.planning.replan import replan
-    from pipelines.rates.record import event_cause
     from pipelines.store.plans import PlanStore
     from pipelines.store.workspace import Workspace
 
     workspace = Workspace()
-    cause = event_cause(workspace, change["change"]) if "change" in change else None
+    cause = _cause(workspace, change["change"]) if "change" in change else None
     made = replan(workspace, change["job"], change["rate"], task_progress(), cause=cause)
     return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None
+
+
+def _cause(workspace: "Workspace", key: str) -> str | None:
+    from pipelines.calendar.record import read_change
+    from pipelines.rates.record import event_cause
+
+    scheduled = read_change(workspace, key)
+    return event_cause(workspace, key) if scheduled is None else scheduled.cause
 
 
 def _payload(extra: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -74,10 +85,11 @@ def _is_recorded(key: object) -> bool:
     """Whether it is the key of a change in this workspace; other senders may use other keys."""
     if not isinstance(key, str):
         return False
+    from pipelines.calendar.record import is_calendar_change
     from pipelines.rates.record import is_change
     from pipelines.store.workspace import Workspace
 
-    return is_change(key) and Workspace().exists(key)
+    return (is_change(key) or is_calendar_change(key)) and Workspace().exists(key)
 
 
 def _take(change: Change, dag_run: str) -> bool:

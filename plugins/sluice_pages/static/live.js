@@ -59,7 +59,7 @@ async function updatePictures(place) {
     if (figure === undefined) continue;
     const layout = { ...figure.layout, autosize: true, margin: { ...figure.layout.margin, t: 20 } };
     delete layout.title;
-    await window.Plotly.react(holder, figure.data, layout, { displayModeBar: false, responsive: true });
+    await drawThemed(holder, figure.data, layout, { displayModeBar: false, responsive: true });
   }
   document.getElementById("pictures-status").textContent = "The decisions below have the content of the pictures as text.";
   place.dataset.drawn = String(Number(place.dataset.drawn || "0") + 1);

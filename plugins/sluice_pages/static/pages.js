@@ -30,7 +30,7 @@ function draw(holder, figure) {
   delete layout.title;
   delete layout.width;
   layout.margin = { ...layout.margin, t: 30 };
-  return window.Plotly.newPlot(holder, figure.data, layout, { displayModeBar: false, responsive: true });
+  return drawThemed(holder, figure.data, layout, { displayModeBar: false, responsive: true });
 }
 
 async function drawPictures(place) {

@@ -19,6 +19,11 @@ def test_an_address_loses_its_trailing_slash() -> None:
     assert origin.prometheus is not None and origin.prometheus.url == "http://127.0.0.1:9090"
 
 
+def test_an_address_may_name_a_connection() -> None:
+    named = "connection:my-flink.eu_1"
+    assert Applying.model_validate({"mode": "alone", "flink": named}).flink == named
+
+
 @pytest.mark.parametrize(
     ("rates", "message"),
     [
@@ -27,7 +32,9 @@ def test_an_address_loses_its_trailing_slash() -> None:
         ({"flink": {"url": "ftp://h"}}, "must be an address such as http://host:9090, but got 'ftp://h'"),
         ({"flink": {"url": "http://"}}, "must be an address"),
         ({"flink": {"url": "http://h:80 80"}}, "spaces"),
-        ({"flink": {"url": "http://me:secret@h:8081"}}, "must not hold a user or a password"),
+        ({"flink": {"url": "http://me:secret@h:8081"}}, "must not hold a user or a password; name a connection"),
+        ({"flink": {"url": "connection:"}}, "the name of a connection must be letters, digits"),
+        ({"flink": {"url": "connection:a/b"}}, "as in connection:my_flink, but got 'a/b'"),
     ],
 )
 def test_rates_come_from_one_place_with_an_address(rates: dict[str, Any], message: str) -> None:

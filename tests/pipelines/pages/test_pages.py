@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from autopilots import decided, state_of
 from models.errors import InvalidInput
 from models.plan import Plan
 from models.scaling.rate_band import RateChange, RateSample
 from pipelines.apply.applied import Applied, Effect
 from pipelines.apply.record import record
+from pipelines.control.files import AutopilotFiles
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key
 from pipelines.pages.comparison import compare
@@ -109,6 +111,36 @@ def _drift(at: str, drifted: bool) -> DriftReport:
     )  # fmt: skip
 
 
+def test_rates_are_listed_in_order_of_time_whatever_their_origin(
+    workspace: Workspace, plans: tuple[Plan, Plan]
+) -> None:
+    workspace.write(drift_key(JOB, 1), _drift("2026-03-01T09:30:00+00:00", False))
+    workspace.write(drift_key(JOB, 2), _drift("2026-03-01T11:30:00+00:00", False).model_copy(update={"version": 2}))
+    record(workspace, _applied(plans[1], "2026-03-01T10:00:00+00:00", 7e5))
+    for number, rate in enumerate((9e5, 9.5e5), start=1):
+        event = _event(datetime(2026, 3, 1, 10 + number, tzinfo=UTC), rate)
+        keep_event(workspace, event.model_copy(update={"number": number}))
+    (row,) = overview(workspace).jobs
+    assert [(point.seen_at.hour, point.rate) for point in row.rates] == [
+        (9, 6.5e5), (10, 7e5), (11, 9e5), (11, 6.5e5), (12, 9.5e5),
+    ]  # fmt: skip
+    assert row.actual is not None and row.actual.rate == 9.5e5
+    workspace.write_bytes(drift_key(JOB, 1), b"{")  # an old report that is damaged hides nothing else
+    (row,) = overview(workspace).jobs
+    assert (len(row.rates), row.faults) == (4, ())
+
+
+def test_the_lag_is_what_the_autopilot_saw_last(workspace: Workspace) -> None:
+    assert overview(workspace).jobs[0].lag is None
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    newest = decided(1, now, JOB)
+    AutopilotFiles(workspace, JOB).keep_state(state_of(newest, now, JOB))
+    (row,) = overview(workspace).jobs
+    assert row.lag is not None and row.actual is not None
+    assert (row.lag.seconds, row.lag.records) == (newest.seen.lag_s, newest.seen.lag_records)
+    assert (row.actual.rate, row.actual.how) == (newest.seen.arriving_rate, "by its autopilot")
+
+
 def test_the_row_says_since_when_and_why_the_rate_is_not_followed(workspace: Workspace) -> None:
     began = datetime(2026, 3, 1, 12, tzinfo=UTC)
     for state, unreadable in (("unreadable", True), ("held", False)):
@@ -146,6 +178,7 @@ def test_a_damaged_record_is_reported_and_hides_nothing_else(workspace: Workspac
     assert "v000002-applied-000001.json is damaged" in row.faults[0]
     detail = plan_detail(workspace, JOB, 2)
     assert (detail.plan.version, detail.applied) == (2, ()) and detail.faults == row.faults
+    assert sum(len(group.workers) for group in detail.workers) == len(detail.plan.placement) > len(detail.workers)
 
 
 def test_the_history_names_what_is_damaged(workspace: Workspace) -> None:
@@ -162,6 +195,7 @@ def test_a_comparison_is_that_of_the_stored_plans(workspace: Workspace, plans: t
     assert forth.difference == plans[1].difference
     assert back.difference.tasks_stopped == forth.difference.tasks_moved
     assert sum(max(0, change.after - change.before) for change in forth.placement) == forth.difference.tasks_moved
+    assert sum(max(0, change.started) for change in forth.grouped) == forth.difference.tasks_moved
 
 
 @pytest.mark.parametrize("job", ["no-such-job", "", "..", "../plans", "<script>", "a/b", "x" * 1000, ".hidden"])

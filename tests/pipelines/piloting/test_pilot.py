@@ -1,16 +1,18 @@
 """The autopilot of a job by its file, on a simulated job whose rate triples: dry run, permission, acting, and changed rules."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from flight import BEGIN, Flight
 from pipelines.control.files import AutopilotFiles
+from pipelines.control.record import PolicyOutlook
 from pipelines.following.jobs import job_file
 from pipelines.inputs.autopiloting import Autopiloting
 from pipelines.inputs.job_files import operations_of
-from pipelines.piloting.events import PilotEvent
+from pipelines.piloting.events import PilotEvent, budget_event
 from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
 from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs
 
@@ -113,3 +115,23 @@ def test_a_second_one_waits_until_the_first_has_ended(flight: Flight, says: Says
     after = AutopilotFiles(flight.workspace, "clicks").state()
     second.close()
     assert fence is not None and after is not None and after.fence == fence.fence + 1
+
+
+def test_a_spent_lateness_budget_is_reported_once_a_day(flight: Flight, says: Says) -> None:
+    says()
+    pilot = _pilot(flight)
+    _poll(flight, pilot, 60)
+    pilot.close()
+    one, *_ = AutopilotFiles(flight.workspace, "clicks").decisions()
+
+    def late(share: float, allowed: float, day: int = 0) -> PilotEvent | None:
+        outlook = PolicyOutlook(horizon_s=60.0, low=1.0, high=2.0, late_share=share, late_allowed=allowed)
+        when = one.decided_at + timedelta(days=day)
+        return budget_event(flight.workspace, one.model_copy(update={"outlook": outlook, "decided_at": when}))
+
+    assert late(0.009, 0.01) is None and late(0.5, 0.0) is None
+    event = late(0.02, 0.01)
+    assert event is not None and not event.did_harm
+    assert (event.kind, event.reason) == ("budget-spent", "200% of the records that may be late were late")
+    assert late(0.03, 0.01) is None
+    assert late(0.03, 0.01, day=1) is not None

@@ -13,7 +13,7 @@ from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info
 from pipelines.report.exploration import SYMBOLS, UNDIAGNOSED, exploration_figure, exploration_info
 from pipelines.report.front import front_info
-from pipelines.report.placement import placement_info
+from pipelines.report.placement import PlacementInfo, WorkerInfo, placement_figure, placement_info
 from pipelines.report.scaling_curve import curve_info
 
 
@@ -86,6 +86,26 @@ def test_tasks_of_workers_and_operators_that_are_gone_do_not_break_the_picture(
     assert info.operators == ("source", "map", "sink", "old")
     assert info.before[1].slots == ("map", "old", None, None)
     assert info.workers[0].started == (True, False, True, False)
+
+
+def test_workers_that_look_alike_before_and_after_are_one_row_of_the_picture() -> None:
+    def worker(number: int, slots: tuple[str | None, ...], cpu: float = 0.5) -> WorkerInfo:
+        return WorkerInfo(f"tm-{number}", slots, (False,) * len(slots), cpu=cpu, io=0, net=0)
+
+    after = tuple(worker(n, ("map", "map") if n <= 100 else ("sink", None)) for n in range(1, 129))
+    limited = {"cpu": True, "io": False, "net": False}
+    figure = placement_figure(PlacementInfo(("map", "sink"), after, limited, version=1))
+    assert figure.data[0].y == ("tm-1 to tm-100 (100)", "tm-101 to tm-128 (28)")
+    assert figure.data[0].customdata == (["map", "map"], ["sink", "free"])
+    # Ten of the hundred ran something else before, one of them with more load.
+    before = tuple(
+        worker(n, ("sink", None) if n > 90 else ("map", None), 0.7 if n == 95 else 0.5) for n in range(1, 129)
+    )
+    figure = placement_figure(
+        PlacementInfo(("map", "sink"), after, limited, version=2, before=before, before_version=1)
+    )
+    rows = ("tm-1 to tm-90 (90)", "tm-91 and 8 more", "tm-95", "tm-101 to tm-128 (28)")
+    assert {trace.y for trace in figure.data if trace.y and trace.y[0] is not None} == {rows}
 
 
 def test_the_front_is_shown_with_the_plan_and_ten_seeds_of_both_baselines(subject: ReportSubject) -> None:

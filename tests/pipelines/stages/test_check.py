@@ -274,6 +274,11 @@ def test_data_docs_need_no_network(run: PipelineRun) -> None:
     assert len(pages) == 5  # the index; rules and results of samples and of coverage
     for text in pages.values():
         assert not re.search(r"""<script|(?:src|<link[^>]*href)\s*=\s*["']?(?:https?:)?//|url\(\s*['"]?http""", text)
+    titles = [re.findall("<title>(.*?)</title>", text, re.DOTALL) for text in pages.values()]
+    assert sorted(titles) == [
+        ["Data Docs"], ["coverage: results - Data Docs"], ["coverage: rules - Data Docs"],
+        ["samples: results - Data Docs"], ["samples: rules - Data Docs"],
+    ]  # fmt: skip
     index = pages[folder / "index.html"]
     assert all((folder / link).is_file() for link in re.findall(r'href="([^"]+)"', index))
     assert any("busy_share must be between 0 and 1" in text for text in pages.values())

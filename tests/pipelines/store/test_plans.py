@@ -249,6 +249,13 @@ def test_rollback_to_the_current_version_is_refused(three: PlanStore) -> None:
         three.rollback("q5", 3, CREATED_AT, by="Ada")
 
 
+def test_a_rollback_decided_on_the_sight_of_an_older_version_is_refused(three: PlanStore) -> None:
+    with pytest.raises(InvalidInput, match="version 3 of the plan of 'q5' was published after version 2; nothing is"):
+        three.rollback("q5", 1, CREATED_AT, by="Ada", current=2)
+    assert three.versions("q5") == [1, 2, 3]
+    assert three.rollback("q5", 1, CREATED_AT, by="Ada", current=3).version == 4
+
+
 def test_an_unknown_version_or_job_is_answered_with_what_exists(three: PlanStore) -> None:
     three.publish(content(job="q8"), CREATED_AT)
     with pytest.raises(InvalidInput, match="no version 9; its versions: 1, 2, 3"):

@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 
 from pipelines.control.files import AutopilotFiles
 from pipelines.store.pins import PlanPin, keep_pin, pin_of
+from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from plan_pages import JOB, PASSWORD, Server
 from sluice_pages.app import app
@@ -18,9 +19,9 @@ from sluice_pages.app import app
 pytestmark = pytest.mark.slow
 
 PARAMETERS = {"job": JOB, "version": "2", "file": "pages.css"}
-UNPIN = "/jobs/{job}/unpin"
+PLANS = tuple(f"/jobs/{{job}}/{what}" for what in ("replan", "apply", "roll-back", "pin", "unpin"))
 STOP, RESUME = "/jobs/{job}/autopilot/stop", "/jobs/{job}/autopilot/resume"
-CHANGING = (UNPIN, STOP, RESUME)
+CHANGING = (*PLANS, STOP, RESUME)
 QUERIES = {"/jobs/{job}/difference": "?before=1&after=2", "/jobs/{job}/difference.json": "?before=1&after=2"}
 
 
@@ -95,6 +96,72 @@ def test_a_job_is_unpinned_by_users_who_may_start_replans_from_sluices_own_pages
         assert pin_of(workspace, JOB) is None
         assert client.post("/sluice/jobs/no-such-job/unpin").status_code == 404
         assert "pinned to" not in client.get("/sluice/", headers={"Accept": "text/html"}).text
+
+
+def test_plans_are_changed_by_users_who_may_start_the_dags_from_sluices_own_pages(
+    server: Server, folder: Path, tokens: dict[str, tuple[str | None, set[int]]]
+) -> None:
+    """Refused: wrong credentials, a read-only user, another site, a form that is wrong or of another version's page."""
+    store, wrong = PlanStore(Workspace(folder)), {**tokens, "a user who may only read": (server.token("reader"), {403})}
+    before = (store.versions(JOB), _started(server))
+    right = {"current": "2", "version": "1", "rate": "2000000", "reason": "too few slots"}
+    for path in PLANS:
+        address = f"/sluice{path.format(job=JOB)}"
+        for name, (token, refused) in wrong.items():
+            with server.client(token) as client:
+                assert client.post(address, data=right).status_code in refused, f"{path} with {name}"
+        with server.client(server.token("planner")) as client:
+            assert client.post(address, data=right, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+            assert client.post(f"/sluice{path.format(job='no-such-job')}", data=right).status_code == 404
+            if not path.endswith("unpin"):
+                assert client.post(address, data=right | {"current": "x"}).status_code == 400
+                answer = client.post(address, data=right | {"current": "1"})
+                assert answer.status_code == 409 and "version 2 is the current one now" in answer.json()["detail"]
+                assert client.post(address, content=b"reason=" + b"x" * 20_000).status_code == 413
+            if path.endswith("replan"):
+                for rate in ("", "0", "-1", "nan", "inf", "1e99", "much"):
+                    assert client.post(address, data=right | {"rate": rate}).status_code == 400, rate
+            if path.endswith("roll-back"):
+                assert client.post(address, data=right | {"version": "2"}).status_code == 409
+    assert (store.versions(JOB), _started(server)) == before and pin_of(Workspace(folder), JOB) is None
+
+
+def _started(server: Server) -> int:
+    """Runs of the DAGs that replan and apply."""
+    with server.client(server.token("planner")) as client:
+        answers = [client.get(f"/api/v2/dags/{dag}/dagRuns").raise_for_status() for dag in ("replan", "apply_plan")]
+    return sum(answer.json()["total_entries"] for answer in answers)
+
+
+def test_a_run_is_started_in_the_name_of_the_user_unless_its_dag_is_paused(server: Server) -> None:
+    pages = {"replan": {"current": "2", "rate": "2,000,000"}, "apply_plan": {"current": "2"}}
+    with server.client(server.token("planner")) as client:
+        for dag, form in pages.items():
+            address, runs = f"/sluice/jobs/{JOB}/{dag.removesuffix('_plan')}", f"/api/v2/dags/{dag}/dagRuns"
+            client.patch(f"/api/v2/dags/{dag}", json={"is_paused": True}).raise_for_status()
+            answer = client.post(address, data=form)
+            assert answer.status_code == 409 and "is paused" in answer.json()["detail"]
+            client.patch(f"/api/v2/dags/{dag}", json={"is_paused": False}).raise_for_status()
+            answer = client.post(address, data=form)
+            assert (answer.status_code, answer.headers["location"]) == (303, f"/sluice/jobs/{JOB}/operate")
+            (run,) = [one for one in client.get(runs).json()["dag_runs"] if one["state"] == "queued"]
+            assert run["triggering_user_name"] == "planner" and run["conf"]["job"] == JOB
+            assert run["conf"].get("rate", 2e6) == 2e6 and run["conf"].get("version", 2) == 2
+        shown = client.get(f"/sluice/jobs/{JOB}/operate.json").json()["runs"]
+    assert [(run["dag_id"], run["by"], run["state"]) for run in shown[:2]] == [
+        ("apply_plan", "planner", "queued"), ("replan", "planner", "queued"),
+    ]  # fmt: skip
+
+
+def test_a_job_is_pinned_with_a_reason(server: Server, folder: Path) -> None:
+    with server.client(server.token("planner")) as client:
+        answer = client.post(f"/sluice/jobs/{JOB}/pin", data={"current": "2", "reason": "a <b>sale</b>"})
+        assert answer.status_code == 303
+        pin = pin_of(Workspace(folder), JOB)
+        assert pin is not None and (pin.version, pin.by, pin.reason) == (2, "planner", "a <b>sale</b>")
+        text = client.get(f"/sluice/jobs/{JOB}/operate", headers={"Accept": "text/html"}).text
+        assert "Pinned to version 2" in text and "a &lt;b&gt;sale&lt;/b&gt;" in text
+        assert client.post(f"/sluice/jobs/{JOB}/unpin").status_code == 303
 
 
 def test_an_autopilot_is_stopped_and_resumed_by_users_who_may_start_its_dag(

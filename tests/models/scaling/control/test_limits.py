@@ -21,6 +21,12 @@ def test_a_freeze_window_has_a_length() -> None:
         FreezeWindow(begin=time(8), end=time(8))
 
 
+def test_a_time_that_yaml_has_read_as_a_number_is_refused() -> None:
+    # 22:00 without quotes is 22 x 60, which would be 22 minutes past midnight.
+    with pytest.raises(ValidationError, match="a time of the day in quotes, such as '22:00', but got 1320"):
+        FreezeWindow.model_validate({"begin": 1320, "end": "23:00"})
+
+
 def test_limits_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValidationError, match="least_tasks <= most_tasks must hold, but got 4 and 2"):
         ControlLimits(least_tasks=4, most_tasks=2)

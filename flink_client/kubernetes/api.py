@@ -1,0 +1,198 @@
+"""The Kubernetes API server, as far as `FlinkDeployment`s: reading one, and patching it under optimistic concurrency.
+
+Credentials are those of kubectl: a context of the kubeconfig, or inside a cluster the pod's service account.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+from flink_client.access.server import ServerAccess
+from flink_client.access.trust import tls_fault
+from flink_client.kubernetes.resource import FlinkDeployment, read_resource
+from models.closing import Closing
+from models.errors import InvalidInput, SluiceError
+
+GROUP: Final = "flink.apache.org"
+VERSION: Final = "v1beta1"
+PLURAL: Final = "flinkdeployments"
+MANAGER: Final = "sluice"
+"""Owner of the fields that it writes, in `metadata.managedFields`."""
+_MERGE_PATCH: Final = "application/merge-patch+json"
+_TIMEOUT_S: Final = 15.0
+_LONGEST: Final = 400
+_TRUST: Final = "name the file of its authority (PEM) as certificate-authority of the cluster in the kubeconfig"
+_QUOTED: Final = re.compile(r'(Invalid value|Unsupported value): "(?:[^"\\]|\\.)*"')
+
+
+class KubernetesApi(Closing):
+    """One API server; close it, or use it as a context."""
+
+    def __init__(self, context: str | None = None) -> None:
+        """
+        Args:
+            context: of the kubeconfig; None: its current one or, without a kubeconfig, the pod's service account.
+
+        Raises:
+            InvalidInput: there is no such context, or no credentials at all.
+        """
+        settings, kubeconfig = client.Configuration(), os.environ.get("KUBECONFIG") or "~/.kube/config"
+        try:
+            if context is None and "KUBERNETES_SERVICE_HOST" in os.environ and not _exists(kubeconfig):
+                config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+            else:
+                config.load_kube_config(  # type: ignore[no-untyped-call]
+                    kubeconfig, context=context, client_configuration=settings, persist_config=False
+                )
+        except config.ConfigException as error:
+            raise InvalidInput(
+                f"no credentials for Kubernetes: {error!s:.300}; `kubectl config get-contexts` lists the contexts, KUBECONFIG "
+                "names the file"
+            ) from error
+        settings.retries = urllib3.Retry(total=0)  # nor are redirects followed, which could carry the token elsewhere
+        self.url = str(settings.host)
+        self._client = client.ApiClient(settings)
+        self._objects = client.CustomObjectsApi(self._client)
+
+    def close(self) -> None:
+        self._client.close()  # type: ignore[no-untyped-call]
+
+    def read(self, namespace: str, name: str) -> FlinkDeployment:
+        """The resource as it is now.
+
+        Raises:
+            InvalidInput: there is none.
+            SluiceError: the API server refused, or does not answer.
+        """
+        return self._asked(
+            "get",
+            namespace,
+            name,
+            lambda: self._objects.get_namespaced_custom_object(
+                GROUP, VERSION, namespace, PLURAL, name, _request_timeout=_TIMEOUT_S
+            ),
+        )
+
+    def patch(
+        self,
+        resource: FlinkDeployment,
+        spec: Mapping[str, Any],
+        annotations: Mapping[str, str | None],
+        *,
+        dry_run: bool = False,
+    ) -> FlinkDeployment:
+        """Merge changes into the resource, if it is still as it was read; else nothing is changed.
+
+        Args:
+            spec: a merge patch of the spec; None removes a field.
+            annotations: None removes one.
+            dry_run: the API server validates and admits the change, and does not store it.
+
+        Raises:
+            Conflict: the resource was changed meanwhile.
+            InvalidInput: it is gone, or the operator's definition does not take a field.
+            SluiceError: the API server refused, or does not answer.
+        """
+        body = {
+            "metadata": {"resourceVersion": resource.resource_version, "annotations": dict(annotations)},
+            "spec": dict(spec),
+        }
+        return self._asked(
+            "patch",
+            resource.namespace,
+            resource.name,
+            lambda: self._objects.patch_namespaced_custom_object(
+                GROUP,
+                VERSION,
+                resource.namespace,
+                PLURAL,
+                resource.name,
+                body,
+                dry_run="All" if dry_run else None,
+                field_manager=MANAGER,
+                field_validation="Strict",
+                _content_type=_MERGE_PATCH,
+                _request_timeout=_TIMEOUT_S,
+            ),
+        )
+
+    def _asked(self, verb: str, namespace: str, name: str, ask: Callable[[], Any]) -> FlinkDeployment:
+        try:
+            return read_resource(ask())
+        except ApiException as error:
+            raise _refusal(error, verb, namespace, name, self.url) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise SluiceError(
+                tls_fault(error, ServerAccess(self.url), _TRUST)
+                or f"the API server {self.url} does not answer ({error!s:.200}); nothing is known of {namespace}/{name}"
+            ) from error
+
+
+class Conflict(SluiceError):
+    """The resource was changed since it was read; nothing was written."""
+
+
+def parse_reference(text: str) -> tuple[str, str]:
+    """Namespace and name of `NAMESPACE/NAME`.
+
+    Raises:
+        InvalidInput: it has another form.
+    """
+    namespace, _, name = text.partition("/")
+    if not all(_is_kubernetes_name(part) for part in (namespace, name)):
+        raise InvalidInput(
+            f"--kubernetes must be NAMESPACE/NAME of a FlinkDeployment, such as streaming/nexmark-q5, but got {text!r:.200}"
+        )
+    return namespace, name
+
+
+def _is_kubernetes_name(text: str) -> bool:
+    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-."
+    return 0 < len(text) <= 253 and set(text) <= set(allowed) and text[0] not in "-." and text[-1] not in "-."
+
+
+def _exists(kubeconfig: str) -> bool:
+    return any(Path(path).expanduser().exists() for path in kubeconfig.split(os.pathsep))
+
+
+def _refusal(error: ApiException, verb: str, namespace: str, name: str, url: str) -> SluiceError:
+    """One sentence for what the API server said; each of these answers means that nothing was changed."""
+    what, said = f"FlinkDeployment {namespace}/{name}", _message(error)
+    if error.status == 401:
+        return SluiceError(f"{url} does not accept the credentials (401: {said}); renew the token or the certificate")
+    if error.status == 403 and "admission webhook" in said:
+        return InvalidInput(f"the operator does not admit the change of {what} ({said}); nothing was changed")
+    if error.status == 403:
+        return SluiceError(
+            f"the right to {verb} {PLURAL}.{GROUP} in namespace {namespace} is missing (403: {said}); bind the Role of "
+            "docker/kubernetes/role.yaml to this account"
+        )
+    if error.status == 404 and name in said:
+        return InvalidInput(f"there is no {what} on {url}; `kubectl get flinkdeployments -A` lists them")
+    if error.status == 404:
+        return InvalidInput(f"{url} knows no FlinkDeployment ({VERSION}); install the Flink Kubernetes operator there")
+    if error.status == 409:
+        return Conflict(f"{what} was changed by somebody else meanwhile, so nothing was written; apply the plan again")
+    if error.status in (400, 422):
+        return InvalidInput(f"{what} would not be valid ({error.status}: {said}); nothing was changed")
+    return SluiceError(f"{url} refused to {verb} {what} ({error.status}: {said})")
+
+
+def _message(error: ApiException) -> str:
+    """The `message` of Kubernetes' Status without the values that it quotes, which may be the whole resource, with secrets.
+
+    Other bodies, as of a proxy, are shortened.
+    """
+    body = error.body.decode(errors="replace") if isinstance(error.body, bytes) else str(error.body or "")
+    try:
+        said = json.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):
+        said = body or error.reason or "no reason was given"
+    return _QUOTED.sub(r"\1", " ".join(str(said).split()))[:_LONGEST]

@@ -1,0 +1,1 @@
+"""What people should hear of in time, and who hears it: any notifier of Airflow."""

@@ -1,0 +1,27 @@
+"""What is told of events of autopilots."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearing import heard
+from sluice_airflow.tasks.piloting import report
+
+
+def event(kind: str) -> dict[str, Any]:
+    at = datetime(2026, 11, 24, 12, tzinfo=UTC).isoformat()
+    common = {"number": 1, "at": at, "policy": "ds2", "before": {}, "after": {}, "downtime_s": None}
+    return {"payload": {**common, "job": "clicks", "kind": kind, "reason": "for a reason"}}
+
+
+def test_failures_and_a_spent_budget_are_told_and_rescales_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ("rescaled", "refused", "failed", "rolled-back", "permission-needed", "budget-spent")
+    with heard(tmp_path, monkeypatch) as told:
+        assert report([event(kind) for kind in kinds]) == ["clicks"]
+    assert [one["kind"] for one in told] == ["apply-failed", "apply-failed", "apply-failed", "budget-spent"]
+    assert told[0]["text"] == "a rescale of clicks was refused: for a reason"
+    assert told[-1]["text"] == "clicks has spent its lateness budget: for a reason"
