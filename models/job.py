@@ -128,6 +128,13 @@ class Operator(Format):
     keys: Keys | None = Field(None, description="How its input's keys are distributed, if that is hash-partitioned.")
     state: State | None = Field(None, description="If it keeps keyed state.")
     max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this (for example partitions).")
+    rate_limit: Positive | None = Field(
+        None,
+        exclude_if=lambda limit: limit is None,
+        description="Most records/s into all its tasks together that what it writes to or calls takes: the quota of a sink or "
+        "of a service. It bounds plans, and is not seen while measuring.",
+        json_schema_extra={"unit": "records/s"},
+    )
     figures_from: str = Field(min_length=1, description="Source of the figures; 'assumed: ...' for assumptions.")
 
 
@@ -135,7 +142,7 @@ class Job(Format):
     """One file of the catalogue."""
 
     OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {
-        "operators": {"__all__": {"flink_name"}},
+        "operators": {"__all__": {"flink_name", "rate_limit"}},
         "vertices": True,
     }
     """What changes no measurement."""

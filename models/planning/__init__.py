@@ -1,4 +1,4 @@
 """From a job's measurements to the content of its plan: pure decisions, without I/O.
 
-Its thirteen files are one decision each.
+Its fifteen files are one decision each.
 """

@@ -25,6 +25,7 @@ from models.job import Job, Kind, Operator
 from models.keys.groups import key_groups
 from models.keys.shares import KeyedInput
 from models.plan import Interval, Placement
+from models.planning.external import limited_bound
 from models.planning.parallelism import Scaling
 from models.vertices import JobVertex
 
@@ -48,6 +49,10 @@ def plan_bound(
         observations: of all measured budgets.
         keyed: what is known of the keys of operators.
     """
+    if scaling.limit is not None and (beyond := scaling.unlimited_mst) is not None:
+        unlimited = scaling.model_copy(update={"predicted_mst": beyond, "unlimited_mst": None})
+        inner = plan_bound(job, cluster, rate, unlimited, placement, observations, keyed)
+        return limited_bound(scaling.limit, beyond.value, inner)
     largest = largest_measured(observations, scaling.budget.memory_mb)
     facts = plan_facts(job, cluster, rate, scaling, placement, None if largest is None else largest.facts, keyed)
     return diagnose(facts, seen=None if largest is None else largest.bound_by)

@@ -1,6 +1,5 @@
 """The inputs of planning: the capacity model, the job's measurements, and the unit costs of its operators."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from models.capacity.observation import Observation, OperatorRates
 from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.expansion import UnitCost, catalogue_unit_costs
+from models.planning.sharing import tasks_for_partitions
 from models.scaling.rates import OperatorMetrics, Rates
 from models.schema import Format
 
@@ -94,9 +94,10 @@ class MeasuredOperators:
         )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
-        """Tasks that each source needs to read its share of `rate` records/s."""
+        """Tasks that each source needs to read its share of `rate` records/s, from its partitions where they are stated."""
         return {
-            s.name: max(1, math.ceil(rate * s.rate_share / self.true_rate_per_task[s.name])) for s in self.job.sources
+            s.name: tasks_for_partitions(rate * s.rate_share / self.true_rate_per_task[s.name], s.max_parallelism)
+            for s in self.job.sources
         }
 
     def records_in(self, rate: float) -> dict[str, float]:

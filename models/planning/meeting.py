@@ -58,7 +58,13 @@ class _Found:
 
 
 def meet(
-    sizing: Sizing, asked: Objectives, rate: float, rate_alone: int, most_slots: int, foresee: Foresee | None
+    sizing: Sizing,
+    asked: Objectives,
+    rate: float,
+    rate_alone: int,
+    most_slots: int,
+    foresee: Foresee | None,
+    most_rate: float = math.inf,
 ) -> Sizing:
     """The sizing with the task slots that the objectives need.
 
@@ -68,6 +74,7 @@ def meet(
         rate_alone: task slots that the rate needs without an outage.
         most_slots: that can be had.
         foresee: the twin; None without one.
+        most_rate: that a rate limit of the job's file allows, records/s; the twin does not know it.
 
     Raises:
         Infeasible: no size up to `most_slots` meets them.
@@ -90,8 +97,8 @@ def meet(
         }
     )
     outcomes = (
-        _rate_outcome(sized, rate, rate_alone),
-        *(() if asked.recovery is None else (_recovery_outcome(sized, asked.recovery, rate, first, found),)),
+        _rate_outcome(sized, rate, rate_alone, most_rate),
+        *(() if asked.recovery is None else (_recovery_outcome(sized, asked.recovery, rate, first, found, most_rate),)),
         *(() if asked.lag is None else (_lag_outcome(asked.lag, found),)),
     )
     return sized.model_copy(update={"objectives": PlanObjectives(asked=asked, binding=binding, outcomes=outcomes)})
@@ -136,8 +143,8 @@ def _out_of_reach(asked: Objectives, missed: SizingKind, slots: int, foreseen: F
     )
 
 
-def _rate_outcome(sizing: Sizing, rate: float, alone: int) -> ObjectiveOutcome:
-    predicted = predicted_mst(sizing.model, sizing.budget).value
+def _rate_outcome(sizing: Sizing, rate: float, alone: int, most_rate: float) -> ObjectiveOutcome:
+    predicted = min(predicted_mst(sizing.model, sizing.budget).value, most_rate)
     stated = sizing.margin.model_copy(update={"catch_up": 1.0}).of(rate)
     return ObjectiveOutcome(
         kind="rate",
@@ -151,11 +158,12 @@ def _rate_outcome(sizing: Sizing, rate: float, alone: int) -> ObjectiveOutcome:
 
 
 def _recovery_outcome(
-    sizing: Sizing, asked: RecoveryObjective, rate: float, first: int, found: _Found
+    sizing: Sizing, asked: RecoveryObjective, rate: float, first: int, found: _Found, most_rate: float
 ) -> ObjectiveOutcome:
-    capacity = predicted_mst(sizing.model, sizing.budget).value
+    capacity = min(predicted_mst(sizing.model, sizing.budget).value, most_rate)
     seen = found.foreseen.recovery_s
-    seconds = recovery_s(asked, rate, capacity) if seen is None else seen
+    limited = recovery_s(asked, rate, most_rate) if math.isfinite(most_rate) else 0.0
+    seconds = recovery_s(asked, rate, capacity) if seen is None or limited is None else max(seen, limited)
     needs = found.slots if found.missed == "recovery" else first
     counted = "" if asked.restart_s else ", in which its restart is counted"
     recovers = "is not predicted to recover" if seconds is None else f"recovers in {seconds:,.0f} s"

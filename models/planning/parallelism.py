@@ -14,8 +14,10 @@ from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
 from models.planning.chains import equalised, with_stated_chains
 from models.planning.expansion import expand
+from models.planning.external import ExternalLimit, tightest_limit
 from models.planning.inputs import MeasuredOperators
 from models.planning.resources import managed_memory, stateful_per_slot
+from models.planning.sharing import uneven_key_groups
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from models.vertices import JobVertex, slots_by_group
@@ -35,6 +37,16 @@ class Scaling(Format):
     records_in_per_s: dict[str, NonNegative] = Field(description="Into all tasks of an operator at the target rate.")
     true_rate_per_task: dict[str, Positive] = Field(description="Records/s of useful time of one task.")
     predicted_mst: Interval
+    unlimited_mst: Interval | None = Field(
+        None,
+        exclude_if=lambda interval: interval is None,
+        description="MST that is predicted without `limit`; null where the predicted one does not reach it.",
+    )
+    limit: ExternalLimit | None = Field(
+        None,
+        exclude_if=lambda limit: limit is None,
+        description="The rate limit that is reached first; null without one.",
+    )
     dataflow: Dataflow = Field(description="Loads of the tasks at the target rate.")
     operator_reasons: dict[str, str]
     reasons: tuple[str, ...]
@@ -95,7 +107,8 @@ def scale(
     parallelism = {name: parallelism[name] for name in job.order}
     tasks = decided.tasks if job.vertices else {o.name: parallelism[o.name] for o in job.scaled_operators}
     budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
-    predicted = predicted_mst(sizing.model, budget)
+    expected, limit = predicted_mst(sizing.model, budget), tightest_limit(job, operators.records_in_per_source_record)
+    predicted = expected if limit is None else limit.of(expected)
     records_in = operators.records_in(rate)
     share_memory = stateful_per_slot(job)
     # Slots that were shared when they were measured had the memory of all of them.
@@ -109,9 +122,16 @@ def scale(
         records_in_per_s=records_in,
         true_rate_per_task=dict(operators.true_rate_per_task),
         predicted_mst=predicted,
+        unlimited_mst=expected if predicted.value < expected.value else None,
+        limit=limit,
         dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_slot_mb),
         operator_reasons=_operator_reasons(operators, parallelism, records_in, decided.policy),
-        reasons=(*decided.reasons, *chained, _evenness(operators, tasks, predicted)),
+        reasons=(
+            *decided.reasons,
+            *chained,
+            *uneven_key_groups(job, parallelism),
+            _evenness(operators, tasks, expected),
+        ),
         origin=operators.origin,
         vertices=job.deployed_vertices if job.vertices else (),
         stateful_per_slot=stateful,

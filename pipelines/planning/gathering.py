@@ -1,6 +1,7 @@
 """Gathering the outputs of a run's stages, and what production showed, as inputs of planning."""
 
 from models.capacity.growth.sustained import Sustained, given
+from models.job import Job
 from models.keys.shares import KeyedInput
 from models.planning.inputs import (
     MeasuredCapacity,
@@ -100,11 +101,18 @@ def gather_keys(run: PipelineRun) -> tuple[KeyedInput, ...]:
     return run.output(KEYS_FILE, KeyedInputs).inputs
 
 
+def rate_limits(job: Job) -> dict[str, float]:
+    """The rate limits in the job's file, by operator."""
+    return {o.name: o.rate_limit for o in job.operators if o.rate_limit is not None}
+
+
 def operator_digests(run: PipelineRun) -> dict[str, str]:
     """Digests of the inputs of `gather_operators`, by name."""
     digests = {"job": digest(run.job), "exploration": digest(run.output(EXPLORATION_FILE, ExplorationRecord))}
     if run.job.vertices:
         digests["vertices"] = digest(run.job.vertices)
+    if limits := rate_limits(run.job):
+        digests["rate limits"] = digest(limits)
     if run.request.testbed != "recorded":
         digests["features"] = digest_bytes(run.workspace.read_bytes(run.key(FEATURES_FILE)))
         digests["profile"] = digest(run.output(PROFILE_FILE, ProfileRecord))

@@ -11,6 +11,7 @@ from models.cluster import Cluster
 from models.errors import SluiceError
 from models.objectives.objectives import Objectives
 from models.planning.budget import Sizing, predicted_mst, size
+from models.planning.external import check_limit, tightest_limit
 from models.planning.inputs import PlanningInputs
 from models.planning.meeting import Foreseen, meet
 from models.planning.parallelism import BIDS2, scale
@@ -30,17 +31,20 @@ def sized(known: PlanningInputs, run: PipelineRun, rate: float) -> Sizing:
 
     Raises:
         InvalidInput: the cluster's TaskManagers have less memory than was asked for.
-        Infeasible: the rate or an objective is out of reach.
+        Infeasible: the rate or an objective is out of reach, or beyond a rate limit of the job's file.
         SluiceError: a lag objective is stated, but the job has no twin that predicts it.
     """
     request, asked = run.request, run.request.objectives
     margin = Margin.asked(request.risk, request.headroom, known.model.capacity, request.catch_up)
+    limit = tightest_limit(run.job, known.operators.records_in_per_source_record)
+    check_limit(limit, rate, margin.catch_up)
     sizing = size(known.capacity, known.model, run.cluster, rate, margin, request.memory_mb)
     if asked is None:
         return sizing
     plain, memory_mb = margin.model_copy(update={"catch_up": 1.0}), sizing.budget.memory_mb
     alone = size(known.capacity, known.model, run.cluster, rate, plain, memory_mb).budget.task_slots
-    return meet(sizing, asked, rate, alone, _most_slots(run), _Twin.of(known, run, sizing, rate, asked))
+    twin, most_rate = _Twin.of(known, run, sizing, rate, asked), math.inf if limit is None else limit.source_rate
+    return meet(sizing, asked, rate, alone, _most_slots(run), twin, most_rate)
 
 
 def highest_rate(run: PipelineRun, rate: float) -> float:

@@ -20,6 +20,7 @@ SYMBOLS: Final[dict[Cause, str]] = {
     "network": "diamond",
     "max parallelism": "triangle-up",
     "source partitions": "triangle-down",
+    "rate limit": "octagon",
     "waiting": "cross",
     "unknown": "x",
 }

@@ -7,7 +7,7 @@ from models.capacity.exploration.question import HelpfulMeasurement, SizingQuest
 from models.planning.budget import Sizing
 from models.planning.inputs import PlanningInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
-from pipelines.planning.gathering import gather_capacity, gather_model, gather_operators, operator_digests
+from pipelines.planning.gathering import gather_capacity, gather_model, gather_operators, operator_digests, rate_limits
 from pipelines.planning.sizing import highest_rate, sized
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
 from pipelines.run import PipelineRun
@@ -29,6 +29,8 @@ def size(run: PipelineRun) -> str:
     }
     if run.job.vertices:
         inputs["vertices"] = digest(run.job.vertices)
+    if limits := rate_limits(run.job):
+        inputs["rate limits"] = digest(limits)
     if model.sustained:
         inputs["production"] = digest(model.sustained)
     if request.objectives is not None:

@@ -14,6 +14,7 @@ Cause = Literal[
     "network",
     "max parallelism",
     "source partitions",
+    "rate limit",
     "waiting",
     "unknown",
 ]
@@ -38,7 +39,8 @@ class BoundBy(Format):
 
     vertex: Label | None = Field(description="The operator that saturates first; null where it is unknown.")
     cause: Cause = Field(
-        description="CPU, hot key, key groups, state reads, network, max parallelism, source partitions, waiting or unknown."
+        description="CPU, hot key, key groups, state reads, network, max parallelism, source partitions, rate "
+        "limit (of a sink or service), waiting or unknown."
     )
     also: tuple[Label, ...] = Field(
         (), description="Other operators that bind at about the same rate by the same cause."
