@@ -144,7 +144,7 @@ def test_the_plan_for_a_peak_is_in_force_ten_minutes_before_it_and_records_stay_
     assert fall.time_s >= 50 * 60  # once the peak is over
 
     assert result.within_10_s is not None and without.within_10_s is not None
-    assert result.within_10_s >= 0.99  # all but those of the peak's first cold seconds are within 1 s, too
+    assert result.within_10_s >= 0.99  # 1.0, as measured when this was written
     assert without.within_10_s < 0.65  # five minutes of the peak have 3 in 7 of all records
     assert result.last_lag == 0
 
