@@ -14,6 +14,7 @@ import yaml
 from models.job import records_in_per_source_record
 from models.plan import Plan
 from models.scaling.policy import Decision, Facts, Recommendation
+from pipelines.arena.replays.compute import PHYSICS
 from pipelines.arena.replays.outcome import outcome
 from pipelines.arena.replays.replay import Start, replay
 from pipelines.arena.replays.workloads import Workload
@@ -28,7 +29,6 @@ from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.simulator import Simulator
-from testbeds.simulator.settings import Physics
 
 JOB, RATE = "nexmark-q1", 1_000_000.0
 SUSTAINED: Final = 0.8
@@ -115,16 +115,20 @@ def test_the_plan_for_a_peak_is_in_force_ten_minutes_before_it_and_records_stay_
     run = PipelineRun.of_plan(planned, first)
     # Twenty minutes at 1,000,000 records/s, thirty at three times as many, and ten more.
     workload = Workload(name="Black Friday", rates=(RATE,) * 20 + (3 * RATE,) * 30 + (RATE,) * 10)
-    start = Start(tasks_of(first), 65536.0, {o.name: o.managed_memory_mb for o in first.operators}, seed=1)
+    start = Start(
+        tasks_of(first),
+        run.cluster.workers[0].memory_mb or first.memory_mb,
+        {o.name: o.managed_memory_mb for o in first.operators},
+        seed=1,
+    )
 
     def replayed(policy: Any, rates: Workload) -> Any:
-        trace = replay(Simulator(run.cluster, physics=Physics().ideal()), run.job, rates, policy, start)
+        trace = replay(Simulator(run.cluster, physics=PHYSICS["in-place"]), run.job, rates, policy, start)
         return trace, outcome(trace, rates)
 
     calendar = ByCalendar(planned)
     trace, result = replayed(calendar, workload)
     _, without = replayed(Asleep(), workload.first(25))
-    print(result, without, trace.rescales, [tasks_of(one) for one in (first, *calendar.plans)])
 
     up, down = calendar.plans
     assert (up.version, up.target_rate, down.version, down.target_rate) == (2, 3 * RATE, 3, RATE)
@@ -140,9 +144,9 @@ def test_the_plan_for_a_peak_is_in_force_ten_minutes_before_it_and_records_stay_
     assert fall.time_s >= 50 * 60  # once the peak is over
 
     assert result.within_10_s is not None and without.within_10_s is not None
-    assert result.within_10_s >= 0.99  # the rescales are all that makes records wait
+    assert result.within_10_s >= 0.99  # 1.0, as measured when this was written
     assert without.within_10_s < 0.65  # five minutes of the peak have 3 in 7 of all records
-    assert result.last_lag < RATE
+    assert result.last_lag == 0
 
 
 @pytest.mark.slow
