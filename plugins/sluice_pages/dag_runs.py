@@ -30,7 +30,10 @@ class StartedRun:
     dag_id: str
     state: str
     by: str | None
-    conf: dict[str, Any]
+    rate: float | None
+    """Records/s to replan for; None if the run applies a plan."""
+    version: int | None
+    """Version to apply; None if it is the newest, or the run replans."""
     queued_at: datetime | None
     path: str
     """Of its page in Airflow."""
@@ -63,9 +66,16 @@ def started_runs(session: Session, user: BaseUser, job: str) -> tuple[StartedRun
             dag_id=run.dag_id,
             state=str(run.state),
             by=run.triggering_user_name,
-            conf=dict(run.conf or {}),
+            rate=_number(run.conf, "rate"),
+            version=_number(run.conf, "version"),
             queued_at=run.queued_at,
             path=run_path(run.dag_id, run.run_id),
         )
         for run in session.scalars(asked)
     )
+
+
+def _number(conf: object, name: str) -> Any:
+    """A number in the parameters of a run, which anyone who may start runs can write; None if it is none."""
+    given = conf.get(name) if isinstance(conf, dict) else None
+    return given if isinstance(given, int | float) and not isinstance(given, bool) else None

@@ -162,6 +162,7 @@ def test_a_job_is_pinned_with_a_reason(server: Server, folder: Path) -> None:
         text = client.get(f"/sluice/jobs/{JOB}/operate", headers={"Accept": "text/html"}).text
         assert "Pinned to version 2" in text and "a &lt;b&gt;sale&lt;/b&gt;" in text
         assert client.post(f"/sluice/jobs/{JOB}/unpin").status_code == 303
+        assert pin_of(Workspace(folder), JOB) is None
 
 
 def test_an_autopilot_is_stopped_and_resumed_by_users_who_may_start_its_dag(

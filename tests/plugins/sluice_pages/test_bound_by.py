@@ -11,9 +11,9 @@ DATA = Path(__file__).parents[2] / "data" / "plans"
 
 
 def rendered(plan: Plan) -> str:
-    detail = PlanDetail(plan=plan, uri="u", newest=1, applied=(), pictures_of=None, mlflow=None, faults=())
+    detail = PlanDetail(plan=plan, workers=(), uri="u", newest=1, applied=(), pictures_of=None, mlflow=None, faults=())
     shown = {"address": lambda name, **of: name, "static": str, "airflow": "", "detail": detail, "made_by": None}
-    return _templates().get_template("plan.html.j2").render(**shown)
+    return _templates().get_template("plan.html.j2").render(**shown, approvals=())
 
 
 def test_a_plan_says_what_bounds_the_job_and_one_of_an_earlier_version_does_not() -> None:
