@@ -6,6 +6,7 @@ million rows, and fit on one machine.
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,7 +68,8 @@ def _run(context: EphemeralDataContext, table: CheckedTable, run_name: str) -> l
     result = definition.run(
         batch_parameters={"dataframe": table.frame},
         result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES},
-        run_id=gx.RunIdentifier(run_name=run_name),
+        # Without a time, it takes the name for one: names such as 8a4378942874 overflow its parser.
+        run_id=gx.RunIdentifier(run_name=run_name, run_time=datetime.now(UTC)),
     )
     return list(result.results)
 

@@ -71,9 +71,9 @@ def table_of(rows: list[Row]) -> pa.Table:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> PipelineRun:
-    request = PlanRequest(job=JOB, rate=1e6, cluster="testbed", run="r1")
-    made = PipelineRun(request, Workspace(tmp_path / "workspace"))
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> PipelineRun:
+    asked = PlanRequest(job=JOB, rate=1e6, cluster="testbed", run=getattr(request, "param", "r1"))
+    made = PipelineRun(asked, Workspace(tmp_path / "workspace"))
     keep_exploration(made, measured())
     return made
 
@@ -114,8 +114,10 @@ def stopped(run: PipelineRun, stage: Callable[[PipelineRun], str] = check) -> st
     return str(caught.value)
 
 
+# The second name is one that dateutil takes for a date and fails to represent; names of runs may be drawn.
+@pytest.mark.parametrize("run", ["r1", "8a4378942874"], indirect=True)
 def test_good_samples_pass_and_leave_a_report_and_docs(run: PipelineRun) -> None:
-    write_samples(run.workspace, table_of(good_rows()))
+    write_samples(run.workspace, table_of([{**row, "run": f"{run.run_id}-m000"} for row in good_rows()]))
     uri = check(run)
     assert uri == run.workspace.uri(run.key("checks/observations.json"))
     assert (report_of(run, "observations").success, report_of(run, "observations").rows) == (True, 5)
