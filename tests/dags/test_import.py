@@ -12,6 +12,9 @@ HEAVY = ("pyspark", "mlflow", "great_expectations", "skopt", "sklearn", "pandas"
 HOUSE = {"airflow", "pipelines", "models", "sluice_airflow"}
 ALSO_USES = {
     "plugins/sluice_airflow/params.py": {"pydantic"},
+    "plugins/sluice_airflow/__init__.py": {"flink_client"},
+    "plugins/sluice_airflow/connections": {"flink_client", "testbeds"},
+    "plugins/sluice_airflow/notices": {"pydantic"},
     "plugins/sluice_airflow/embedded": {"rich"},
     "plugins/sluice_airflow/standing": {"httpx", "psutil"},
     "plugins/sluice_pages": {"sluice_pages", "fastapi", "starlette", "jinja2", "plotly", "sqlalchemy"},
