@@ -12,7 +12,7 @@ import yaml
 from airflow.sdk import BaseNotifier
 
 from answering import AnsweringServer
-from sluice_airflow.notices.telling import VARIABLE
+from sluice_airflow.notices.notifying import VARIABLE
 
 
 class PostingNotifier(BaseNotifier):
@@ -45,7 +45,7 @@ def says(folder: Path, variables: pytest.MonkeyPatch, *listeners: dict[str, Any]
 
 @contextmanager
 def heard(folder: Path, variables: pytest.MonkeyPatch) -> Iterator[list[dict[str, str]]]:
-    """All notices that are told meanwhile: kind, and subject and text."""
+    """All notices that are sent meanwhile: kind, and subject and text."""
     found: list[dict[str, str]] = []
 
     def take(_request: Any, body: bytes) -> tuple[int, object]:

@@ -8,7 +8,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator, HITLOper
 from airflow.sdk import Param
 
 from sluice_airflow.assets import MODEL
-from sluice_airflow.notices.telling import tell
+from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import on_terminal, reported, task_progress
 from sluice_airflow.tasks.planning import open_run, pending_review
 
@@ -56,7 +56,7 @@ class ModelApproval(ApprovalOperator):
                 return self._reviewed(context)
             if on_terminal():
                 self._refuse(waiting)
-            tell("model-waiting", waiting.job, f"a capacity model of {waiting.job} waits for its review", waiting.uri)
+            notify("model-waiting", waiting.job, f"a capacity model of {waiting.job} waits for its review", waiting.uri)
         return self._ask(context, open_run(self.request_uri), waiting)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:

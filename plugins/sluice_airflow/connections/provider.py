@@ -1,4 +1,4 @@
-"""What Airflow is told of Sluice's connection types. Every process of Airflow loads this file: it imports nothing."""
+"""What Airflow loads of Sluice's connection types. Every process of Airflow loads this file: it imports nothing."""
 
 from typing import Any, Final
 

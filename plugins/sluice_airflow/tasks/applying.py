@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sluice_airflow.notices.telling import tell
+from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 from sluice_airflow.tasks.plan_events import plan_of
 
@@ -67,7 +67,7 @@ def rehearse(plan_uri: str) -> str | None:
 
         workspace = Workspace()
         job, version = plan_of({"uri": plan_uri})
-        with _failure_told(job):
+        with _failure_notified(job):
             key, rehearsal = work_out(workspace, job, version)
         progress = task_progress()
         for step in rehearsal.steps:
@@ -108,18 +108,18 @@ def apply_rehearsed(rehearsal_uri: str, approved_by: str) -> str | None:
 
         workspace, key = _open(rehearsal_uri)
         person = approved_by.removeprefix(PERSON) if approved_by.startswith(PERSON) else None
-        with _failure_told(key.split("/")[1]):
+        with _failure_notified(key.split("/")[1]):
             return do(workspace, key, person, lambda what: task_progress().say(f"   {what}"))
 
 
 @contextmanager
-def _failure_told(job: str) -> Iterator[None]:
+def _failure_notified(job: str) -> Iterator[None]:
     from models.errors import SluiceError
 
     try:
         yield
     except SluiceError as error:
-        tell("apply-failed", job, f"a plan of {job} was not applied", str(error))
+        notify("apply-failed", job, f"a plan of {job} was not applied", str(error))
         raise
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluice_airflow.notices.telling import tell
+from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 
 JOB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -44,7 +44,7 @@ def watch(job: str, samples: str | None) -> dict[str, Any] | None:
             if report.drifted:
                 task_progress().say("watch: new measurements have been requested before")
             return None
-        tell("drift-found", job, f"production of {job} differs from its measurements", asked.reason)
+        notify("drift-found", job, f"production of {job} differs from its measurements", asked.reason)
         return asked.model_dump(mode="json")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sluice_airflow.notices.telling import tell
+from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
         for event in found:
             progress.say(f"events: {event.job}: {event.kind} at {event.at:%F %T} UTC: {event.reason}")
             if event.kind == "budget-spent":
-                tell("budget-spent", event.job, f"{event.job} has spent its lateness budget", event.reason)
+                notify("budget-spent", event.job, f"{event.job} has spent its lateness budget", event.reason)
             elif event.kind == "refused" or event.did_harm:
-                tell("apply-failed", event.job, f"a rescale of {event.job} was {event.kind}", event.reason)
+                notify("apply-failed", event.job, f"a rescale of {event.job} was {event.kind}", event.reason)
         return sorted({event.job for event in found if event.kind == "permission-needed"})
 
 

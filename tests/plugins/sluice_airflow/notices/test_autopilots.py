@@ -1,4 +1,4 @@
-"""What is told of events of autopilots."""
+"""Notices of events of autopilots."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +20,8 @@ def test_failures_and_a_spent_budget_are_told_and_rescales_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = ("rescaled", "refused", "failed", "rolled-back", "permission-needed", "budget-spent")
-    with heard(tmp_path, monkeypatch) as told:
+    with heard(tmp_path, monkeypatch) as notices:
         assert report([event(kind) for kind in kinds]) == ["clicks"]
-    assert [one["kind"] for one in told] == ["apply-failed", "apply-failed", "apply-failed", "budget-spent"]
-    assert told[0]["text"] == "a rescale of clicks was refused: for a reason"
-    assert told[-1]["text"] == "clicks has spent its lateness budget: for a reason"
+    assert [one["kind"] for one in notices] == ["apply-failed", "apply-failed", "apply-failed", "budget-spent"]
+    assert notices[0]["text"] == "a rescale of clicks was refused: for a reason"
+    assert notices[-1]["text"] == "clicks has spent its lateness budget: for a reason"

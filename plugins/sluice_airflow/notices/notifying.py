@@ -12,10 +12,10 @@ VARIABLE: Final = "SLUICE_NOTIFIERS"
 _logger = logging.getLogger("sluice")
 
 
-def tell(kind: "Kind", job: str, subject: str, text: str) -> None:
-    """Tell the listeners of the file that SLUICE_NOTIFIERS names, one after the other.
+def notify(kind: "Kind", job: str, subject: str, text: str) -> None:
+    """Notify the listeners of the file that SLUICE_NOTIFIERS names, one after the other.
 
-    A fault of the file or of a notifier is logged and not raised: the task that tells has work of its own.
+    A fault of the file or of a notifier is logged and not raised: the task that notifies has work of its own.
     """
     if not (file := os.environ.get(VARIABLE)):
         return
@@ -26,11 +26,11 @@ def tell(kind: "Kind", job: str, subject: str, text: str) -> None:
     try:
         listeners = read_listeners(Path(file)).listeners
     except (SluiceError, OSError) as error:
-        _logger.error("nobody hears that %s: %s", subject, error)
+        _logger.error("no notifier is called, though %s: %s", subject, error)
         return
     for listener in listeners:
         if listener.hears(notice):
-            _tell_one(listener, notice.model_dump(mode="json"))
+            _notify_one(listener, notice.model_dump(mode="json"))
 
 
 def read_listeners(file: Path) -> "Listeners":
@@ -41,7 +41,7 @@ def read_listeners(file: Path) -> "Listeners":
     return read_as(file, Listeners)
 
 
-def _tell_one(listener: "Listener", notice: dict[str, Any]) -> None:
+def _notify_one(listener: "Listener", notice: dict[str, Any]) -> None:
     from airflow.sdk import BaseNotifier
     from airflow.sdk._shared.module_loading import import_string
 
@@ -52,7 +52,7 @@ def _tell_one(listener: "Listener", notice: dict[str, Any]) -> None:
         made({"notice": notice})  # what sending it raises is logged by Airflow
     except Exception as error:  # of any notifier: others must hear it still, and the task goes on
         _logger.error(
-            "%s does not hear that %s (%s: %.200s); correct its entry in the file that %s names",
+            "%s is not notified that %s (%s: %.200s); correct its entry in the file that %s names",
             listener.notifier,
             notice["subject"],
             type(error).__name__,

@@ -13,7 +13,7 @@ import pytest
 
 from answering import AnsweringServer
 from hearing import POST, post, says
-from sluice_airflow.notices.telling import VARIABLE, tell
+from sluice_airflow.notices.notifying import VARIABLE, notify
 
 MAIL = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 
@@ -66,10 +66,10 @@ def test_each_listener_hears_the_kinds_and_jobs_that_it_asks_for(
     says(
         tmp_path, monkeypatch, post(address, kinds=["apply-failed"], jobs=["q5"]), post(address, kinds=["drift-found"])
     )
-    tell("apply-failed", "q5", "a plan of q5 was not applied", "403")
-    tell("apply-failed", "q7", "a plan of q7 was not applied", "403")
-    tell("drift-found", "q7", "production of q7 differs", "join +30 %")
-    tell("model-waiting", "q5", "a model waits", "models:/q5/2")
+    notify("apply-failed", "q5", "a plan of q5 was not applied", "403")
+    notify("apply-failed", "q7", "a plan of q7 was not applied", "403")
+    notify("drift-found", "q7", "production of q7 differs", "join +30 %")
+    notify("model-waiting", "q5", "a model waits", "models:/q5/2")
     assert posted == [
         {"text": "a plan of q5 was not applied: 403", "kind": "apply-failed"},
         {"text": "production of q7 differs: join +30 %", "kind": "drift-found"},
@@ -88,7 +88,7 @@ def test_a_mail_is_sent_by_airflows_own_notifier(tmp_path: Path, monkeypatch: py
             "html_content": "<p>{{ notice.text | e }}</p>",
         }
         says(tmp_path, monkeypatch, {"notifier": MAIL, "arguments": arguments})
-        tell("budget-spent", "q5", "q5 has spent its lateness budget", "<120%> of the records")
+        notify("budget-spent", "q5", "q5 has spent its lateness budget", "<120%> of the records")
         mailbox.shutdown()
     (mail,) = map(message_from_bytes, mailbox.mails)
     assert (mail["Subject"], mail["To"]) == ("Sluice: q5 has spent its lateness budget", "ada@example.com")
@@ -96,7 +96,7 @@ def test_a_mail_is_sent_by_airflows_own_notifier(tmp_path: Path, monkeypatch: py
     assert b"&lt;120%&gt; of the records" in part.get_payload(decode=True)
 
 
-def test_a_wrong_notifier_or_file_is_logged_and_keeps_nobody_from_hearing(
+def test_a_wrong_notifier_or_file_is_logged_and_keeps_no_other_from_hearing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, posted: list[dict[str, str]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -108,12 +108,12 @@ def test_a_wrong_notifier_or_file_is_logged_and_keeps_nobody_from_hearing(
         {"notifier": POST, "arguments": {"url": address, "text": "{{ notice.subject"}},
     ]
     says(tmp_path, monkeypatch, *wrong, post(address))
-    tell("drift-found", "q5", "production of q5 differs", "why")
+    notify("drift-found", "q5", "production of q5 differs", "why")
     assert [one["text"] for one in posted] == ["production of q5 differs: why"]
-    assert sum("does not hear that production of q5 differs" in one for one in caplog.messages) == len(wrong)
+    assert sum("is not notified that production of q5 differs" in one for one in caplog.messages) == len(wrong)
     says(tmp_path, monkeypatch, {"notifier": POST, "kinds": ["all"]})
-    tell("drift-found", "q5", "production of q5 differs", "why")
-    assert any("nobody hears that production of q5 differs" in one for one in caplog.messages)
+    notify("drift-found", "q5", "production of q5 differs", "why")
+    assert any("no notifier is called, though production of q5 differs" in one for one in caplog.messages)
     monkeypatch.delenv(VARIABLE)
-    tell("drift-found", "q5", "production of q5 differs", "why")
+    notify("drift-found", "q5", "production of q5 differs", "why")
     assert len(posted) == 1
