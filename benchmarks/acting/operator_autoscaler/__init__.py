@@ -1,5 +1,6 @@
 """The autoscaler of the Flink Kubernetes operator itself, acting on jobs of any Flink: its jar, and a loop around it."""
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +20,19 @@ from testbeds.local.maven import jars
 HERE: Final = Path(__file__).parent
 RELEASE: Final = "1.10.0"
 _PREFIX: Final = "job.autoscaler."
+_DEFAULTS: Final[dict[str, JsonValue]] = {
+    "scale-down.interval": 3600.0,
+    "backlog-processing.lag-threshold": 300.0,
+    "observed-true-processing-rate.lag-threshold": 30.0,
+}
+"""Its own, which are to be compressed as well."""
 _SECONDS: Final = frozenset(
-    {"metrics.window", "stabilization.interval", "scale-down.interval", "restart.time", "catch-up.duration"}
+    {"metrics.window", "stabilization.interval", "restart.time", "catch-up.duration", *_DEFAULTS}
 )
 """Settings that are times of the workload, in seconds; what else there is has no unit of time."""
 _OTHER_NAMES: Final = {"utilization.target": "target.utilization"}
 """What this release calls settings that have another name since."""
+FLAGS: Final = ("-Xmx256m", "-XX:+UseSerialGC")
 LOGGED: Final = "-Dorg.apache.logging.log4j.level=INFO"
 """Its reasons."""
 INTERVAL: Final = "kubernetes.operator.reconcile.interval"
@@ -37,7 +45,7 @@ def in_real_time(settings: Mapping[str, JsonValue]) -> dict[str, str]:
         settings: without the prefix; times are seconds of the workload.
     """
     made = {"enabled": "true"}
-    for name, value in settings.items():
+    for name, value in (_DEFAULTS | dict(settings)).items():
         if name != INTERVAL:
             made[_OTHER_NAMES.get(name, name)] = (
                 f"{_number(name, value) / FACTOR * 1000:.0f} ms" if name in _SECONDS else str(value)
@@ -64,20 +72,50 @@ def operator_autoscaler(
         log: takes what it prints.
     """
     (every_s,) = {_number(INTERVAL, one[INTERVAL]) for one in settings.values()}
-    home, jdk, classes, asked = flink_home(), find_jdk(), folder / "classes", folder / "jobs"
-    # Its jar has classes of Flink's that it changed, so it comes first.
-    path = f"{jars(HERE / 'operator-autoscaler.pom.xml', 'this benchmark')}/*:{home / 'lib'}/*"
-    compile_java([HERE / "java" / "OperatorAutoscaler.java"], classes, path, jdk)
+    asked = folder / "jobs"
+    path = _class_path(folder)
     asked.mkdir()
     for job, one in settings.items():
         lines = (f"{name}: {value}\n" for name, value in in_real_time(one).items())
         (asked / job).write_text("".join(lines), encoding="utf-8")
-    flags = ["-Xmx256m", "-XX:+UseSerialGC", LOGGED, "-cp", f"{classes}:{path}:{kit_jar(home, jdk)}"]
     program = ["OperatorAutoscaler", url, f"{every_s / FACTOR * 1000:.0f}", str(asked)]
-    process = start_java(jdk, flags, program, log, {})
+    process = start_java(find_jdk(), [*FLAGS, LOGGED, "-cp", path], program, log, {})
     try:
         yield
         if (code := process.poll()) is not None:
             raise SluiceError(f"the operator's autoscaler ended with code {code}; see {log}")
     finally:
         end(process)
+
+
+@contextmanager
+def original(settings: Mapping[str, JsonValue], folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The original on metrics and a clock that are given: a line in for each round, a line out (`SameMetrics.java`).
+
+    Args:
+        settings: without the prefix, times with their unit.
+        folder: for what is compiled.
+    """
+    flags = [*FLAGS, "-cp", _class_path(folder)]
+    with subprocess.Popen(
+        [str(find_jdk() / "bin" / "java"), *flags, "org.apache.flink.autoscaler.SameMetrics"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"{_PREFIX}enabled=true\n")
+        for name, value in settings.items():
+            process.stdin.write(f"{_PREFIX}{_OTHER_NAMES.get(name, name)}={value}\n")
+        process.stdin.write("\n")
+        yield process
+        process.stdin.close()
+
+
+def _class_path(folder: Path) -> str:
+    """What is written here, compiled; the original's jar, which has changed classes of Flink, and so comes before it."""
+    home, jdk, classes = flink_home(), find_jdk(), folder / "classes"
+    path = f"{jars(HERE / 'operator-autoscaler.pom.xml', 'this benchmark')}/*:{home / 'lib'}/*"
+    if not classes.exists():
+        compile_java(sorted((HERE / "java").rglob("*.java")), classes, path, jdk)
+    return f"{classes}:{path}:{kit_jar(home, jdk)}"

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -125,9 +125,12 @@ class MetricWindow:
     def __init__(self, settings: FlinkSettings) -> None:
         self._settings = settings
         self._intervals: deque[_Interval] = deque()
+        self._before: Sample | None = None
+        """Of the interval before them."""
 
     def clear(self) -> None:
         self._intervals.clear()
+        self._before = None
 
     def add(self, sample: Sample, time_s: float, interval_s: float, running_since_s: float) -> str | None:
         """Add the measurements of an interval; return why they are not enough for a decision, or None.
@@ -142,6 +145,7 @@ class MetricWindow:
             self.clear()
         start_s = time_s - interval_s
         if start_s < settled_s - _CLOCK_S:
+            self._before = sample
             return f"the job is left to settle for {self._settings.stabilization_interval_s:g} s after its start"
         self._intervals.append(_Interval(start_s, time_s, sample, self._filled(sample)))
         window_s = self._settings.metrics_window_s
@@ -149,7 +153,7 @@ class MetricWindow:
         if missing_s > _CLOCK_S:
             return f"{missing_s:.0f} s of the metrics window of {window_s:.0f} s are still to come"
         while self._intervals[0].start_s < time_s - window_s - _CLOCK_S and len(self._intervals) > 1:
-            self._intervals.popleft()
+            self._before = self._intervals.popleft().sample
         return None
 
     def mean(self, topology: Topology) -> MetricMeans:
@@ -157,7 +161,12 @@ class MetricWindow:
         weights = np.array([i.end_s - i.start_s for i in self._intervals])
         observed = {source: self._mean_observed(source) for source in topology.sources}
         known = {source: rate for source, rate in observed.items() if rate is not None}
-        return _window([i.sample for i in self._intervals], weights, known, topology)
+        window = _window([i.sample for i in self._intervals], weights, known, topology)
+        # Flink reports busy time as it is at a time: what is averaged are its values from the window's start to its end.
+        values = [i.sample.busy for i in self._intervals]
+        if self._before is not None and len(self._before.busy) == len(values[0]):
+            values.insert(0, self._before.busy)
+        return replace(window, busy=np.mean(values, axis=0))
 
     def _filled(self, sample: Sample) -> dict[int, float]:
         earlier = {source for interval in self._intervals for source in interval.observed}
