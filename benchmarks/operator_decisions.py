@@ -111,16 +111,16 @@ class MadeUpJob:
             self.rate = min(max(self.rate * self.rng.uniform(0.85, 1.18), 0.2 * self.mean), 5 * self.mean)
 
     def _line(self, flow: float, busy: Mapping[str, float], held: float) -> str:
-        told = [f"{1000 * (EPOCH_S + self.now_s):.0f}", f"{1000 * (EPOCH_S + self.started_s):.0f}", f"{self.lag:.6f}"]
+        shown = [f"{1000 * (EPOCH_S + self.now_s):.0f}", f"{1000 * (EPOCH_S + self.started_s):.0f}", f"{self.lag:.6f}"]
         for name in NAMES:
-            told += [str(self.tasks[name]), str(MOST_TASKS), f"{self.read:.6f}", f"{self.read:.6f}"]
-            told += [
+            shown += [str(self.tasks[name]), str(MOST_TASKS), f"{self.read:.6f}", f"{self.read:.6f}"]
+            shown += [
                 f"{self.busy_ms[name]:.6f}",
                 f"{flow:.6f}",
                 f"{busy[name]:.9f}",
                 f"{held if name == 'source' else 0:.9f}",
             ]
-        return " ".join(told)
+        return " ".join(shown)
 
     def _facts(self, flow: float, busy: Mapping[str, float], held: float, growth: float, up_s: float) -> Facts:
         operators: dict[str, dict[str, float]] = {}
