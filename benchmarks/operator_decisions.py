@@ -28,19 +28,24 @@ from random import Random
 from typing import Final
 
 from acting.operator_autoscaler import original
+from pydantic import JsonValue
 from rich.console import Console
 from rich.table import Table
+from scaling_demeter import SETTINGS as STUDIED
 
 from models.scaling.policies import make_policy
 from models.scaling.policy import Facts, Rescaled
 from models.scaling.rates import Rates
 
+DEMETERS: Final = STUDIED["flink"]
 NAMES: Final = ("source", "work", "sink")
 MINUTE_S: Final = 60.0
 DOWN_S: Final = 30.0
 EPOCH_S: Final = 1_700_000_000.0
 MOST_TASKS: Final = 200
-SETTINGS: Final[Mapping[str, Mapping[str, str | float]]] = {
+NOT_COMPARED: Final = {"operator.release", "vertex.max-parallelism"}
+"""Settings of the study that the port alone has, or that limit the made-up job."""
+SETTINGS: Final[Mapping[str, Mapping[str, JsonValue]]] = {
     "defaults": {"scale-down.interval": "0 s"},
     "documented example": {
         "stabilization.interval": "1 min",
@@ -51,15 +56,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str | float]]] = {
         "catch-up.duration": "5 min",
         "scale-down.interval": "0 s",
     },
-    "Demeter's": {
-        "stabilization.interval": "2 min",
-        "metrics.window": "1 min",
-        "utilization.target": 0.35,
-        "target.utilization.boundary": 0.15,
-        "restart.time": "1 min",
-        "catch-up.duration": "5 min",
-        "scale-down.interval": "0 s",
-    },
+    "Demeter's": {name: DEMETERS[name] for name in DEMETERS.keys() - NOT_COMPARED} | {"scale-down.interval": "0 s"},
 }
 
 

@@ -111,18 +111,21 @@ def test_the_answer_decides_and_rejected_steps_are_not_taken(
 def test_a_plan_that_is_not_applied_is_told(
     job: OperatedJob, flink: FakeFlink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with heard(tmp_path, monkeypatch) as told:
+    with heard(tmp_path, monkeypatch) as notices:
         job.apply(mode="alone", flink=flink.url)
         uri = applying.rehearse(_event(job, 1)["uri"])
-        assert uri is not None and told == []
+        assert uri is not None and notices == []
         flink.refusal = (400, {"errors": ["the demand is odd"]})
         with pytest.raises(SluiceError, match="the demand is odd"):
             applying.apply_rehearsed(uri, JOB_FILE)
         flink.jobs = []
         with pytest.raises(SluiceError):
             applying.rehearse(_event(job, 1)["uri"])
-    assert [one["kind"] for one in told] == ["apply-failed", "apply-failed"]
-    assert told[0]["text"].startswith(f"a plan of {JOB} was not applied: ") and "the demand is odd" in told[0]["text"]
+    assert [one["kind"] for one in notices] == ["apply-failed", "apply-failed"]
+    assert (
+        notices[0]["text"].startswith(f"a plan of {JOB} was not applied: ")
+        and "the demand is odd" in notices[0]["text"]
+    )
 
 
 def _store(name: str, **fields: str) -> None:

@@ -103,9 +103,9 @@ def test_people_decide_and_plans_follow(
 
     asked: list[str] = []
     monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **question: asked.append(question["subject"]))
-    with heard(tmp_path, monkeypatch) as told, pytest.raises(TaskAwaitingInput):
+    with heard(tmp_path, monkeypatch) as notices, pytest.raises(TaskAwaitingInput):
         approval(second).execute({"task_instance": SimpleNamespace(id="t")})
-    assert told == [
+    assert notices == [
         {"kind": "model-waiting", "text": f"a capacity model of {JOB} waits for its review: models:/nexmark-q5/2"}
     ]
     asked.clear()

@@ -179,11 +179,11 @@ def test_drift_in_production_asks_once_for_a_new_plan_and_names_the_operator(
 
     for hour in range(3):
         _sampled_in_production(workspace, parallelism, f"day-2/{'x' * hour}y", dearer=1.3)
-    with heard(tmp_path, monkeypatch) as told:
+    with heard(tmp_path, monkeypatch) as notices:
         drifted = run_dag("watch_drift", job=JOB, samples=f"production/{JOB}/day-2")
     assert drifted.state == DagRunState.SUCCESS
     event = _asset_events(drifted)["sluice-reprofile"]
-    assert told == [
+    assert notices == [
         {"kind": "drift-found", "text": f"production of {JOB} differs from its measurements: {event['reason']}"}
     ]
     assert (event["job"], event["rate"]) == (JOB, plan.target_rate)

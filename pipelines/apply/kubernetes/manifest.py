@@ -38,7 +38,7 @@ def planned_manifest(text: str, plan: Plan, vertices: Mapping[str, str] | None, 
         where: name of the file, for errors.
 
     Raises:
-        InvalidInput: it has no such deployment, or several, or could not be edited without writing other lines anew.
+        InvalidInput: it has no such deployment, or several, or an edit would reformat lines that do not change.
     """
     yaml, documents = _read(text, where)
     found = [one for one in documents if _is_deployment(one)]
@@ -74,7 +74,7 @@ def _read(text: str, where: str) -> tuple[YAML, list[Any]]:
         if _written(yaml, documents) == text:
             return yaml, list(documents)
     raise InvalidInput(
-        f"{where} cannot be edited without writing other lines anew; give a file of its own with --path, and list it under "
+        f"{where} cannot be edited without reformatting other lines; give a file of its own with --path, and list it under "
         "patches of the kustomization"
     )
 

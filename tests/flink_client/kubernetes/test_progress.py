@@ -37,9 +37,9 @@ def test_a_failed_change_has_failed(lifecycle: str) -> None:
 
 
 def test_an_error_counts_if_it_is_new() -> None:
-    told = '{"type": "ReconciliationException", "message": "no such class"}'
-    assert state(error=told) == "failed"
-    assert state(error=told, error_before="no such class") == "stable"
+    reported = '{"type": "ReconciliationException", "message": "no such class"}'
+    assert state(error=reported) == "failed"
+    assert state(error=reported, error_before="no such class") == "stable"
     assert state(error="plain words") == "failed"
 
 

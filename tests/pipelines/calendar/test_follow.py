@@ -51,7 +51,7 @@ def test_a_change_is_asked_for_once_and_ahead_of_the_peak(planned: OperatedJob, 
 
 
 def test_another_or_restarted_follower_does_not_ask_again(planned: OperatedJob, day: Any) -> None:
-    day.at("2026-11-27T06:50")  # nobody followed at 06:45
+    day.at("2026-11-27T06:50")  # no poll at 06:45
     one, other = (CalendarFollower(planned.workspace, JOB, now=day) for _ in range(2))
     first = one.poll()
     assert first is not None
@@ -70,7 +70,7 @@ def test_what_was_missed_is_not_made_up_for(planned: OperatedJob, day: Any) -> N
 def test_a_freeze_of_today_holds_the_change(planned: OperatedJob, day: Any, with_calendar: Any) -> None:
     day.at("2026-11-27T06:30")
     with_calendar(freeze=[{"begin": "06:00", "end": "07:30"}])
-    assert asked(planned, day) is None  # due at 05:55, when nobody followed
+    assert asked(planned, day) is None  # due at 05:55, when there was no poll
     day.at("2026-11-27T07:29")
     assert asked(planned, day) is None
     day.at("2026-11-27T07:30")

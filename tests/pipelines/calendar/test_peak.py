@@ -14,6 +14,7 @@ import yaml
 from models.job import records_in_per_source_record
 from models.plan import Plan
 from models.scaling.policy import Decision, Facts, Recommendation
+from models.scaling.rates import Rates
 from pipelines.arena.replays.compute import PHYSICS
 from pipelines.arena.replays.outcome import outcome
 from pipelines.arena.replays.replay import Start, replay
@@ -70,18 +71,27 @@ def planned(tmp_path_factory: pytest.TempPathFactory, migrated_database: Path, r
     return workspace
 
 
-class ByCalendar:
+class Asleep:
+    """Leaves the job as it is."""
+
+    name, interval_s = "asleep", 30.0
+
+    def decide(self, rates: Rates) -> Decision:
+        return decision({name: metrics.parallelism for name, metrics in rates.operators.items()})
+
+    def observe(self, facts: Facts) -> Recommendation:
+        return Recommendation(None, "asleep")
+
+
+class ByCalendar(Asleep):
     """Makes the plans that the calendar asks for, and has them deployed."""
 
-    name, interval_s = "calendar", 30.0
+    name = "calendar"
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._now = workspace, BEGIN
         self._follower = CalendarFollower(workspace, JOB, now=lambda: self._now)
         self.plans: list[Plan] = []
-
-    def decide(self, rates: Any) -> Decision:
-        raise NotImplementedError
 
     def observe(self, facts: Facts) -> Recommendation:
         self._now = BEGIN + timedelta(seconds=facts.time_s)
@@ -89,20 +99,11 @@ class ByCalendar:
         if change is None:
             return Recommendation(None, "nothing is scheduled")
         self.plans.append(replan_job(self._workspace, JOB, change.scheduled.rate, cause=change.cause).plan)
-        wanted = Decision(parallelism=tasks_of(self.plans[-1]), exact={}, memory_mb={}, reasons={})
-        return Recommendation(wanted, change.cause)
+        return Recommendation(decision(tasks_of(self.plans[-1])), change.cause)
 
 
-class Asleep:
-    """Leaves the job as it is."""
-
-    name, interval_s = "asleep", 30.0
-
-    def decide(self, rates: Any) -> Decision:
-        raise NotImplementedError
-
-    def observe(self, facts: Facts) -> Recommendation:
-        return Recommendation(None, "asleep")
+def decision(tasks: dict[str, int]) -> Decision:
+    return Decision(parallelism=tasks, exact={}, memory_mb={}, reasons={})
 
 
 def tasks_of(plan: Plan) -> dict[str, int]:

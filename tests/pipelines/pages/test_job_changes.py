@@ -1,7 +1,5 @@
 """What people may change of a job, for stored versions of a plan and applications of them."""
 
-from pathlib import Path
-
 import pytest
 
 from models.errors import InvalidInput
@@ -9,27 +7,9 @@ from models.plan import Plan, difference
 from pipelines.apply.applied import Applied, Outcome
 from pipelines.apply.record import record
 from pipelines.pages.operating import operating
-from pipelines.store.digests import digest
-from pipelines.store.plans import StoredPlan
-from pipelines.store.workspace import Workspace, to_json
+from pipelines.store.workspace import Workspace
 
 JOB = "nexmark-q5"
-
-
-@pytest.fixture
-def plans(root: Path) -> tuple[Plan, Plan]:
-    """Version 1: 32 task slots; version 2: 41."""
-    first, second = (root / f"tests/data/plans/{JOB}-v{version}.json" for version in (1, 2))
-    return Plan.model_validate_json(first.read_text()), Plan.model_validate_json(second.read_text())
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, plans: tuple[Plan, Plan]) -> Workspace:
-    workspace = Workspace(tmp_path)
-    for plan in plans:
-        content = to_json(StoredPlan(digest=digest(plan), plan=plan))
-        workspace.create_bytes(f"plans/{JOB}/v{plan.version:06d}.json", content)
-    return workspace
 
 
 def _apply(workspace: Workspace, version: int, at: str, outcome: Outcome) -> None:

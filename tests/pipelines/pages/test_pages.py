@@ -1,7 +1,6 @@
 """The content of the pages, for two stored versions of a plan whose numbers are those of their files."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -25,26 +24,10 @@ from pipelines.registry.review.pages import PAGES_VARIABLE
 from pipelines.registry.tracking import TRACKING_VARIABLE
 from pipelines.store.digests import digest
 from pipelines.store.pictures import keep_pictures
-from pipelines.store.plans import PlanStore, StoredPlan
-from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 JOB = "nexmark-q5"
-
-
-@pytest.fixture
-def plans(root: Path) -> tuple[Plan, Plan]:
-    """Version 1: 32 task slots for 800,000 records/s; version 2 as in its file."""
-    first, second = (root / f"tests/data/plans/{JOB}-v{version}.json" for version in (1, 2))
-    return Plan.model_validate_json(first.read_text()), Plan.model_validate_json(second.read_text())
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, plans: tuple[Plan, Plan]) -> Workspace:
-    workspace = Workspace(tmp_path)
-    for plan in plans:
-        content = to_json(StoredPlan(digest=digest(plan), plan=plan))
-        workspace.create_bytes(f"plans/{JOB}/v{plan.version:06d}.json", content)
-    return workspace
 
 
 def _tamper(workspace: Workspace, version: int) -> None:

@@ -208,7 +208,7 @@ def test_a_manifest_keeps_its_comments_and_form_and_gets_the_plan_alone(export: 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (MANIFEST.replace("\n", "\r\n"), "cannot be edited without writing other lines anew"),
+        (MANIFEST.replace("\n", "\r\n"), "cannot be edited without reformatting other lines"),
         (MANIFEST + "---\n" + MANIFEST, "has 2 FlinkDeployments and 0 named 'wordcount'"),
         (
             MANIFEST.replace("flinkConfiguration:", "flinkConfiguration:\n    job.autoscaler.enabled: 'true'"),
