@@ -17,15 +17,17 @@ from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, settings
 from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.emit_delay import EmitDelays
 from models.errors import InvalidInput, SluiceError
 
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+_AGE: Final = re.compile(r"\d+\.(Source__.*\.currentEmitEventTimeLag)")
 _TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-time", "accumulated-idle-time")
 """The names of TIMES in the details of a vertex."""
 _UNKNOWN: Final = -1
-"""Value of pending records that a source does not know."""
+"""Value of pending records, and of the age of a record, that a source does not know."""
 _NOT_ASKED: Final = -2.0
 """In place of a broker's answer."""
 _HASH: Final = "HASH"
@@ -73,7 +75,7 @@ class CountsReader:
         """
         Args:
             log_ends: where what waits is counted by the broker. Kafka's source reports it as of its last fetch, which may be
-                long ago while it is held back.
+                long ago while it is held back; then it is estimated by how old the records are that it emits.
         """
         self._rest, self._job, self._log_ends = rest, job, log_ends
         self.faults: list[str] = []
@@ -88,6 +90,7 @@ class CountsReader:
         was first seen."""
         self._partitions: dict[str, dict[int, dict[Place, str]]] = {}
         """Of each vertex and task: the metric of each partition's offset."""
+        self._delays = EmitDelays()
 
     def refresh(self) -> None:
         """Have the JobManager fetch metrics from the TaskManagers, if those that it has are old; it does not wait for them.
@@ -120,13 +123,14 @@ class CountsReader:
             order = self._graph.order
             vertices = [self._vertex(one) for one in answer["vertices"]]
             names = {task.worker for vertex in vertices for task in vertex.tasks if task.worker} if workers else set()
-            return JobCounts(
+            counts = JobCounts(
                 time_s=time.monotonic(),
                 running_since_ms=since_ms,
                 state=answer["state"],
                 vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
                 workers={name: self._worker(name) for name in sorted(names)},
             )
+            return counts if self._log_ends is not None else self._delays.seen(counts)
 
     def silent_partitions(self) -> dict[str, tuple[str, ...]]:
         """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all.
@@ -199,6 +203,7 @@ class CountsReader:
         pending = [value for value in known if value > _UNKNOWN]
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
+        ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
         return TaskCounts(
             task=number,
             attempt=task["attempt"],
@@ -213,6 +218,7 @@ class CountsReader:
             idle_s=times[2],
             emitted=math.fsum(emitted) if emitted else None,
             pending=math.fsum(pending) * emitted_per_read if pending else None,
+            age_s=max(ages) / 1000 if ages else None,
             partitions=len(self._partitions[vertex].get(number, {})) if self._partitions.get(vertex) else None,
         )
 
@@ -223,7 +229,8 @@ class CountsReader:
             # A source reports what waits before it only once it has read something, and some never do: they are asked for
             # their names, a long answer, less and less often.
             reported = self._rest.metric_names(self._job, vertex)
-            found = (m[1] for pattern in (_EMITTED, _READ, _PENDING) for m in map(pattern.fullmatch, reported) if m)
+            wanted = (_EMITTED, _READ, _PENDING, _AGE)
+            found = (m[1] for pattern in wanted for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
             of_task: dict[int, dict[Place, str]] = {}
             for match in filter(None, map(_PARTITION.fullmatch, reported)):

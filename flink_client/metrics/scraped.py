@@ -20,14 +20,19 @@ from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
 from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.emit_delay import EmitDelays
 from models.errors import SluiceError
 
 _TASK: Final = "flink_taskmanager_job_task_"
 _OPERATOR: Final = f"{_TASK}operator_"
 _COUNTERS: Final = tuple(f"{_TASK}{name}" for name in ("numRecordsIn", "numRecordsOut", "numBytesOut", *TIMES))
-_EMITTED, _READ, _PENDING = (f"{_OPERATOR}{name}" for name in ("numRecordsOut", "numRecordsIn", "pendingRecords"))
+_EMITTED, _READ, _PENDING, _AGE = (
+    f"{_OPERATOR}{name}" for name in ("numRecordsOut", "numRecordsIn", "pendingRecords", "currentEmitEventTimeLag")
+)
 _OFFSET: Final = f"{_OPERATOR}KafkaSourceReader_topic_partition_currentOffset"
 _STATE: Final = tuple(f"{_OPERATOR}{name}" for name in STATE_COUNTERS)
+_UNKNOWN: Final = -1
+"""Age of a record without a time stamp."""
 _OF_SOURCES: Final = ',operator_name=~"Source:.*"'
 _JVM: Final = "flink_taskmanager_Status_JVM_"
 _CPU, _GC, _HEAP, _MOST_HEAP = (
@@ -95,8 +100,11 @@ def scraped_counts(prometheus: Prometheus, rest: FlinkRest, job: str, seconds: f
     step_s = max(_apart(tasks.values()), _LEAST_STEP_S)
     count = int((times[-1] - times[0]) / step_s)
     grid = [times[-1] - step_s * number for number in range(count, -1, -1)]
+    delays = EmitDelays()
     return ScrapedCounts(
-        readings=tuple(_reading(answer, subtasks, tasks, machines, at_s, _STALE * step_s) for at_s in grid),
+        readings=tuple(
+            delays.seen(_reading(answer, subtasks, tasks, machines, at_s, _STALE * step_s)) for at_s in grid
+        ),
         step_s=step_s,
         missing=tuple(sorted(name for name in workers if label_of(name) not in machines)),
     )
@@ -106,7 +114,7 @@ def _tasks(prometheus: Prometheus, job: str, seconds: float) -> dict[tuple[str, 
     """By vertex and number of the task."""
     found: dict[tuple[str, int], _Scraped] = defaultdict(_Scraped)
     wanted = [*((name, "") for name in (*_COUNTERS, *_STATE, _OFFSET))]
-    wanted += [(name, _OF_SOURCES) for name in (_EMITTED, _READ, _PENDING)]
+    wanted += [(name, _OF_SOURCES) for name in (_EMITTED, _READ, _PENDING, _AGE)]
     for name, of in wanted:
         for series in one_scraper(prometheus.query(f'{name}{{job_id="{job}"{of}}}[{math.ceil(seconds)}s]')):
             labels = series["metric"]
@@ -182,7 +190,7 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
         return TaskCounts(task.index, task.attempt, runs=False, finished=finished, worker=task.task_manager)
     values, attempt = found
     busy, held, idle = (_seconds(values.get(f"{_TASK}{name}")) for name in TIMES)
-    emitted, read, pending = (values.get(name) for name in (_EMITTED, _READ, _PENDING))
+    emitted, read, pending, age = (values.get(name) for name in (_EMITTED, _READ, _PENDING, _AGE))
     # Records wait to be read; of those that are read, deserializers drop some.
     emitted_per_read = emitted / read if emitted and read else 1.0
     state = [values[name] for name in _STATE if name in values]
@@ -200,6 +208,7 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
         idle_s=idle,
         emitted=emitted,
         pending=None if pending is None or pending < 0 else pending * emitted_per_read,
+        age_s=None if age == _UNKNOWN else _seconds(age),
         partitions=len(scraped.partitions) or None,
         state=StateCounts(*state) if len(state) == len(_STATE) else None,
     )

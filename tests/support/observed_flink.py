@@ -27,6 +27,8 @@ class ObservedFlink(AnsweringServer):
     pending: float | None = 0.0
     pending_grows: float = 0.0
     """Records/s."""
+    age_grows: float = 0.0
+    """Seconds a second by which the records that the source emits get older."""
     backpressure: float = 0.0
     busy: dict[str, tuple[float, ...]] = field(
         default_factory=lambda: {SOURCE: (0.3,), COUNT: (0.6, 0.2), SINK: (0.1, 0.1)}
@@ -138,6 +140,7 @@ class ObservedFlink(AnsweringServer):
         of_source = {
             "0.Source__card_transactions.numRecordsOut": self.rate * self.ran_s,
             "0.Source__card_transactions.pendingRecords": (self.pending or 0.0) + self.pending_grows * self.ran_s,
+            "0.Source__card_transactions.currentEmitEventTimeLag": 1000 * self.age_grows * self.ran_s,
         }
         for partition in range(PARTITIONS):
             offset = -1.0 if partition in self.silent else 1.0

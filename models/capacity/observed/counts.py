@@ -48,6 +48,8 @@ class TaskCounts:
     """Records that the sources of its vertex emitted, those that they dropped left out; None where it has no source."""
     pending: float | None = None
     """Records that wait before its sources; None where they do not report it."""
+    age_s: float | None = None
+    """Of the record that its sources emitted last, by its time stamp; None where that is unknown."""
     partitions: int | None = None
     """Partitions of a topic that it reads; None where the source does not report them."""
     state: StateCounts | None = None

@@ -155,6 +155,20 @@ def test_a_job_without_checkpoints_says_what_is_unknown_by_that(flink: ObservedF
     assert "what waits is counted as the sources report it" in said
 
 
+def test_records_that_get_older_wait_though_the_source_reports_none(flink: ObservedFlink, place: Workspace) -> None:
+    flink.backpressure, flink.age_grows = 0.7, 0.25
+    with FlinkRest(flink.url, patience_s=0.0) as rest:
+        watched = watching.watch(rest, JOB_ID, 0.8, Quiet())
+    first, *_, before, after = (one.vertices[0].tasks[0] for one in watched.readings)
+    # 600 records/s that are older by 1/4 s each second arrived at up to 600 / (3 / 4) = 800 records/s; the median age of three
+    # readings is that of the second last, ten seconds ago.
+    older_s = 0.25 * ((before.ran_s or 0.0) - (first.ran_s or 0.0))
+    passed_s = (after.ran_s or 0.0) - (first.ran_s or 0.0)
+    assert after.pending == pytest.approx(older_s * 600 * passed_s / (passed_s - older_s))
+    flink.backpressure = 0.1  # idle for a part, so that nothing waits
+    assert observed(flink, place).job.lag_records == 0.0
+
+
 def test_a_partition_without_records_is_named(flink: ObservedFlink, place: Workspace) -> None:
     flink.silent = frozenset({3})
     assert any("no record of 1 of its 8 partitions (cards-3)" in said for said in observed(flink, place).job.remarks)

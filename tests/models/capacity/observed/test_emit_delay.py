@@ -1,0 +1,87 @@
+"""What waits by the age of emitted records. The figures of the real job are of `keyed` (benchmarks/autopilot.md)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts
+from models.capacity.observed.emit_delay import EmitDelays
+
+
+def task(
+    ran_s: float,
+    emitted: float,
+    age_s: float | None,
+    *,
+    idle_s: float = 0.0,
+    pending: float | None = 0.0,
+    attempt: int = 0,
+) -> TaskCounts:
+    return TaskCounts(
+        task=0,
+        attempt=attempt,
+        runs=True,
+        finished=False,
+        worker="tm1",
+        busy_s=0.0,
+        backpressured_s=ran_s - idle_s,
+        idle_s=idle_s,
+        emitted=emitted,
+        pending=pending,
+        age_s=age_s,
+    )
+
+
+def reading(one: TaskCounts) -> JobCounts:
+    source = VertexCounts("s", "Source: cards", ("Source: cards",), 128, "", True, (one,))
+    return JobCounts(one.ran_s or 0.0, 1, "RUNNING", (source,), {})
+
+
+def waiting(tasks: Sequence[TaskCounts]) -> list[float | None]:
+    delays = EmitDelays()
+    return [delays.seen(reading(one)).vertices[0].tasks[0].pending for one in tasks]
+
+
+def overloaded(off_s: float = 0.0) -> list[TaskCounts]:
+    """Idle for half of ten seconds; then 100 records/s are emitted where 150 arrive, so that ages grow by 1/3 s a second."""
+    held = [task(10.0 + s, 500 + 100.0 * s, off_s + s / 3, idle_s=5.0) for s in (10.0, 20.0, 30.0, 40.0)]
+    return [task(0.0, 0.0, off_s), task(10.0, 500.0, off_s, idle_s=5.0), *held]
+
+
+def test_an_overload_is_seen_though_the_source_reports_that_nothing_waits() -> None:
+    # After 40 s, the median age is that of 30 s, 10 s. The 4,000 records since arrived within 40 - 10 s; 50 records/s had come
+    # before, for 10 s of them. So 112.5 records/s arrive, and 10 s of them wait.
+    assert waiting(overloaded())[:2] == [0.0, 0.0]
+    assert waiting(overloaded())[-1] == pytest.approx(10 * (4000 + 10 * 50) / (30 + 10))
+
+
+def test_time_stamps_of_the_past_do_not_count_as_waiting() -> None:
+    assert waiting(overloaded(off_s=86_400.0)) == pytest.approx(waiting(overloaded()))
+
+
+def test_nothing_waits_while_the_task_is_idle_for_a_part() -> None:
+    # A recorded topic replayed at half its speed: time stamps fall behind by half a second a second.
+    slow = [task(10.0 * k, 1000.0 * k, 5.0 * k, idle_s=1.0 * k) for k in range(6)]
+    assert waiting(slow) == [0.0] * 6
+
+
+def test_what_the_source_reports_counts_where_it_is_more() -> None:
+    assert waiting([task(0.0, 0.0, 0.0, pending=9000.0), task(10.0, 1000.0, 1.0, pending=8000.0)]) == [9000.0, 8000.0]
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    assert waiting([task(0.0, 0.0, 0.0, pending=None), task(10.0, 1000.0, 9.0, pending=None)]) == [None, None]
+    assert waiting([task(0.0, 0.0, None), task(10.0, 1000.0, None)]) == [0.0, 0.0]
+
+
+def test_a_backlog_outlives_the_restart_of_a_task() -> None:
+    after = [task(5.0, 1000.0, 12.0, attempt=1), task(15.0, 3000.0, 12.0, attempt=1)]
+    # 112.5 records/s arrived before; then it emits 200 records/s whose age stays 12 s, so as many arrive.
+    assert waiting([*overloaded(), *after])[-2:] == pytest.approx([12 * 112.5, 12 * (2000 + 10 * 112.5) / (10 + 10)])
+
+
+def test_other_vertices_are_left_alone() -> None:
+    counts = reading(task(1.0, 1.0, 1.0))
+    sink = VertexCounts("k", "sink", ("sink",), 128, "", False, (task(1.0, 1.0, 1.0),))
+    both = JobCounts(1.0, 1, "RUNNING", (counts.vertices[0], sink), {})
+    assert EmitDelays().seen(both).vertices[1] is sink
