@@ -1,17 +1,19 @@
 """`sluice`: one command for people and machines.
 
-Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer. With `--json` one JSON document goes
-to standard output and nothing else; messages and progress go to standard error.
+Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer, 4 packages of an extra are not
+installed. With `--json` one JSON document goes to standard output and nothing else; messages and progress go to standard
+error.
 """
 
 import sys
 
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli.commands import app
+from pipelines.cli.extras import MissingExtra, missing_extra
 
 __all__ = ["app", "main", "run"]
 
-EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE = 1, 2, 3
+EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_MISSING_EXTRA = 1, 2, 3, 4
 EXITS_STOPPED = (130, 143)
 """By Ctrl-C, and by SIGTERM."""
 
@@ -35,6 +37,15 @@ def run(arguments: list[str]) -> int:
     except InvalidInput as error:
         _say(f"error: {error}")
         return EXIT_USAGE
+    except MissingExtra as error:
+        _say(f"not installed: {error}")
+        return EXIT_MISSING_EXTRA
+    except ModuleNotFoundError as error:
+        extra = missing_extra(error)
+        if extra is None:
+            raise
+        _say(f"not installed: {extra}")
+        return EXIT_MISSING_EXTRA
     except (SluiceError, OSError) as error:
         _say(f"failed: {error}")
         return EXIT_FAILED

@@ -14,6 +14,7 @@ from pipelines.arena.ranking import Ranking, Standing
 from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.scoring.scores import PolicyScore
 from pipelines.cli import app
+from pipelines.cli.extras import has, require
 from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
 from pipelines.cli.request_options import request_options
 from pipelines.cli.settings import settings_by_policy
@@ -73,7 +74,9 @@ def evaluate_policies(
         bool, typer.Option("--spark", help="Replay as a Spark job, on $SLUICE_SPARK_MASTER or all cores.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a copy of the HTML report here.")] = None,
-    log: Annotated[bool, typer.Option(help="Log the evaluation to MLflow.")] = True,
+    log: Annotated[
+        bool | None, typer.Option(help="Log the evaluation to MLflow; default: if it is installed.", show_default=False)
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,6 +93,8 @@ def evaluate_policies(
     request = validate_as(given, EvaluationRequest, origin="the options")
     if report is not None and not report.absolute().parent.is_dir():
         raise InvalidInput(f"--report must be a file in a folder that exists, but {report.absolute().parent} does not")
+    require(*(["mlflow"] if log else []), *(["spark"] if spark else []))
+    log = has("mlflow") if log is None else log
     kept = Workspace(workspace)
     evaluation = evaluate(
         request, kept, TerminalProgress(progress_console), processes, replay_on_spark if spark else None

@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import sysconfig
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,9 @@ from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
-"""Environment variable: a folder that holds `jobs/` and `clusters/`, instead of the repository's own."""
+"""Environment variable: a folder that holds `jobs/` and `clusters/`, instead of Sluice's own."""
+INSTALLED: Final = Path("share", "sluice")
+"""Where a wheel puts the catalogue, below the environment's folder of data."""
 JOBS, CLUSTERS = "jobs", "clusters"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 SQL_SUFFIX: Final = ".sql"
@@ -23,7 +26,10 @@ JAR_SUFFIX: Final = ".jar"
 def catalogue_folder() -> Path:
     """The folder that holds `jobs/` and `clusters/`."""
     named = os.environ.get(CATALOGUE_VARIABLE)
-    return Path(named).expanduser() if named else Path(__file__).resolve().parents[2]
+    if named:
+        return Path(named).expanduser()
+    checkout = Path(__file__).resolve().parents[2]
+    return checkout if (checkout / JOBS).is_dir() else Path(sysconfig.get_path("data")) / INSTALLED
 
 
 def job_names() -> list[str]:
@@ -118,7 +124,7 @@ def _files(kind: str) -> dict[str, Path]:
     if not folder.is_dir():
         raise InvalidInput(
             f"the catalogue folder {folder} does not exist; set {CATALOGUE_VARIABLE} to a folder that holds "
-            f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use the repository's own"
+            f"'{JOBS}/' and '{CLUSTERS}/', or unset it to use Sluice's own"
         )
     paths = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
     return {path.stem: path for path in sorted(paths, key=lambda path: natural_order(path.stem))}

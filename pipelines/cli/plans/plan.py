@@ -8,6 +8,7 @@ from models.errors import InvalidInput
 from models.plan import Plan
 from pipelines.cli import app
 from pipelines.cli.duration import LEAST_S, seconds_of
+from pipelines.cli.extras import require
 from pipelines.cli.output import (
     JsonOption,
     KafkaOption,
@@ -87,6 +88,7 @@ def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace
         raise InvalidInput("--job names a running job, and needs --from-running; name a job to measure as JOB")
     if fields["job"] is None:
         raise InvalidInput("JOB must be given: a job of the catalogue, a job file or a program; or --from-running")
+    require("spark", "mlflow")
     run = PipelineRun(validate_as(fields, PlanRequest, origin="the request"), place, TerminalProgress())
     run_all(run)
     return PlanStore(place).current(run.job.name)

@@ -8,7 +8,10 @@ from typing import Any, Final
 from pipelines.cli.commands import COMMANDS, load_command
 from pipelines.cli.reference.fields import NOTE, cell, paragraphs
 
-EXIT_CODES: Final = "Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer.\n"
+EXIT_CODES: Final = (
+    "Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer, 4 packages of an\n"
+    "[extra](../how-to/install.md) are not installed.\n"
+)
 _VALUES: Final[dict[Any, str]] = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 
 
