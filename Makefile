@@ -8,6 +8,9 @@ JOB ?= nexmark-q5
 RATE ?= 2500000
 WITH ?=
 
+# Where `make mlflow` listens.
+PORT ?= 5000
+
 # What `make flink` fetches.
 FLINK_VERSION ?= 1.20
 
@@ -30,7 +33,7 @@ export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 # One process for each folder of tests: they share its servers.
 PYTEST := pytest -n 2 --dist loadscope --no-loadscope-reorder
 
-.PHONY: help setup plan replan plan-flink airflow flink env check test test-all fuzz audit lint format clean
+.PHONY: help setup plan replan plan-flink airflow mlflow flink env check test test-all fuzz audit lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
@@ -49,6 +52,9 @@ plan-flink: setup ## Measure q1 and q5 on a Flink of this machine, and plan them
 
 airflow: setup ## Run Airflow with its scheduler and web pages on http://127.0.0.1:8080 (stop: Ctrl-C).
 	@python -m sluice_airflow.standing
+
+mlflow: setup ## Browse models and runs in MLflow on http://127.0.0.1:PORT (5000; stop: Ctrl-C).
+	@python -m pipelines.registry.serving --port '$(PORT)'
 
 flink: setup ## Fetch Flink of FLINK_VERSION (1.20) for measurements (230 MB, kept in the user's cache), and check it.
 	@python -m testbeds.flink.local.distribution '$(FLINK_VERSION)'
