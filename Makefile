@@ -33,7 +33,7 @@ export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 # One process for each folder of tests: they share its servers.
 PYTEST := pytest -n 2 --dist loadscope --no-loadscope-reorder
 
-.PHONY: help setup plan replan plan-flink airflow mlflow flink env check test test-all fuzz audit lint format clean
+.PHONY: help setup plan replan plan-flink airflow mlflow flink env check test test-all fuzz audit wheel sbom licences lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
@@ -79,12 +79,26 @@ fuzz: setup ## 10,000 wrong inputs to every entry point, and new examples for th
 audit: setup ## Look the locked packages up in the OSV database of vulnerabilities (needs the network).
 	@.bootstrap/bin/uv audit --frozen --preview-features audit-command
 
-lint: setup ## Style, types and import rules.
+wheel: setup ## Build the wheel and the source distribution into dist/.
+	@.bootstrap/bin/uv build --quiet --out-dir dist
+
+sbom: setup ## Write dist/sluice.cdx.json: the locked packages with digests (CycloneDX 1.5), without those for development.
+	@mkdir -p dist
+	@.bootstrap/bin/uv export --quiet --frozen --no-dev --extra deployment \
+	  --preview-features sbom-export --format cyclonedx1.5 --output-file dist/sluice.cdx.json
+	@echo "dist/sluice.cdx.json"
+
+licences: setup ## Count the licences of all installed packages, and refuse what pyproject.toml does not allow.
+	@pip-licenses --summary --order=count --allow-only= --ignore-packages=
+	@pip-licenses >/dev/null
+
+lint: setup ## Style, types, import rules and licences.
 	@ruff format --check .
 	@ruff check .
 	@mypy
 	@mypy dags plugins
 	@lint-imports
+	@pip-licenses >/dev/null
 
 format: setup ## Put the code in the style that lint asks for.
 	@ruff format . && ruff check --fix .

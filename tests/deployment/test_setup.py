@@ -32,19 +32,20 @@ def _set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([checkout / ".ci" / "setup"], capture_output=True, text=True, env=environment)
 
 
-def test_without_python_3_11_it_says_so_in_one_line_with_the_fix(checkout: Path) -> None:
+def test_without_a_supported_python_it_says_so_in_one_line_with_the_fix(checkout: Path) -> None:
     _program(checkout, "python3", "exit 1")  # some other version
     done = _set_up(checkout)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "Python 3.11 is needed" in done.stderr and "make PYTHON=" in done.stderr
+    assert "Python 3.11, 3.12 or 3.13 is needed" in done.stderr and "make PYTHON=" in done.stderr
 
 
 def test_a_python_without_ensurepip_names_the_package_that_has_it(checkout: Path) -> None:
-    _program(checkout, "python3.11", 'case "$2" in *ensurepip*) exit 1;; *print*) echo "$0";; esac')
+    answers = '*ensurepip*) exit 1;; *-venv*) echo python3.12-venv;; *print*) echo "$0";;'
+    _program(checkout, "python3.12", f'case "$2" in {answers} esac')
     done = _set_up(checkout)
     assert done.returncode == 1
-    assert "lacks the module ensurepip" in done.stderr and "apt-get install python3.11-venv" in done.stderr
+    assert "lacks the module ensurepip" in done.stderr and "apt-get install python3.12-venv" in done.stderr
 
 
 @pytest.mark.skipif(not Path(".venv/.made-from").exists(), reason="this environment was not made by make")
