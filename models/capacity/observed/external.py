@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from models.capacity.diagnosis.facts import HELD_BACK
-from models.capacity.diagnosis.finding import BUSY, FULL, UNEVEN
+from models.capacity.diagnosis.finding import BUSY, FULL
 from models.capacity.observed.record import ObservedJob, ObservedVertex, SuspectedLimit
 from models.capacity.observed.surroundings import Surroundings
 from models.dataflow import Partitioning
@@ -36,7 +36,7 @@ ANOTHER: Final = 1.25
 
 @dataclass(frozen=True)
 class _Full:
-    """A vertex whose tasks are all busy, evenly, while what is before it waits."""
+    """A vertex whose tasks are busy in the mean, not only those of a hot key, while what is before it waits."""
 
     vertex: ObservedVertex
     rate: float
@@ -56,8 +56,8 @@ def suspected_limit(
         about: of the same observation.
         earlier: observations of the same job, the newest first.
     """
-    bound = next((v for v in seen.vertices if v.name == seen.bound_by.vertex), None)
-    full = None if bound is None or seen.bound_by.cause not in ("CPU", "max parallelism") else _full(seen, bound)
+    bound = _binding(seen)
+    full = None if bound is None else _full(seen, bound)
     if full is None or _reads_only(full.vertex, about):
         return None
     others = [other for one in earlier if (other := _same_vertex(one, full.vertex)) is not None]
@@ -78,11 +78,17 @@ def suspected_limit(
     )
 
 
+def _binding(seen: ObservedJob) -> ObservedVertex | None:
+    """The vertex that binds by its work. While buffers drain, none may be said to: then the busiest."""
+    if seen.bound_by.cause in ("CPU", "max parallelism"):
+        return next((v for v in seen.vertices if v.name == seen.bound_by.vertex), None)
+    return max(seen.vertices, key=lambda v: v.busyness or 0.0) if seen.bound_by.cause == "unknown" else None
+
+
 def _full(seen: ObservedJob, vertex: ObservedVertex) -> _Full | None:
     held_back = any((v.backpressure or 0.0) > HELD_BACK for v in seen.vertices if v.id != vertex.id)
     at_limit = held_back or (seen.capacity is not None and seen.capacity.seen)
-    even = vertex.fullest_share is None or vertex.fullest_share * vertex.parallelism <= UNEVEN
-    if not (at_limit and even and vertex.observed_rate and (vertex.busyness or 0.0) >= BUSY):
+    if not (at_limit and vertex.observed_rate and (vertex.busyness or 0.0) >= BUSY):
         return None
     busy_tasks = (vertex.busyness or 0.0) * vertex.parallelism
     return _Full(vertex, vertex.observed_rate, busy_tasks, seen.arriving_rate)

@@ -22,14 +22,16 @@ CALL_S = 0.004
 SETTLE_S = 15.0
 FOR_S = 40.0
 JAR = """
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.flink.api.common.functions.MapFunction;
+import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 
 public final class Calling {
-    static final Object SERVICE = new Object();
+    static final ReentrantLock SERVICE = new ReentrantLock(true);
 
-    static final class Call implements MapFunction<Long, Long> {
+    static final class Call implements MapFunction<String, String> {
         private static final long serialVersionUID = 1;
         private final boolean one;
 
@@ -38,9 +40,13 @@ public final class Calling {
         }
 
         @Override
-        public Long map(Long value) throws Exception {
-            synchronized (one ? SERVICE : new Object()) {
+        public String map(String value) throws Exception {
+            ReentrantLock service = one ? SERVICE : new ReentrantLock();
+            service.lock();
+            try {
                 Thread.sleep(4);
+            } finally {
+                service.unlock();
             }
             return value;
         }
@@ -48,7 +54,9 @@ public final class Calling {
 
     public static void main(String[] args) throws Exception {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
-        env.fromSequence(0, Long.MAX_VALUE).setParallelism(1).name("numbers").rebalance()
+        // Of a thousand bytes, so that buffers are full soon and hold seconds.
+        env.fromSequence(0, Long.MAX_VALUE).setParallelism(1).name("numbers")
+                .map(number -> "x".repeat(1000) + number).returns(Types.STRING).setParallelism(1).rebalance()
                 .map(new Call(args[0].equals("one at a time"))).name("call")
                 .sinkTo(new DiscardingSink<>()).name("nowhere");
         env.execute("calls " + args[0]);

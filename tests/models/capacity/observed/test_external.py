@@ -99,7 +99,7 @@ def test_state_is_another_explanation() -> None:
 def test_a_job_that_keeps_up_or_is_uneven_waits_for_nothing() -> None:
     assert suspected_limit(seen(2, 600, busy=0.5, held=0.0), about(), [seen(4, 600)]) is None
     assert suspected_limit(seen(2, 600, held=0.0), about()) is None  # busy, but nothing waits for it
-    uneven = Vertex("sink", [Doing(500, 0, busy=1.0), Doing(100, 0, busy=0.8)])
+    uneven = Vertex("sink", [Doing(500, 0, busy=1.0), Doing(100, 0, busy=0.2)])
     source = Vertex("source", [Doing(600, 600, busy=0.1, backpressure=0.8)], is_source=True)
     assert suspected_limit(observe(readings(source, uneven), about()), about()) is None
 
@@ -117,6 +117,14 @@ def test_the_same_rate_whatever_arrives_is_said_beside_other_evidence() -> None:
         "it took 600 records/s when 1,000 arrived at the sources, and takes 600 now that 2,000 do"
     )
     assert limit.certainty == "possible"  # any vertex that is full does
+
+
+def test_a_vertex_whose_buffers_drain_is_looked_at_though_nothing_is_said_to_bind() -> None:
+    """The source sends 360 records/s while 600 are taken: at its rate the sink would be busy for 60 %."""
+    source = Vertex("source", [Doing(360, 360, busy=0.1, backpressure=0.8)], is_source=True)
+    made = observe(readings(source, Vertex("sink", [Doing(300, 0, busy=1.0)] * 2)), about())
+    assert made.bound_by.vertex is None
+    assert found(made).rate_limit == 600
 
 
 def test_unknown_cpu_is_no_evidence() -> None:
