@@ -30,6 +30,7 @@ class Stage:
     does: str
     timeout: timedelta
     outlets: tuple[Asset, ...] = ()
+    inlets: tuple[Asset, ...] = ()
     pool: str = "default_pool"
 
 
@@ -40,7 +41,7 @@ BEFORE_APPROVAL = (
     ),
     Stage("check", "Stops bad samples.", timedelta(hours=1), (SAMPLES,)),
     Stage("features", "Turns samples into features of operators, on Spark.", timedelta(hours=2)),
-    Stage("check_features", "Stops bad features.", timedelta(hours=1), (FEATURES,)),
+    Stage("check_features", "Stops bad features.", timedelta(hours=1), (FEATURES,), (SAMPLES,)),
     Stage("twin", "Simulates the job, as it was measured, at larger sizes.", timedelta(hours=1)),
     Stage("select", "Fits the growth laws, weighs them and registers the model.", timedelta(hours=1)),
     Stage("review", "Compares it with the champion; the rule promotes it, or a person is asked.", timedelta(hours=1)),
@@ -49,7 +50,7 @@ AFTER_APPROVAL = (
     Stage("size", "Task slots and memory for the target rate; binds the model's version.", timedelta(hours=1)),
     Stage("scale", "Tasks of each operator.", timedelta(hours=1)),
     Stage("place", "Tunes the placement thresholds, and finds a worker for each task.", timedelta(hours=2)),
-    Stage("publish", "Stores the plan's version and its report.", timedelta(hours=1), (PLAN,)),
+    Stage("publish", "Stores the plan's version and its report.", timedelta(hours=1), (PLAN,), (MODEL,)),
 )
 
 
@@ -136,6 +137,7 @@ def capacity_plan() -> None:
         request_uri=request_uri,
         review_uri=uri,
         execution_timeout=timedelta(minutes=10),
+        inlets=[FEATURES],
         outlets=[MODEL],
         doc_md="Asks a person to approve the model, if the job's file requires it.",
     ).output
@@ -152,6 +154,7 @@ def _stage_task(stage: Stage) -> Callable[[Any, Any], Any]:
     @task(
         task_id=stage.name,
         execution_timeout=stage.timeout,
+        inlets=list(stage.inlets),
         outlets=list(stage.outlets),
         pool=stage.pool,
         doc_md=stage.does,

@@ -10,7 +10,7 @@ from airflow.sdk import dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from pipelines.inputs.plan_request import PlanRequest
-from sluice_airflow.assets import PLAN, RATE_CHANGE
+from sluice_airflow.assets import MODEL, PLAN, RATE_CHANGE
 from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 
@@ -47,6 +47,7 @@ def replan() -> None:
 
     @task(
         execution_timeout=timedelta(minutes=10),
+        inlets=[MODEL],
         outlets=[PLAN],
         doc_md="Makes the next version of one job's plan.",
     )

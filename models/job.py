@@ -7,7 +7,7 @@ contention, cache misses and skew add.
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -127,7 +127,15 @@ class Operator(Format):
     window: Window | None = Field(None, description="If it groups records in time.")
     keys: Keys | None = Field(None, description="How its input's keys are distributed, if that is hash-partitioned.")
     state: State | None = Field(None, description="If it keeps keyed state.")
-    max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this (for example partitions).")
+    max_parallelism: PositiveInt | None = Field(
+        None, description="Most tasks; at sources, the partitions of their topics."
+    )
+    topics: tuple[Annotated[str, Field(min_length=1, max_length=249)], ...] = Field(
+        (),
+        exclude_if=lambda topics: not topics,
+        description="Sources only: Kafka topics that it reads. Where `brokers` of the job or --kafka name a broker, plans ask "
+        "it for their partitions, which are then `max_parallelism`.",
+    )
     rate_limit: Positive | None = Field(
         None,
         exclude_if=lambda limit: limit is None,
@@ -142,7 +150,7 @@ class Job(Format):
     """One file of the catalogue."""
 
     OUTSIDE_DIGEST: ClassVar[Mapping[str, Any] | None] = {
-        "operators": {"__all__": {"flink_name", "rate_limit"}},
+        "operators": {"__all__": {"flink_name", "rate_limit", "topics"}},
         "vertices": True,
     }
     """What changes no measurement."""
@@ -182,6 +190,10 @@ class Job(Format):
             if (o.kind is Kind.SOURCE) == (o.name in has_input):
                 rule = "a source must have no incoming edge" if o.kind is Kind.SOURCE else "needs an incoming edge"
                 raise ValueError(f"operator {o.name!r} ({o.kind}): {rule}; fix its kind or the edges")
+            if o.topics and o.kind is not Kind.SOURCE:
+                raise ValueError(
+                    f"operator {o.name!r} ({o.kind}): only sources read 'topics'; remove them, or fix its kind"
+                )
             if o.kind is Kind.SOURCE and o.selectivity == 0:
                 raise ValueError(f"source {o.name!r} must emit records: its selectivity must be above 0, but is 0")
             if (o.kind is Kind.SINK) == (o.name in has_output):

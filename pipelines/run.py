@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
 from pydantic import BaseModel
 
 from models.cluster import Cluster, WorkerOffer
+from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan
 from models.planning.resources import check_memory
@@ -15,7 +16,9 @@ from models.planning.spending import check_prices_known
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.catalogue import is_path, load_cluster_or_offer, load_job
 from pipelines.inputs.files import read_text
+from pipelines.inputs.job_files import JobFile
 from pipelines.inputs.plan_request import PlanRequest
+from pipelines.planning.partitions import PARTITIONS_FILE, SourcePartitions, read_partitions, with_partitions
 from pipelines.progress import Progress, Quiet
 from pipelines.store.digests import digest, digest_bytes
 from pipelines.store.pins import check_unpinned
@@ -47,6 +50,10 @@ class PipelineRun:
     progress: Progress = field(default_factory=Quiet)
     started_in: Path | None = None
     """The folder in which it was started, if it was opened by its stored request."""
+    brokers: str | None = None
+    """Kafka brokers to ask for the partitions of its sources' topics, in place of those of the job's file."""
+    stored_partitions: SourcePartitions | None = None
+    """What they said when it was started, if it was opened by its stored request."""
 
     @cached_property
     def job(self) -> Job:
@@ -56,9 +63,22 @@ class PipelineRun:
                 planned_job,
             )
 
+            if self.brokers is not None:
+                raise InvalidInput(
+                    "--kafka is for job files whose sources name topics; a program states their partitions"
+                )
             address = flink_address(self.request.flink, self.cluster)
             return planned_job(self.program, self.workspace, self.progress, address, self.request.flink_version)
+        return with_partitions(self._file, self.source_partitions)
+
+    @cached_property
+    def _file(self) -> JobFile:
         return load_job(self.job_path)
+
+    @cached_property
+    def source_partitions(self) -> SourcePartitions | None:
+        """Partitions of the topics that sources read, as a broker said when the run was started; None if none was asked."""
+        return self.stored_partitions if self.started_in is not None else read_partitions(self._file, self.brokers)
 
     @property
     def job_path(self) -> str:
@@ -121,7 +141,19 @@ class PipelineRun:
         check_unpinned(self.workspace, self.job.name)
         self.workspace.write(self.key(REQUEST_FILE), self.request)
         self.workspace.write(self.key(_STARTED_IN_FILE), StartedIn(folder=str(Path.cwd())))
+        self._store_partitions()
         return self.workspace.uri(self.key(REQUEST_FILE))
+
+    def _store_partitions(self) -> None:
+        """Later stages and replans find what the broker said now."""
+        if not isinstance(self.job, JobFile) or self.source_partitions is None:
+            return
+        self.workspace.write(self.key(PARTITIONS_FILE), self.source_partitions)
+        for source, topics in self.source_partitions.topics.items():
+            named = ", ".join(f"{topic} {count}" for topic, count in topics.items())
+            self.progress.say(
+                f"{source}: {sum(topics.values())} partitions at {self.source_partitions.brokers} ({named})"
+            )
 
     @classmethod
     def of_plan(cls, workspace: Workspace, plan: Plan, progress: Progress | None = None) -> Self:
@@ -136,9 +168,8 @@ class PipelineRun:
     @classmethod
     def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:
         """The run whose request is stored under `request_key`."""
-        request, key = (
-            workspace.read(request_key, PlanRequest),
-            request_key.removesuffix(REQUEST_FILE) + _STARTED_IN_FILE,
-        )
+        request, run = workspace.read(request_key, PlanRequest), request_key.removesuffix(REQUEST_FILE)
+        key, of_topics = run + _STARTED_IN_FILE, run + PARTITIONS_FILE
         folder = Path(workspace.read(key, StartedIn).folder) if workspace.exists(key) else None
-        return cls(request, workspace, progress or Quiet(), folder)
+        partitions = workspace.read(of_topics, SourcePartitions) if workspace.exists(of_topics) else None
+        return cls(request, workspace, progress or Quiet(), folder, stored_partitions=partitions)

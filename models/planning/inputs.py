@@ -93,12 +93,14 @@ class MeasuredOperators:
             },
         )
 
+    def busy_source_tasks(self, rate: float) -> dict[str, float]:
+        """Tasks of each source that `rate` records/s keep busy all the time if they are divided evenly."""
+        return {s.name: rate * s.rate_share / self.true_rate_per_task[s.name] for s in self.job.sources}
+
     def source_tasks(self, rate: float) -> dict[str, int]:
         """Tasks that each source needs to read its share of `rate` records/s, from its partitions where they are stated."""
-        return {
-            s.name: tasks_for_partitions(rate * s.rate_share / self.true_rate_per_task[s.name], s.max_parallelism)
-            for s in self.job.sources
-        }
+        busy = self.busy_source_tasks(rate)
+        return {s.name: tasks_for_partitions(busy[s.name], s.max_parallelism) for s in self.job.sources}
 
     def records_in(self, rate: float) -> dict[str, float]:
         """Records/s into all tasks of each operator when the sources take `rate` together."""

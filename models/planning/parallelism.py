@@ -9,6 +9,7 @@ from pydantic import Field
 from models.capacity.bids2 import bids2
 from models.capacity.observation import Budget
 from models.dataflow import Dataflow
+from models.job import Operator
 from models.placement.shared.sharing import SharedDataflow
 from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
@@ -17,7 +18,7 @@ from models.planning.expansion import expand
 from models.planning.external import ExternalLimit, tightest_limit
 from models.planning.inputs import MeasuredOperators
 from models.planning.resources import managed_memory, stateful_per_slot
-from models.planning.sharing import uneven_key_groups
+from models.planning.sharing import check_partitions, shared_partitions, uneven_key_groups
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from models.vertices import JobVertex, slots_by_group
@@ -95,8 +96,9 @@ def scale(
 
     Raises:
         InvalidInput: an unknown policy, or one that needs a metric that a measurement at another rate cannot give.
-        Infeasible: operators that Flink chains cannot get equal parallelism.
+        Infeasible: operators that Flink chains cannot get equal parallelism, or a source has too few partitions.
     """
+    check_partitions(operators.job, operators.busy_source_tasks(rate), rate)
     decided = _decide(operators, sizing, policy, settings)
     job, memory_mb = operators.job, sizing.budget.memory_mb
     alone = {**operators.source_tasks(sizing.planned_rate), **decided.tasks}
@@ -129,6 +131,7 @@ def scale(
         reasons=(
             *decided.reasons,
             *chained,
+            *shared_partitions(job, operators.busy_source_tasks(sizing.planned_rate), parallelism),
             *uneven_key_groups(job, parallelism),
             _evenness(operators, tasks, expected),
         ),
@@ -181,6 +184,13 @@ def _evenness(operators: MeasuredOperators, tasks: Mapping[str, int], predicted:
     )
 
 
+def _of_partitions(source: Operator) -> str:
+    """How many a source reads, where that is stated or was read from a broker."""
+    if source.max_parallelism is None:
+        return ""
+    return f"; {source.max_parallelism} partitions{' of ' if source.topics else ''}{', '.join(source.topics)}"
+
+
 def _operator_reasons(
     operators: MeasuredOperators, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: str
 ) -> dict[str, str]:
@@ -192,7 +202,7 @@ def _operator_reasons(
     for name, tasks in parallelism.items():
         takes = f"one task takes {operators.true_rate_per_task[name]:,.0f} records/s"
         if name not in scaled:
-            reasons[name] = f"{takes}; with headroom"
+            reasons[name] = f"{takes}; with headroom{_of_partitions(operators.job.operator(name))}"
         elif policy != BIDS2:
             reasons[name] = f"{POLICIES[policy].title}: {takes}; with headroom"
         elif name == tightest:

@@ -9,11 +9,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from models.dataflow import Partitioning
+from models.errors import Infeasible
 from models.job import Job
+from models.keys.awkward import awkward_key_groups, divisors
 from models.keys.groups import key_groups
+from models.wording import tasks
 
 UNEVEN: Final = 1.1
 """Fullest task's key groups over the mean from which a plan says so."""
+_ROUNDING: Final = 1e-9
+"""Share by which a computed number of tasks may exceed a whole one that it stands for."""
 
 
 def tasks_for_partitions(busy: float, partitions: int | None) -> int:
@@ -24,18 +29,78 @@ def tasks_for_partitions(busy: float, partitions: int | None) -> int:
         partitions: of the topic; None where they are not stated.
 
     Returns:
-        Where even a task for each partition does not keep up, what would do without them: the source then bounds the plan.
+        Where even a task for each partition does not keep up, a task for each: the source then bounds the plan.
     """
     even = max(1, math.ceil(busy))
     if partitions is None:
         return even
     share = 1 / busy if busy > 0 else math.inf
-    return next((n for n in range(even, partitions + 1) if math.ceil(partitions / n) / partitions <= share), even)
+    return next((n for n in range(even, partitions + 1) if math.ceil(partitions / n) / partitions <= share), partitions)
+
+
+def check_partitions(job: Job, busy: Mapping[str, float], rate: float) -> None:
+    """Check that each source has the partitions for as many tasks as read its share of the target rate.
+
+    Args:
+        busy: tasks of each source that would do at `rate` if records were divided evenly.
+
+    Raises:
+        Infeasible: one has too few; the message says how many it needs, and the highest rate that it can read.
+    """
+    for source in job.sources:
+        partitions, needed = source.max_parallelism, busy[source.name]
+        if partitions is not None and needed > partitions * (1 + _ROUNDING):
+            raise Infeasible(
+                f"{source.name} needs {math.ceil(needed)} tasks to read its share of {rate:,.0f} records/s, but its topic has "
+                f"{partitions} partitions, and a task without one reads nothing; give the topic {math.ceil(needed)} partitions "
+                f"or more (and state them as max_parallelism of {source.name}), or plan for at most "
+                f"{rate * partitions / needed:,.0f} records/s"
+            )
+
+
+def shared_partitions(job: Job, busy: Mapping[str, float], parallelism: Mapping[str, int]) -> list[str]:
+    """How the tasks of each source share its partitions, where that decided their number or leaves some with more.
+
+    Args:
+        busy: tasks of each source that would do at the planned rate if records were divided evenly.
+        parallelism: tasks of each operator in the plan.
+    """
+    remarks = (
+        _shared(source.name, source.max_parallelism, busy[source.name], parallelism[source.name])
+        for source in job.sources
+        if source.max_parallelism is not None
+    )
+    return [remark for remark in remarks if remark is not None]
+
+
+def _shared(name: str, partitions: int, busy: float, planned: int) -> str | None:
+    even = max(1, math.ceil(busy))
+    if even > partitions:
+        return (
+            f"{partitions} partitions of {name}: {even} tasks would be needed with headroom, but only {partitions} find a "
+            f"partition; {planned} planned, which leaves less headroom; more partitions would help"
+        )
+    asked = even if planned == tasks_for_partitions(busy, partitions) else planned
+    fullest = math.ceil(partitions / asked)
+    fewest = math.ceil(partitions / fullest)
+    alike = f", as {fewest} do" if fewest < asked else ""
+    if asked < planned:
+        return (
+            f"{partitions} partitions of {name}: {tasks(asked)} would have {fullest} on the busiest{alike}, "
+            f"and one keeps up with {partitions / busy:.3g}; {planned} planned"
+        )
+    if not alike:
+        return None
+    return (
+        f"{partitions} partitions of {name}: {planned} tasks have {fullest} on the busiest{alike}; {planned} planned, since "
+        "those of the operators that Flink chains to it are as many"
+    )
 
 
 def uneven_key_groups(job: Job, parallelism: Mapping[str, int]) -> list[str]:
-    """Remarks on operators whose tasks cannot share the key groups evenly."""
-    remarks = []
+    """Remarks on operators whose tasks cannot share the key groups evenly, and on a number of them that few can."""
+    found = awkward_key_groups("key_groups", job.key_groups)
+    remarks = [] if found is None else [found]
     for operator in job.scaled_operators:
         name, tasks = operator.name, parallelism[operator.name]
         if not any(e.partitioning is Partitioning.HASH for e in job.upstream_edges(name)):
@@ -52,10 +117,6 @@ def uneven_key_groups(job: Job, parallelism: Mapping[str, int]) -> list[str]:
 
 
 def _even(groups: int, tasks: int) -> str:
-    divisors = [n for n in range(1, groups + 1) if groups % n == 0]
-    if len(divisors) == 2:
-        return (
-            f"{groups} is prime, so only 1 or {groups} tasks share it evenly; a power of two as key groups would help"
-        )
-    below, above = max(n for n in divisors if n < tasks), min(n for n in divisors if n > tasks)
+    evenly = divisors(groups)
+    below, above = max(n for n in evenly if n < tasks), min(n for n in evenly if n > tasks)
     return f"{below} or {above} tasks share them evenly"

@@ -60,7 +60,7 @@ def metrics(
     host: HostOption = "127.0.0.1",
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Serve OpenMetrics of all autopilots of the workspace, whichever processes run them, until Ctrl-C."""
+    """Serve OpenMetrics of all autopilots, plans and models of the workspace until Ctrl-C."""
     from pipelines.store.workspace import Workspace
 
     place = Workspace(workspace)

@@ -74,8 +74,8 @@ _RECORDED: Final[Any] = Field(
 class JobFile(Job):
     """A job of the catalogue: its dataflow, and how it is operated."""
 
-    # `operations` and `recorded` are never written, and so are in no digest: measurements and plans do not depend on
-    # them. What is made from a recorded stream names its digest.
+    # `operations`, `recorded` and `brokers` are never written, and so are in no digest: measurements and plans do not depend
+    # on them. What is made from a recorded stream names its digest, and partitions that were read are in `max_parallelism`.
 
     model_config = ConfigDict(title="Job")
 
@@ -85,6 +85,13 @@ class JobFile(Job):
         description="When the job is planned or measured again, and who may approve models and apply plans.",
     )
     recorded: dict[str, tuple[RecordedStream, ...]] = _RECORDED
+    brokers: str | None = Field(
+        None,
+        exclude=True,
+        min_length=1,
+        description="HOST:PORT of Kafka brokers, or connection:NAME, that plans ask for the partitions of the sources' "
+        "`topics`.",
+    )
 
 
 class ClusterFile(Cluster):

@@ -1,1 +1,1 @@
-"""What Sluice exports to a monitoring system, as OpenMetrics: its autopilots."""
+"""What Sluice exports to a monitoring system, as OpenMetrics: its autopilots, plans and models."""

@@ -9,6 +9,7 @@ from prometheus_client import start_http_server
 
 from models.errors import InvalidInput
 from pipelines.monitoring.exporter import HOST, autopilot_registry
+from pipelines.monitoring.plans import PlanCollector
 from pipelines.store.workspace import Workspace
 
 _MOST_PORT: Final = 65_535
@@ -16,7 +17,7 @@ _MOST_PORT: Final = 65_535
 
 @contextmanager
 def served_metrics(workspace: Workspace, port: int, host: str = HOST) -> Iterator[str]:
-    """Serve the metrics of a workspace's autopilots while the block runs; yields their address.
+    """Serve the metrics of a workspace's autopilots, plans and models while the block runs; yields their address.
 
     Args:
         port: 0: any that is free.
@@ -26,8 +27,10 @@ def served_metrics(workspace: Workspace, port: int, host: str = HOST) -> Iterato
     """
     if not 0 <= port <= _MOST_PORT:
         raise InvalidInput(f"a port must be between 0 and {_MOST_PORT}, but got {port}")
+    registry = autopilot_registry(workspace)
+    registry.register(PlanCollector(workspace))
     try:
-        server, thread = start_http_server(port, host, autopilot_registry(workspace))
+        server, thread = start_http_server(port, host, registry)
     except OSError as error:
         raise InvalidInput(f"metrics cannot be served on {host}:{port}: {error}; give another port") from None
     try:

@@ -1,8 +1,9 @@
 """Observing one running job: read it for a while, store its samples and what they show."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from flink_client.answers import ENDED, flinks_answers
 from flink_client.rest import FlinkRest
 from flink_client.running import find_job, last_ended
 from models.capacity.diagnosis.facts import BoundFacts
+from models.capacity.observed.external import suspected_limit
 from models.capacity.observed.observing import observe, observed_facts
 from models.capacity.observed.record import ObservedJob
 from models.capacity.observed.surroundings import Surroundings
@@ -23,9 +25,12 @@ from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.samples import keep_samples, samples_of
 from pipelines.observe.watching import Watched, watch
 from pipelines.progress import Progress
-from pipelines.store.workspace import Workspace
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "observed"
+EARLIER: Final = timedelta(days=14)
+"""Age up to which observations of the same job are compared with."""
+MOST_EARLIER: Final = 50
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,13 @@ def kept(watched: Watched, workspace: Workspace) -> Observed:
     if watched.about is None:
         raise SluiceError(f"nothing was read of job {watched.job}; check that it runs, and observe again")
     found = observe(watched.readings, watched.about)
-    found = found.model_copy(update={"remarks": (*found.remarks, *watched.gaps)})
     name, now = safe_name(found.job), datetime.now(UTC)
+    found = found.model_copy(
+        update={
+            "remarks": (*found.remarks, *watched.gaps),
+            "suspected_limit": suspected_limit(found, watched.about, _earlier(workspace, name, now)),
+        }
+    )
     samples = samples_of(watched.readings, name, operator_names(found.vertices), f"observed-{now:%Y%m%dT%H%M%SZ}")
     if samples.num_rows == 0:
         if watched.about.failures:
@@ -124,6 +134,16 @@ def kept(watched: Watched, workspace: Workspace) -> Observed:
     samples_key = keep_samples(workspace, samples, name, now)
     workspace.write(key, found)
     return Observed(found, watched, watched.about, workspace.uri(key), samples_key)
+
+
+def _earlier(workspace: Workspace, name: str, now: datetime) -> list[ObservedJob]:
+    """Earlier observations of a job, the newest first. Old ones may be of another program; damaged ones are left out."""
+    first = f"{FOLDER}/{name}/{now - EARLIER:%Y%m%dT%H%M%SZ}.json"
+    found = []
+    for key in sorted((key for key in workspace.list(f"{FOLDER}/{name}") if key >= first), reverse=True)[:MOST_EARLIER]:
+        with suppress(Damaged, Missing):
+            found.append(workspace.read(key, ObservedJob))
+    return found
 
 
 def job_file_text(job: Job) -> str:

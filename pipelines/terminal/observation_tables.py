@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from models.capacity.observed.record import ObservedJob, ObservedVertex, ObservedWorker
+from models.capacity.observed.record import ObservedJob, ObservedVertex, ObservedWorker, SuspectedLimit
 from models.wording import amount
 from pipelines.terminal.tables import table
 
@@ -24,6 +24,8 @@ def observed_view(observed: ObservedJob) -> Group:
     ]
     if bound.remedy is not None:
         lines.append(Text(f"what would lift it: {bound.remedy} ({bound.effect_in_words})"))
+    if observed.suspected_limit is not None:
+        lines += _limit(observed.suspected_limit)
     lines.append(Text(_capacity(observed)))
     if observed.checkpoints is not None:
         last = observed.checkpoints
@@ -103,6 +105,19 @@ def _capacity(observed: ObservedJob) -> str:
         f"as deployed it takes {amount(mst.value)} records/s ({amount(mst.low)} to {amount(mst.high)}, at "
         f"{mst.probability:.0%}); {observed.capacity.reason}"
     )
+
+
+def _limit(limit: SuspectedLimit) -> list[RenderableType]:
+    return [
+        Text(
+            f"{limit.certainty} limit outside Flink: {limit.vertex}, {amount(limit.rate_limit)} records/s", style="bold"
+        ),
+        *(Text(f"  since {one}") for one in limit.evidence),
+        *(Text(f"  unclear: {one}") for one in limit.unclear),
+        Text(
+            f"  if so, more tasks bring nothing; in the job's file, at the operator that waits: {limit.job_file_line}"
+        ),
+    ]
 
 
 def _worker(one: ObservedWorker) -> str:

@@ -129,6 +129,12 @@ def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[
         "approve": ["sluice-model"],
         "publish": ["sluice-plan"],
     }
+    inlets = {task.task_id: [asset.name for asset in task.inlets] for task in stages}
+    assert {task: names for task, names in inlets.items() if names} == {
+        "check_features": ["sluice-samples"],
+        "approve": ["sluice-features"],
+        "publish": ["sluice-model"],
+    }
 
 
 def test_asset_uris_have_a_private_scheme() -> None:

@@ -65,6 +65,62 @@ ALERTS: dict[str, tuple[str, str, str, dict[str, str], str]] = {
         {"severity": "ticket", "job_name": "q5", "outcome": "rolled-back"},
         "a rescale of job q5 has the outcome rolled-back",
     ),
+    "SluiceMetricsDown": (
+        'up{instance="autopilot-metrics:9464", job="sluice"}',
+        "1x4 0x20",
+        "1x24",
+        {"severity": "ticket", "instance": "autopilot-metrics:9464", "job": "sluice"},
+        "autopilot-metrics:9464 does not answer, so that no other alert of Sluice can fire",
+    ),
+    "SluiceLatenessBudgetSpent": (
+        f"sluice_autopilot_lateness_budget_spent_ratio{{{JOB}}}",
+        "1.25x24",
+        "0.99x24",
+        {"severity": "ticket", "job_name": "q5"},
+        "job q5 has spent 1.25 of its lateness budget",
+    ),
+    "SluiceApplyFailed": (
+        f'sluice_plan_apply_outcome{{{JOB}, sluice_plan_apply_outcome="failed"}}',
+        "1x24",
+        "0x24",
+        {"severity": "page", "job_name": "q5", "sluice_plan_apply_outcome": "failed"},
+        "neither the plan of q5 nor its previous state runs",
+    ),
+    "SluiceApplyRolledBack": (
+        f'sluice_plan_apply_outcome{{{JOB}, sluice_plan_apply_outcome="rolled-back"}}',
+        "1x24",
+        "0x24",
+        {"severity": "ticket", "job_name": "q5", "sluice_plan_apply_outcome": "rolled-back"},
+        "the plan of q5 was rolled back when it was applied",
+    ),
+    "SluicePlanDrifted": (
+        f"sluice_plan_drifted{{{JOB}}}",
+        "1x24",
+        "0x24",
+        {"severity": "ticket", "job_name": "q5"},
+        "production of q5 differs from what its plan was measured with",
+    ),
+    "SluicePlanUnreadable": (
+        f"sluice_plan_unreadable{{{JOB}}}",
+        "1x24",
+        "0x24",
+        {"severity": "ticket", "job_name": "q5"},
+        "a file of q5 in Sluice's workspace cannot be read",
+    ),
+    "SluiceModelWaits": (
+        f"sluice_models_waiting{{{JOB}}}",
+        "2x24",
+        "0x24",
+        {"severity": "ticket", "job_name": "q5"},
+        "2 capacity model(s) of q5 wait for a person",
+    ),
+    "SluiceModelRegistryDown": (
+        "sluice_model_registry_up",
+        "0x24",
+        "1x24",
+        {"severity": "ticket"},
+        "MLflow does not answer Sluice",
+    ),
 }
 """Alert -> series; values by the minute with which it fires after 20 of them, and with which it does not; labels; summary."""
 

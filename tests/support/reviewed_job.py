@@ -15,7 +15,14 @@ RATE = 2_500_000.0
 
 
 def approved_job(root: Path, folder: Path, workspace: Workspace, measurements: Path) -> PipelineRun:
-    """The run, by published measurements, whose model is the champion; nothing is planned with it.
+    """The run of `waiting_job`, whose model is the champion; nothing is planned with it."""
+    run = waiting_job(root, folder, workspace, measurements)
+    decide(workspace, JOB, 1, True, "ada", "it is the first")
+    return run
+
+
+def waiting_job(root: Path, folder: Path, workspace: Workspace, measurements: Path) -> PipelineRun:
+    """The run, by published measurements, whose model waits for a person.
 
     Args:
         folder: where the job's file is written.
@@ -30,5 +37,4 @@ def approved_job(root: Path, folder: Path, workspace: Workspace, measurements: P
     run.start()
     for stage in ("explore", "check", "select", "review"):
         run_stage(stage, run)
-    decide(workspace, JOB, 1, True, "ada", "it is the first")
     return run

@@ -69,6 +69,23 @@ class Checkpoints(Format):
     age_s: NonNegative = Field(description="Since it was triggered.")
 
 
+class SuspectedLimit(Format):
+    """A limit outside Flink that a vertex seems to wait for."""
+
+    vertex: str = Field(min_length=1, description="The one that waits.")
+    rate_limit: Positive = Field(description="Records/s into all its tasks together, as they were taken.")
+    certainty: Literal["possible", "likely"] = Field(
+        description="likely: another number of tasks took the same; possible: only one was seen, or others are unclear."
+    )
+    evidence: tuple[str, ...] = Field(min_length=1, description="What points to it, in words with figures.")
+    unclear: tuple[str, ...] = Field(description="What else would look the same.")
+
+    @property
+    def job_file_line(self) -> str:
+        """What states it in the job's file."""
+        return f"rate_limit: {self.rate_limit:.10g}"
+
+
 class ObservedJob(Format):
     """A running job as it was seen for some time."""
 
@@ -91,6 +108,11 @@ class ObservedJob(Format):
     )
     bound_by: BoundBy = Field(description="What bounds it now or, where nothing does, what would at a higher rate.")
     capacity: ObservedCapacity | None = Field(description="Null where not all vertices report how busy they are.")
+    suspected_limit: SuspectedLimit | None = Field(
+        None,
+        exclude_if=lambda limit: limit is None,
+        description="A limit of what it writes to or calls, if the vertex that binds seems to wait for one.",
+    )
     checkpoints: Checkpoints | None = Field(description="Null where none was completed.")
     workers: tuple[ObservedWorker, ...] = Field(description="The TaskManagers that run its tasks.")
     remarks: tuple[str, ...] = Field(description="What is unknown and why, restarts, and finished vertices.")

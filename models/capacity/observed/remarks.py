@@ -9,6 +9,7 @@ from models.capacity.observed.lag import Round, growth
 from models.capacity.observed.settling import settled, still_falling
 from models.capacity.observed.surroundings import Surroundings
 from models.capacity.observed.vertices import VertexSeen, held_back
+from models.keys.awkward import awkward_key_groups
 
 
 def remarks(
@@ -30,6 +31,7 @@ def remarks(
         *_of_vertices(seen),
         *_of_sources(seen, of_sources, about, waited=waited),
         *_of_state(seen, about),
+        *_of_keys(seen),
     ]
 
 
@@ -108,6 +110,13 @@ def _of_state(seen: Sequence[VertexSeen], about: Surroundings) -> Iterator[str]:
             f"accesses to the state of {', '.join(uncounted[:3])} are not counted; {about.counts_off} in the settings of the "
             "cluster or the job turn that on"
         )
+
+
+def _of_keys(seen: Sequence[VertexSeen]) -> Iterator[str]:
+    for one in seen:
+        warning = awkward_key_groups(f"maximum parallelism of {one.label}", one.last.max_parallelism)
+        if one.keyed and not one.finished and warning is not None:
+            yield warning
 
 
 def _running_sources(seen: Sequence[VertexSeen]) -> list[VertexSeen]:

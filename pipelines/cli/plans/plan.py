@@ -11,7 +11,6 @@ from pipelines.cli.duration import LEAST_S, seconds_of
 from pipelines.cli.extras import require
 from pipelines.cli.output import (
     JsonOption,
-    KafkaOption,
     PrometheusOption,
     PrometheusTokenOption,
     TokenVariableOption,
@@ -55,7 +54,15 @@ def plan(
     ] = "3m",
     prometheus: PrometheusOption = None,
     prometheus_token_variable: PrometheusTokenOption = None,
-    kafka: KafkaOption = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Kafka broker, or connection:NAME, that is asked for the partitions of the topics that sources name; default: "
+            "the 'brokers' of the job's file. With --from-running: to count what waits there.",
+            show_default=False,
+        ),
+    ] = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -75,11 +82,11 @@ def plan(
         scraper = Scraper.of(prometheus, prometheus_token_variable, kafka)
         made = _plan_running(fields, running, duration, kafka, scraper, token_variable, place)
     else:
-        made = _plan_measured(fields, running, place)
+        made = _plan_measured(fields, running, place, kafka)
     _show(made, place, as_json)
 
 
-def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace) -> Plan:
+def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace, kafka: str | None) -> Plan:
     # The stages take seconds to import, which other commands do not need.
     from pipelines.run import PipelineRun
     from pipelines.stages import run_all
@@ -88,8 +95,13 @@ def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace
         raise InvalidInput("--job names a running job, and needs --from-running; name a job to measure as JOB")
     if fields["job"] is None:
         raise InvalidInput("JOB must be given: a job of the catalogue, a job file or a program; or --from-running")
+<<<<<<< HEAD
     require("spark", "mlflow")
     run = PipelineRun(validate_as(fields, PlanRequest, origin="the request"), place, TerminalProgress())
+=======
+    request = validate_as(fields, PlanRequest, origin="the request")
+    run = PipelineRun(request, place, TerminalProgress(), brokers=kafka)
+>>>>>>> e70a33ef521510c5187d745992a1102efdef2104
     run_all(run)
     return PlanStore(place).current(run.job.name)
 

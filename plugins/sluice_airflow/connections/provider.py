@@ -1,4 +1,4 @@
-"""What Airflow loads of Sluice's connection types. Every process of Airflow loads this file: it imports nothing."""
+"""What Airflow loads of Sluice's connection types and assets. Every process of Airflow loads this file: it imports nothing."""
 
 from typing import Any, Final
 
@@ -17,6 +17,9 @@ def get_provider_info() -> dict[str, Any]:
             _http("sluice_flink", f"{_HOOKS}.FlinkHook", "Flink REST (Sluice)", "https://jobmanager:8081"),
             _http("sluice_prometheus", f"{_HOOKS}.PrometheusHook", "Prometheus (Sluice)", "https://prometheus:9090"),
             _kafka(),
+        ],
+        "asset-uris": [
+            {"schemes": ["x-sluice"], "handler": None, "to_openlineage_converter": "sluice_airflow.lineage.dataset_of"}
         ],
     }
 
