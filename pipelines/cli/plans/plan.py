@@ -95,13 +95,9 @@ def _plan_measured(fields: dict[str, Any], running: str | None, place: Workspace
         raise InvalidInput("--job names a running job, and needs --from-running; name a job to measure as JOB")
     if fields["job"] is None:
         raise InvalidInput("JOB must be given: a job of the catalogue, a job file or a program; or --from-running")
-<<<<<<< HEAD
     require("spark", "mlflow")
-    run = PipelineRun(validate_as(fields, PlanRequest, origin="the request"), place, TerminalProgress())
-=======
     request = validate_as(fields, PlanRequest, origin="the request")
     run = PipelineRun(request, place, TerminalProgress(), brokers=kafka)
->>>>>>> e70a33ef521510c5187d745992a1102efdef2104
     run_all(run)
     return PlanStore(place).current(run.job.name)
 
