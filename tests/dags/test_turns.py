@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.store.workspace import Workspace
 from sluice_airflow import turns
-from sluice_airflow.measuring import POOL, PoolMaker
+from sluice_airflow.measuring.pool import POOL, PoolMaker
 from sluice_airflow.rows import draw, first_before
 from sluice_airflow.turns import TurnTrigger
 
