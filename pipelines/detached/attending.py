@@ -116,8 +116,8 @@ class Attendant(Closing):
 
 
 def duration(seconds: float) -> str:
-    """`6 h`, `90 s`: in hours where these are whole."""
-    return f"{seconds / 3600:g} h" if seconds % 3600 == 0 else f"{seconds:g} s"
+    """`6 h`, `0.5 h`, `90 s`: in hours where these are halves."""
+    return f"{seconds / 3600:g} h" if seconds % 1800 == 0 else f"{seconds:g} s"
 
 
 def _kill_all() -> None:
