@@ -44,5 +44,5 @@ def start_process(
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ | {"PYTHONPATH": path} | environment,
+            env={**os.environ, "PYTHONPATH": path, **environment},
         )
