@@ -58,7 +58,7 @@ class ProgressLines(Format):
     lines: tuple[str, ...] = ()
 
 
-class Notice(Format):
+class Sign(Format):
     """A sign of a follower, or of who asks the process to stop."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -104,9 +104,9 @@ class Attempt:
         return self._read("progress", ProgressLines) or ProgressLines()
 
     @property
-    def followed(self) -> Notice | None:
+    def followed(self) -> Sign | None:
         """The last sign of a follower."""
-        return self._read("followed", Notice)
+        return self._read("followed", Sign)
 
     @property
     def is_to_stop(self) -> bool:
@@ -132,11 +132,11 @@ class Attempt:
 
     def follow(self) -> None:
         """Let the process know that it is followed."""
-        self._workspace.write(self._key("followed"), _notice())
+        self._workspace.write(self._key("followed"), _sign())
 
     def stop(self) -> None:
         """Ask the process to stop, wherever it runs."""
-        self._workspace.write(self._key("stop"), _notice())
+        self._workspace.write(self._key("stop"), _sign())
 
     def end(self, outcome: Outcome) -> Outcome:
         """Record how it ended, unless that is on record; returns what is."""
@@ -176,5 +176,5 @@ class Attempts:
         return self.of(max(numbers)) if numbers else None
 
 
-def _notice() -> Notice:
-    return Notice(by=this_process(), beat=secrets.token_hex(8))
+def _sign() -> Sign:
+    return Sign(by=this_process(), beat=secrets.token_hex(8))

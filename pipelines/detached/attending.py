@@ -13,7 +13,7 @@ import psutil
 
 from models.closing import Closing
 from models.errors import SluiceError
-from pipelines.detached.attempts import BEAT_S, Attempt, Notice, Outcome
+from pipelines.detached.attempts import BEAT_S, Attempt, Outcome, Sign
 from testbeds.local.termination import EXIT_TERMINATED
 
 LOOK_EVERY_S: Final = 1.0
@@ -46,7 +46,7 @@ class Attendant(Closing):
         self._attempt, self._limit_s = attempt, limit_s
         self._clock, self._terminate, self._kill = clock, terminate, kill
         self._began_s = self._followed_s = clock()
-        self._followed: Notice | None = None
+        self._followed: Sign | None = None
         self._lines: tuple[str, ...] = ()
         self._stored, self._beat_s, self._stopped_s = 0, float("-inf"), float("inf")
         self._closed = threading.Event()

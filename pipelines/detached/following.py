@@ -17,7 +17,7 @@ class News:
     """None while the process runs."""
 
 
-class Follower:
+class AttemptFollower:
     """Follows one attempt.
 
     Args:

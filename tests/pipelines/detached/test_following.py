@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.detached.attempts import FOLLOW_EVERY_S, LOST_S, Attempt, Attempts, Outcome
-from pipelines.detached.following import Follower
+from pipelines.detached.following import AttemptFollower
 
 DONE = Outcome(kind="done", text="file:///w/runs/q1/r/profile.json")
 
@@ -36,7 +36,7 @@ def _said(attempt: Attempt, *lines: str) -> None:
 
 
 def test_each_line_comes_once_and_the_last_ones_with_the_outcome(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     assert follower.look().lines == ()
     _said(attempt, "a", "b")
     assert (follower.look().lines, follower.look().lines) == (("a", "b"), ())
@@ -48,12 +48,12 @@ def test_each_line_comes_once_and_the_last_ones_with_the_outcome(attempt: Attemp
 
 def test_another_follower_gets_all_lines(attempt: Attempt, clock: Clock) -> None:
     _said(attempt, "a", "b")
-    Follower(attempt, clock).look()
-    assert Follower(attempt, clock).look().lines == ("a", "b")
+    AttemptFollower(attempt, clock).look()
+    assert AttemptFollower(attempt, clock).look().lines == ("a", "b")
 
 
 def test_a_process_that_beats_is_alive(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     for _ in range(3):
         attempt.beat(0)
         assert follower.look().outcome is None
@@ -61,7 +61,7 @@ def test_a_process_that_beats_is_alive(attempt: Attempt, clock: Clock) -> None:
 
 
 def test_a_process_without_a_beat_for_a_minute_is_lost(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     attempt.beat(0)
     follower.look()
     clock.now_s = LOST_S
@@ -73,21 +73,21 @@ def test_a_process_without_a_beat_for_a_minute_is_lost(attempt: Attempt, clock: 
 
 
 def test_a_process_that_never_started_is_lost(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     clock.now_s = LOST_S + 1
     lost = follower.look().outcome
     assert lost is not None and "its process has not started for 60 s" in lost.text
 
 
 def test_an_outcome_that_came_at_the_last_moment_counts(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     clock.now_s = LOST_S + 1
     attempt.end(DONE)
     assert follower.look().outcome == DONE
 
 
 def test_the_process_sees_every_minute_that_it_is_followed(attempt: Attempt, clock: Clock) -> None:
-    follower = Follower(attempt, clock)
+    follower = AttemptFollower(attempt, clock)
     follower.look()
     first = attempt.followed
     clock.now_s = FOLLOW_EVERY_S - 1

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.detached import following
 from pipelines.detached.attempts import Attempts, Outcome
-from pipelines.detached.following import Follower
+from pipelines.detached.following import AttemptFollower
 from pipelines.detached.starting import start_process
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import Quiet
@@ -42,7 +42,7 @@ class Started:
 
     def outcome(self, stage: str, number: int) -> tuple[Outcome, list[str]]:
         """How an attempt ended, and its lines."""
-        follower, lines = Follower(self.attempts(stage).of(number)), []
+        follower, lines = AttemptFollower(self.attempts(stage).of(number)), []
         while True:
             news = follower.look()
             lines += news.lines
