@@ -20,7 +20,7 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
     "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "5",
 }
-LARGE = {"rate": 400_000.0, "max_measurements": 8, "max_task_slots": 30, "cluster": "testbed"}
+LARGE = {"rate": 400_000.0, "max_measurements": 12, "precision": 0.01, "max_task_slots": 30, "cluster": "testbed"}
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +95,10 @@ def test_a_measurement_stops_with_its_task(small_airflow: RunningAirflow, worksp
     airflow, job = small_airflow, JOBS[0]
     run = airflow.start("capacity_plan", LARGE | {"job": job, "run": "stopped", "max_measurements": 20})
     airflow.wait_for(lambda: airflow.states("capacity_plan", run).get("explore") == "deferred", seconds=900)
-    (process,) = airflow.wait_for(_measuring)
+    airflow.wait_for(_measuring)
     path = f"/api/v2/dags/capacity_plan/dagRuns/{run}/taskInstances/explore"
     airflow.call("PATCH", path, {"new_state": "failed"})
     airflow.wait_for(lambda: not _measuring())
-    assert not process.is_running()
     assert airflow.end("capacity_plan", run) == "failed"
     (outcome,) = workspace_folder.glob(f"runs/{job}/stopped/attempts/explore/*/outcome.json")
     assert '"stopped"' in outcome.read_text()
