@@ -27,9 +27,9 @@ REQUEST = PlanRequest(job="nexmark-q1", rate=400_000.0, max_measurements=8, max_
 class Started:
     """The processes that a test has started for one run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, request: PlanRequest = REQUEST) -> None:
         self.folder = folder
-        self.uri = PipelineRun(REQUEST, Workspace(folder)).start()
+        self.uri = PipelineRun(request, Workspace(folder)).start()
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, stage: str, number: int, limit_s: float = 600.0) -> subprocess.Popen[bytes]:
@@ -129,6 +129,26 @@ def _of_session(leader: int) -> list[int]:
         except (ProcessLookupError, psutil.Error):
             continue
     return found
+
+
+def test_a_stopped_process_ends_the_flink_that_it_has_started(tmp_path: Path) -> None:
+    request = PlanRequest(job="nexmark-q1", rate=200_000.0, testbed="flink", cluster="flink-local", max_task_slots=5)
+    started = Started(tmp_path, request)
+    process = started.start("profile", 1)
+    try:
+        below: list[psutil.Process] = []
+        while len(below) < 2:  # a JobManager and a TaskManager
+            assert process.poll() is None
+            below = [one for one in psutil.Process(process.pid).children(recursive=True) if one.name() == "java"]
+            time.sleep(0.2)
+        started.attempts("profile").of(1).stop()
+        assert started.outcome("profile", 1)[0].kind == "stopped"
+        assert process.wait(60) == 1
+        psutil.wait_procs(below, timeout=10)
+        assert [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_of_two_processes_for_one_run_one_measures_at_a_time(started: Started) -> None:
