@@ -82,7 +82,7 @@ def test_three_jobs_are_measured_at_once_by_one_slot_and_killed_components_lose_
         assert _returned(airflow, run, "explore") == asked.replace("/request.json", "/exploration.json")
         assert "records/s" in airflow.task_log("capacity_plan", run, "explore")
         airflow.give_up("capacity_plan", run)
-    assert processes and not {process.pid for process in _measuring()} & processes
+    airflow.wait_for(lambda: not processes & {process.pid for process in _measuring()})
 
 
 def _returned(airflow: RunningAirflow, run: str, task: str) -> str:
