@@ -14,7 +14,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 from pipelines.inputs.plan_request import PlanRequest
 from sluice_airflow.approvals.model import ModelApproval
 from sluice_airflow.assets import FEATURES, MODEL, PLAN, REPROFILE, SAMPLES
-from sluice_airflow.measuring import POOL
+from sluice_airflow.measuring.pool import POOL
+from sluice_airflow.measuring.stage import MeasuringStage
 from sluice_airflow.params import params_of
 from sluice_airflow.retries import RETRYING
 from sluice_airflow.turns import JobTurn
@@ -31,14 +32,13 @@ class Stage:
     timeout: timedelta
     outlets: tuple[Asset, ...] = ()
     inlets: tuple[Asset, ...] = ()
-    pool: str = "default_pool"
 
 
+MEASURE = (
+    Stage("profile", "Measures each operator on a worker of its own.", timedelta(hours=6)),
+    Stage("explore", "Measures the capacity of budgets chosen by Bayesian optimisation.", timedelta(hours=24)),
+)
 BEFORE_APPROVAL = (
-    Stage("profile", "Measures each operator on a worker of its own.", timedelta(hours=6), pool=POOL),
-    Stage(
-        "explore", "Measures the capacity of budgets chosen by Bayesian optimisation.", timedelta(hours=24), pool=POOL
-    ),
     Stage("check", "Stops bad samples.", timedelta(hours=1), (SAMPLES,)),
     Stage("features", "Turns samples into features of operators, on Spark.", timedelta(hours=2)),
     Stage("check_features", "Stops bad features.", timedelta(hours=1), (FEATURES,), (SAMPLES,)),
@@ -80,7 +80,8 @@ If the job's file asks for a person to review models, `approve` waits for one in
 follows that decision. Otherwise the rule decides.
 
 Runs for one job take turns: `turn` waits for earlier ones to end. Runs for other jobs are independent. Measurements are
-made one at a time, in the pool `sluice-measuring`.
+made one at a time, in the pool `sluice-measuring`. `profile` and `explore` wait for them in the triggerer, and take no worker
+slot meanwhile; clearing them or setting their state stops the measurement.
 
 Assets: `sluice-samples`, `sluice-features`, `sluice-model`, `sluice-plan`.
 """,
@@ -130,6 +131,15 @@ def capacity_plan() -> None:
         execution_timeout=timedelta(minutes=5),
         doc_md="Waits for the end of earlier runs for the same job.",
     ).output
+    for stage in MEASURE:
+        uri = MeasuringStage(
+            task_id=stage.name,
+            request_uri=request_uri,
+            previous_uri=uri,
+            limit=stage.timeout,
+            pool=POOL,
+            doc_md=stage.does,
+        ).output
     for stage in BEFORE_APPROVAL:
         uri = _stage_task(stage)(request_uri, uri)
     uri = ModelApproval(
@@ -156,7 +166,6 @@ def _stage_task(stage: Stage) -> Callable[[Any, Any], Any]:
         execution_timeout=stage.timeout,
         inlets=list(stage.inlets),
         outlets=list(stage.outlets),
-        pool=stage.pool,
         doc_md=stage.does,
     )
     def run(request_uri: str, previous_uri: str, outlet_events: Any = None) -> str:

@@ -166,6 +166,12 @@ class PipelineRun:
         return f"runs/{plan.job}/{plan.lineage.run}/{REQUEST_FILE}"
 
     @classmethod
+    def at(cls, request_uri: str, progress: Progress | None = None) -> Self:
+        """The run whose request has this URI, which `start` returned."""
+        root, _, key = request_uri.rpartition("/runs/")
+        return cls.open(Workspace(root), f"runs/{key}", progress)
+
+    @classmethod
     def open(cls, workspace: Workspace, request_key: str, progress: Progress | None = None) -> Self:
         """The run whose request is stored under `request_key`."""
         request, run = workspace.read(request_key, PlanRequest), request_key.removesuffix(REQUEST_FILE)

@@ -3,7 +3,7 @@
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-from sluice_airflow.measuring import PoolMaker
+from sluice_airflow.measuring.pool import PoolMaker
 from sluice_airflow.standing.sqlite import OneWriteAtATime
 
 _ON_SQLITE = conf.get_mandatory_value("database", "sql_alchemy_conn").startswith("sqlite")

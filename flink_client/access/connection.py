@@ -94,6 +94,21 @@ def connection_of(name: str, fields: Mapping[str, Any]) -> NamedConnection:
     )
 
 
+def connection_text(connection: NamedConnection) -> str:
+    """The connection as JSON, as `read_connection` reads it. It holds the secrets."""
+    password = connection.password
+    fields = {
+        "conn_type": connection.kind,
+        "host": connection.host,
+        "port": connection.port,
+        "schema": connection.schema,
+        "login": connection.login,
+        "password": None if password is None else password.get_secret_value(),
+        "extra": dict(connection.extra),
+    }
+    return json.dumps(fields)
+
+
 def _of_json(name: str, text: str) -> NamedConnection:
     return connection_of(name, json.loads(text))
 

@@ -23,7 +23,7 @@ def from_environment(name: str) -> NamedConnection | None:
     Airflow writes the name in capitals. Shells cannot set names with a dash or a point, so an underscore serves, too.
     """
     exact = f"{PREFIX}{name.upper()}"
-    for variable in dict.fromkeys((exact, _variable(name))):
+    for variable in dict.fromkeys((exact, variable_of(name))):
         if text := os.environ.get(variable):
             return read_connection(name, text, f"the environment variable {variable}")
     return None
@@ -50,9 +50,10 @@ def find_connection(name: str) -> NamedConnection:
             return found
     raise ConnectionUnknown(
         f"there is no connection {name!r}; add it in Airflow (Admin, Connections), or set the environment variable "
-        f"{_variable(name)} to it, as JSON or URI"
+        f"{variable_of(name)} to it, as JSON or URI"
     )
 
 
-def _variable(name: str) -> str:
+def variable_of(name: str) -> str:
+    """The environment variable of a connection."""
     return PREFIX + name.upper().replace("-", "_").replace(".", "_")

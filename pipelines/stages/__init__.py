@@ -5,7 +5,8 @@ from pkgutil import resolve_name
 from typing import Final
 
 from models.errors import Infeasible, InvalidInput
-from pipelines.run import PipelineRun
+from pipelines.progress import Progress
+from pipelines.run import REQUEST_FILE, PipelineRun
 
 Stage = Callable[[PipelineRun], str]
 """Executes one step of a run unless its output exists, and returns the URI of the output."""
@@ -50,6 +51,21 @@ def run_stage(name: str, run: PipelineRun) -> str:
         raise Infeasible(
             f"{error}; the measurements are stored: repeat with --run {run.run_id} and another rate to plan from them"
         ) from error
+
+
+def run_stage_at(name: str, request_uri: str, progress: Progress) -> str:
+    """Run one stage of the run whose request has this URI; returns the URI of its output.
+
+    Raises:
+        InvalidInput: the job's or the cluster's file has changed since the run began.
+    """
+    run = PipelineRun.at(request_uri, progress)
+    if not request_uri.endswith(f"/{run.key(REQUEST_FILE)}"):
+        raise InvalidInput(
+            f"all stages of a run must see the same job and cluster, but the file of {run.request.job!r} or of "
+            f"{run.request.cluster!r} has changed since the run began; run the DAG again"
+        )
+    return run_stage(name, run)
 
 
 def run_all(run: PipelineRun) -> str:

@@ -39,7 +39,8 @@ def held(store: Store, name: str, say: Callable[[str], None], lease_s: float = L
         yield
 
 
-def _who() -> str:
+def this_process() -> str:
+    """Its id and its host, for people."""
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
@@ -56,7 +57,7 @@ def _flock(path: Path, say: Callable[[str], None]) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         with suppress(OSError):  # for the remark of waiting processes; a full disk must not stop the run here
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, _who().encode(), 0)
+            os.pwrite(descriptor, this_process().encode(), 0)
         yield
     finally:
         os.close(descriptor)  # releases the lock; the file stays, since others may wait for it
@@ -110,7 +111,7 @@ def _beat(store: Store, own: str, ended: threading.Event, every_s: float) -> Non
 
 
 def _content() -> bytes:
-    return f"{_who()}\n{secrets.token_hex(8)}".encode()
+    return f"{this_process()}\n{secrets.token_hex(8)}".encode()
 
 
 def _waiting(holder: str) -> str:

@@ -18,7 +18,7 @@ from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.threshold_request import ThresholdRequest
-from sluice_airflow.measuring import POOL
+from sluice_airflow.measuring.pool import POOL
 from sluice_airflow.triggers import AutopilotTrigger, CalendarTrigger, ObservationTrigger, RateChangeTrigger
 from sluice_airflow.turns import JobTurn
 

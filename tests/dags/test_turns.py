@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.store.workspace import Workspace
 from sluice_airflow import turns
-from sluice_airflow.measuring import POOL, PoolMaker
+from sluice_airflow.measuring.pool import POOL, PoolMaker
 from sluice_airflow.rows import draw, first_before
 from sluice_airflow.turns import TurnTrigger
 
@@ -92,8 +92,10 @@ def test_the_pool_is_made_when_airflow_starts_and_keeps_changes(airflow_home: Pa
     from airflow.utils.session import create_session
 
     def slots() -> int | None:
+        """Of the pool, which counts deferred tasks: their testbed is in use."""
         with create_session() as session:
             pool = Pool.get_pool(POOL, session=session)
+            assert pool is None or pool.include_deferred
             return None if pool is None else int(pool.slots)
 
     if slots() is not None:

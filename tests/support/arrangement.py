@@ -25,6 +25,8 @@ from postgres import Postgres
 
 MARK = "SLUICE_TEST_ARRANGEMENT"
 """Environment variable by which all processes of an arrangement are found, children of children among them."""
+SERVICE = "SLUICE_TEST_SERVICE"
+"""Environment variable by which those of one service are found."""
 START_S = 300.0
 STOP_S = 20.0
 ENTRYPOINTS = {"prometheus": ["prometheus"]}
@@ -142,6 +144,7 @@ class Arrangement:
             "SPARK_LOCAL_IP": own,
             "PYTHONUNBUFFERED": "1",
             MARK: self._mark,
+            SERVICE: service,
         }
 
     def command(self, service: str) -> list[str]:
@@ -159,11 +162,11 @@ class Arrangement:
         return self._postgres.dump(database)
 
     def kill(self, service: str) -> None:
-        """As `kill -9` of the container: the process and all below it, tasks of Airflow in groups of their own among them."""
+        """As `kill -9` of the container: the process and all that it has started, what runs in sessions of its own included."""
         process = self._running.pop(service)
-        below = psutil.Process(process.pid).children(recursive=True)
+        started = self._processes(service)
         os.killpg(process.pid, signal.SIGKILL)
-        for one in below:
+        for one in started:
             with suppress(psutil.NoSuchProcess):
                 one.kill()
         process.wait()
@@ -234,11 +237,13 @@ class Arrangement:
     def _end_of_log(self, service: str) -> str:
         return self.log(service).read_text(errors="replace")[-3000:]
 
-    def _processes(self) -> list[psutil.Process]:
+    def _processes(self, service: str | None = None) -> list[psutil.Process]:
+        """Those of a service, or all."""
+        wanted = {MARK: self._mark} | ({} if service is None else {SERVICE: service})
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
+                if wanted.items() <= process.environ().items() and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except (psutil.Error, OSError):
                 continue

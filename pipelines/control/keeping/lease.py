@@ -10,10 +10,8 @@ and its request, for as long as a lease lasts, may still send it; its successor 
 treats them as someone else's rescale, and leaves them.
 """
 
-import os
 import re
 import secrets
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -22,6 +20,7 @@ from pydantic import Field
 
 from models.errors import SluiceError
 from models.schema import SCHEMA_VERSION, Format, Label, PositiveInt
+from pipelines.store.locks import this_process
 from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
 LEASE_S: Final = 30.0
@@ -42,10 +41,6 @@ class Leased(Format):
     holder: Label = Field(description="Process and host.")
     beat: str = Field(description="Another text at each renewal.")
     released: bool = Field(False, description="Whether its holder has ended.")
-
-
-def this_process() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 @dataclass

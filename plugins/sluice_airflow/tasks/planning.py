@@ -51,23 +51,14 @@ def pending_review(request_uri: str) -> "VersionInfo | None":
 def open_run(request_uri: str) -> "PipelineRun":
     """The run with the request at `request_uri`."""
     from pipelines.run import PipelineRun
-    from pipelines.store.workspace import Workspace
 
-    root, _, key = request_uri.rpartition("/runs/")
-    return PipelineRun.open(Workspace(root), f"runs/{key}", task_progress())
+    return PipelineRun.at(request_uri, task_progress())
 
 
 def _run_stage(name: str, request_uri: str) -> str:
-    from models.errors import InvalidInput
-    from pipelines.stages import run_stage
+    from pipelines.stages import run_stage_at
 
-    run = open_run(request_uri)
-    if not request_uri.endswith(f"/{run.key('request.json')}"):
-        raise InvalidInput(
-            f"all stages of a run must see the same job and cluster, but the file of {run.request.job!r} or of "
-            f"{run.request.cluster!r} has changed since the run began; run the DAG again"
-        )
-    return run_stage(name, run)
+    return run_stage_at(name, request_uri, task_progress())
 
 
 def _pending_review(request_uri: str) -> "VersionInfo | None":

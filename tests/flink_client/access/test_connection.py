@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from flink_client.access.connection import NamedConnection, read_connection
+from flink_client.access.connection import NamedConnection, connection_text, read_connection
 from flink_client.access.credentials import BearerToken, ClientCredentials, NoCredentials, UserPassword
 from flink_client.access.lookup import ConnectionUnknown, find_connection
 from flink_client.access.server import ServerAccess, access_by, server_access
@@ -30,6 +30,12 @@ def test_what_cannot_be_read_is_not_quoted(text: str) -> None:
         read_connection("x", text, "the variable X")
     assert "s3cr3t" not in str(said.value)
     assert said.value.__cause__ is None and said.value.__suppress_context__
+
+
+def test_a_connection_is_read_again_from_its_text() -> None:
+    full = read(**OF_HTTPS, schema="https", login="ada", password=SECRET, extra={"scope": "flink", "flag": True})
+    for one in (full, read(**OF_HTTPS)):
+        assert read_connection("my_flink", connection_text(one), "the test") == one
 
 
 def test_secrets_are_in_no_repr() -> None:
