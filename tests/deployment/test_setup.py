@@ -48,6 +48,7 @@ def test_a_python_without_ensurepip_names_the_package_that_has_it(checkout: Path
     assert "lacks the module ensurepip" in done.stderr and "apt-get install python3.12-venv" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path(".venv/.made-from").exists(), reason="this environment was not made by make")
 def test_a_second_set_up_changes_nothing_and_says_nothing(root: Path) -> None:
     before = (root / ".venv" / ".made-from").stat().st_mtime_ns

@@ -45,6 +45,7 @@ def _kept(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_run_on_a_full_disk_keeps_what_it_measured_and_goes_on_when_there_is_room(small_disk: Path) -> None:
     run = _run(small_disk)
     with pytest.raises(SluiceError) as stopped:

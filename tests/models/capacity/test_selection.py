@@ -28,11 +28,13 @@ def bands(published, request) -> tuple[dict[int, Interval], float, float]:
     return {n: select(published(request.param, n)).model.interval(memory_mb, slots) for n in rows}, low, high
 
 
+@pytest.mark.slow
 def test_bands_of_published_rows_touch_what_production_achieved(bands):
     by_rows, low, high = bands
     assert [n for n, band in by_rows.items() if band.high < low or band.low > high] == []
 
 
+@pytest.mark.slow
 def test_one_more_row_does_not_overturn_the_answer(bands):
     """A winner among three regressions moved it by a factor of nine for q5, and of five for q1."""
     medians = [band.value for band in bands[0].values()]
@@ -64,6 +66,7 @@ def test_the_law_that_made_the_data_is_inside_the_interval_tenfold_out(law, mst)
         assert band.low < beyond < band.high
 
 
+@pytest.mark.slow
 def test_more_measurements_narrow_the_interval():
     def mean_width(repeats: int) -> float:
         slots = np.tile(SLOTS, repeats)

@@ -132,6 +132,7 @@ def test_a_persons_rescale_while_no_autopilot_runs_is_noticed(flight: Flight) ->
     assert actions(stored) == [] and "person" in held(stored)
 
 
+@pytest.mark.slow
 def test_a_demand_that_finds_no_slots_is_taken_back_and_waits_longer_each_time(flight: Flight) -> None:
     flight.job.rate = step_up
     # Slots that are gone once they are asked for.

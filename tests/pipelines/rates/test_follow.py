@@ -204,6 +204,7 @@ def test_what_an_overloaded_flink_achieves_is_not_reported_as_a_fall(
     assert after is not None and (after.state, after.reason) == ("followed", "")
 
 
+@pytest.mark.slow
 def test_what_arrives_at_an_overloaded_flink_that_reports_its_lag_is_reported(
     overloaded: tuple[FakeFlink, JobFollower], clocks: Any
 ) -> None:

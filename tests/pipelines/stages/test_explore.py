@@ -174,6 +174,7 @@ def test_observations_are_kept_back_for_the_review(explored: Path) -> None:
     assert {o.task_slots for o in record.kept_back} <= set(range(3, 12)), "in gaps between the corners"
 
 
+@pytest.mark.slow
 def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) -> None:
     said = Saying()
     run = run_in(tmp_path, rate=400_000, progress=said)
@@ -193,6 +194,7 @@ def test_the_interval_closes_and_its_end_says_what_would_help(tmp_path: Path) ->
     assert "limit of 3 measurements" in record.stopped_because
 
 
+@pytest.mark.slow
 def test_a_rate_that_the_testbed_reaches_is_answered_with_few_measurements(tmp_path: Path) -> None:
     run = run_in(tmp_path, rate=4_000, precision=1.0, max_measurements=20)
     profile(run)

@@ -109,6 +109,7 @@ def test_what_is_read_is_what_was_stored(store: PlanStore) -> None:
     assert PlanStore(Workspace(store.uri("q5", 1).partition("/plans/")[0])).get("q5", 1) == stored
 
 
+@pytest.mark.slow
 def test_processes_that_append_at_once_lose_no_plan_and_make_none_twice(tmp_path: Path) -> None:
     folder = str(tmp_path / "shared")
     writers = [subprocess.Popen([sys.executable, __file__, folder, str(writer), "50"]) for writer in range(4)]

@@ -114,6 +114,7 @@ def test_the_optimiser_comes_close_to_the_best_budget_of_all(seed: int) -> None:
     assert found.log_width - suggested.log_width >= 0.95 * (found.log_width - best)
 
 
+@pytest.mark.slow
 def test_no_number_of_slots_is_suggested_twice_while_others_are_left() -> None:
     space = SearchSpace(min_slots=1, max_slots=4, memory_levels_mb=(1024,))
     found, measured = narrowing(ONE_IS_RIGHT), list[Budget]()

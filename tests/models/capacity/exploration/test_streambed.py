@@ -70,6 +70,7 @@ def test_it_ends_when_the_error_grows_by_a_tenth_or_after_20(seed):
         assert exploration.reason == "the limit of 20 measurements after the corners was reached"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_gaps_are_filled_until_the_models_can_be_told_apart(seed):
     exploration = StreamBedExploration(SPACE, seed=seed)
@@ -101,6 +102,7 @@ def test_each_step_holds_the_errors_of_all_measurements_so_far():
         assert step.error == min(step.loocv.values())
 
 
+@pytest.mark.slow
 def test_a_budget_may_be_measured_again_without_a_warning(recwarn):
     # In a space of six budgets, ten measurements must repeat some, and no random point stands in for them.
     space = SearchSpace(min_slots=2, max_slots=4, memory_levels_mb=(1024, 2048))

@@ -37,6 +37,7 @@ def drive(exploration: TargetedExploration, measured: Job) -> list[Budget]:
     return done
 
 
+@pytest.mark.slow
 def test_it_ends_as_soon_as_the_answer_is_precise() -> None:
     exploration = exploring(3e6)
     done = drive(exploration, job(1.0))
@@ -89,6 +90,7 @@ def test_the_advice_holds_when_it_is_followed(out_of_reach: TargetedExploration)
     assert np.log(helpful.ratio_after) / 2 < after < before
 
 
+@pytest.mark.slow
 def test_it_ends_at_its_limit() -> None:
     exploration = exploring(3e7, max_measurements=4)
     assert len(drive(exploration, job(0.7))) == 8
@@ -96,6 +98,7 @@ def test_it_ends_at_its_limit() -> None:
     assert [s.suggested_by for s in exploration.steps] == ["corner"] * 4 + ["gap"] * 3 + ["target"]
 
 
+@pytest.mark.slow
 def test_gaps_between_the_corners_are_filled_first() -> None:
     exploration = exploring(3e6, precision=1.0)
     drive(exploration, job(1.0))
@@ -105,6 +108,7 @@ def test_gaps_between_the_corners_are_filled_first() -> None:
     assert exploration.reason.endswith("within 100%"), "the answer was precise before"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "filled"), [(5, []), (6, [3]), (16, [5]), (17, [5])])
 def test_a_gap_is_filled_where_the_mst_may_grow_more_than_fourfold(most: int, filled: list[int]) -> None:
     space = SearchSpace(min_slots=2, max_slots=most, memory_levels_mb=(8192, 65536))
@@ -139,6 +143,7 @@ def test_other_budgets_than_the_suggested_ones_are_taken() -> None:
         exploration.observe(2e6, instead=Budget(task_slots=49, memory_mb=8192))
 
 
+@pytest.mark.slow
 def test_observations_are_kept_back_in_gaps() -> None:
     exploration = exploring(3e6, kept_back=3)
     done = drive(exploration, job(1.0))

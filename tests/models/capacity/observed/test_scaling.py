@@ -108,6 +108,7 @@ def test_tasks_of_sources_count_as_none_but_limit_the_rate() -> None:
     assert model.interval(1024.0, 50).value == pytest.approx(1500.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_large_jobs_are_looked_at_in_steps_of_a_few_per_cent() -> None:
     of = scaling(seen("map", 400, 0.5))
     model = of.model(Interval(value=2000.0, low=1999.0, high=2001.0), 1024.0, SOURCES)

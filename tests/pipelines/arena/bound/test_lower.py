@@ -32,6 +32,7 @@ def test_an_overload_is_out_of_reach(cell):
     assert lower_bound(cell(workload=Workload(name="flood", rates=(200_000,) * 30)), 10, 0.99) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Pattern.RANDOM, Pattern.COSINE])
 def test_it_rises_with_attainment_and_falls_with_the_objective(cell, kind):
     of = cell(workload=pattern(kind, 60_000), burn_in_s=1800)

@@ -94,6 +94,7 @@ def _check_orders(found: list[Message]) -> None:
     assert len({(record.key(), record.partition()) for record in found}) == len(keys), "a key has one partition"
 
 
+@pytest.mark.slow
 def test_records_due_while_the_broker_is_away_are_written_when_it_is_back() -> None:
     with LocalBroker() as broker:
         broker.start()
