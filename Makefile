@@ -33,7 +33,7 @@ export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 # One process for each folder of tests: they share its servers.
 PYTEST := pytest -n 2 --dist loadscope --no-loadscope-reorder
 
-.PHONY: help setup plan replan plan-flink airflow mlflow flink env check test test-all fuzz audit wheel sbom licences lint format clean
+.PHONY: help setup plan replan plan-flink airflow mlflow flink env check quick test test-all fuzz audit wheel sbom licences lint format clean
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
@@ -62,7 +62,11 @@ flink: setup ## Fetch Flink of FLINK_VERSION (1.20) for measurements (230 MB, ke
 env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
 
-check: lint ## Lint, types and the quick tests, which start no server: two minutes on two cores.
+# Lint takes one core for most of a minute where mypy has no cache.
+check: ## Lint, types and the quick tests, which start no server: two minutes on two cores.
+	@$(MAKE) --no-print-directory --jobs 2 lint quick
+
+quick: setup ## The quick tests alone.
 	@pytest -n 2 --dist worksteal -m 'not slow and not long' tests
 
 test: lint ## Lint, types and all tests but the long ones.
