@@ -15,6 +15,7 @@ ALSO_USES = {
     "plugins/sluice_airflow/__init__.py": {"flink_client"},
     "plugins/sluice_airflow/connections": {"flink_client", "testbeds"},
     "plugins/sluice_airflow/lineage.py": {"openlineage"},
+    "plugins/sluice_airflow/measuring": {"flink_client"},
     "plugins/sluice_airflow/notices": {"pydantic"},
     "plugins/sluice_airflow/embedded": {"rich"},
     "plugins/sluice_airflow/standing": {"httpx", "psutil"},

@@ -35,7 +35,7 @@ _AGES: Final = 3
 
 
 @dataclass
-class _Task:
+class _Followed:
     """A task since it was started."""
 
     began: TaskCounts
@@ -66,7 +66,7 @@ class _Vertex:
     """d_0."""
     rate: float | None = None
     """Records/s that arrive, as known last."""
-    tasks: dict[int, _Task] = field(default_factory=dict)
+    tasks: dict[int, _Followed] = field(default_factory=dict)
 
 
 class EmitDelays:
@@ -104,7 +104,7 @@ class EmitDelays:
         one = known.tasks.get(task.task)
         if one is None or one.last.attempt != task.attempt or _ran_s(task) < _ran_s(one.last):
             prior = None if known.rate is None else known.rate / tasks
-            known.tasks[task.task] = _Task(task, _age_s(task), prior, task, deque([_age_s(task)], _AGES))
+            known.tasks[task.task] = _Followed(task, _age_s(task), prior, task, deque([_age_s(task)], _AGES))
             return
         passed_s = _ran_s(task) - _ran_s(one.last)
         if passed_s <= 0:
