@@ -15,8 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 ROOT = Path(__file__).parents[1]
 LONGEST = (
     *("testbeds/flink", "pipelines/stages", "pipelines", "pipelines/cli/plans", "models/capacity/exploration"),
-    *("dags", "testbeds/kafka", "deployment", "spark", "plugins/sluice_pages", "pipelines/observe", "pipelines/apply"),
-    "faults",
+    *("dags", "testbeds/kafka", "deployment", "spark", "pipelines/observe", "pipelines/apply", "faults"),
 )
 """Folders by how long their tests take, the longest first; beside those on a real Flink first some that start few processes."""
 IN_REAL_TIME = (

@@ -95,10 +95,14 @@ def test_a_measurement_stops_with_its_task(small_airflow: RunningAirflow, worksp
     airflow, job = small_airflow, JOBS[0]
     run = airflow.start("capacity_plan", LARGE | {"job": job, "run": "stopped", "max_measurements": 20})
     airflow.wait_for(lambda: airflow.states("capacity_plan", run).get("explore") == "deferred", seconds=900)
-    airflow.wait_for(_measuring)
+    attempt = workspace_folder / f"runs/{job}/stopped/attempts/explore/000001"
+    airflow.wait_for((attempt / "followed.json").exists)
+    (process,) = _measuring()
+    process.suspend()  # else it might end before it is asked to stop
     path = f"/api/v2/dags/capacity_plan/dagRuns/{run}/taskInstances/explore"
     airflow.call("PATCH", path, {"new_state": "failed"})
+    airflow.wait_for((attempt / "stop.json").exists)
+    process.resume()
     airflow.wait_for(lambda: not _measuring())
     assert airflow.end("capacity_plan", run) == "failed"
-    (outcome,) = workspace_folder.glob(f"runs/{job}/stopped/attempts/explore/*/outcome.json")
-    assert '"stopped"' in outcome.read_text()
+    assert '"stopped"' in (attempt / "outcome.json").read_text()

@@ -89,7 +89,7 @@ found = metadata("sluice")
 print(json.dumps([found.get_all("Provides-Extra"), found["Requires-Python"], found["License-Expression"]]))
 """
     extras, pythons, licence = json.loads(_run(environment, tmp_path, "python", "-c", script))
-    assert set(extras) == {"airflow", "all", "deployment", "flink", "kubernetes", "mlflow", "spark"}
+    assert set(extras) == {"airflow", "all", "deployment", "flink", "kubernetes", "lineage", "mlflow", "spark"}
     assert set(pythons.split(",")) == {">=3.11", "<3.14"}
     assert licence == "Apache-2.0"
 

@@ -20,7 +20,7 @@ from testbeds.local.jdk import find_jdk
 pytestmark = pytest.mark.slow
 CALL_S = 0.004
 SETTLE_S = 15.0
-FOR_S = 40.0
+FOR_S = 30.0
 JAR = """
 import java.util.concurrent.locks.ReentrantLock;
 import org.apache.flink.api.common.functions.MapFunction;
