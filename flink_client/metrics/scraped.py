@@ -45,7 +45,8 @@ _STALE: Final = 2.5
 
 @dataclass
 class _Scraped:
-    """What was scraped of one task or TaskManager: values by time and name, those of several series together."""
+    """What was scraped of one task or TaskManager: values by time and name, those of several series together, but for ages,
+    of which the largest counts."""
 
     of: dict[float, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     attempt: dict[float, int] = field(default_factory=dict)
@@ -56,7 +57,8 @@ class _Scraped:
         if attempt > self.attempt.get(time_s, -1):
             self.attempt[time_s], self.of[time_s] = attempt, {}
         if attempt == self.attempt[time_s]:
-            self.of[time_s][name] = self.of[time_s].get(name, 0.0) + value
+            known = self.of[time_s]
+            known[name] = max(known.get(name, value), value) if name == _AGE else known.get(name, 0.0) + value
 
     def at(self, time_s: float, oldest_s: float) -> tuple[dict[str, float], int] | None:
         """The values of the last scrape, and the attempt of the task; None where that is older."""

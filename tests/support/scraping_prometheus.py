@@ -73,6 +73,10 @@ class Scraping(AnsweringServer):
         times = self._times()
         if vertex == SOURCE and name == f"{OPERATOR}pendingRecords":
             yield {"metric": labels | {"task_attempt_num": "0"}, "values": [[w, "50"] for w, _, _ in times]}
+        if vertex == SOURCE and name == f"{OPERATOR}currentEmitEventTimeLag":
+            for operator, age_ms in (("Source: cards", "40"), ("Source: other", "-1")):
+                of_one = {"operator_name": operator, "task_attempt_num": "0"}
+                yield {"metric": labels | of_one, "values": [[w, age_ms] for w, _, _ in times]}
         if vertex == SOURCE and name.endswith("currentOffset"):
             for partition in "01234567":
                 place = {"topic": "cards", "partition": partition, "task_attempt_num": "0"}

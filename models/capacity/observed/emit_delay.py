@@ -1,8 +1,8 @@
 """What waits before a source at least, from how long the records that it emits have waited.
 
 Kafka's source reports `pendingRecords` of each partition as of the last fetch that returned its records. A job with few
-expensive records polls rarely while it is held back, so that it may report 0 for minutes while records pile up. Flink reports
-how old the record was that a source emitted last, too (`currentEmitEventTimeLag`, FLIP-33).
+expensive records polls rarely while it is held back, so that it may report next to nothing for minutes while records pile up.
+Flink reports how old the record was that a source emitted last, too (`currentEmitEventTimeLag`, FLIP-33).
 
     d       age of the record emitted last, by its time stamp
     d_0     the same when the task was idle last, and nothing waited: by so much time stamps are off
@@ -20,10 +20,9 @@ a task are read in turns and not equally far.
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Final
+from typing import Final, Self
 
 from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts
 
@@ -34,17 +33,35 @@ PRIOR_S: Final = 10.0
 _AGES: Final = 3
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """What a task reports of itself at one time."""
+
+    attempt: int
+    ran_s: float
+    idle_s: float
+    emitted: float
+    age_s: float
+
+    @classmethod
+    def of(cls, task: TaskCounts) -> Self | None:
+        """None where some of it, or what waits, is unknown."""
+        if not task.runs or task.pending is None:
+            return None
+        if task.ran_s is None or task.idle_s is None or task.emitted is None or task.age_s is None:
+            return None
+        return cls(task.attempt, task.ran_s, task.idle_s, task.emitted, task.age_s)
+
+
 @dataclass
 class _Followed:
     """A task since it was started."""
 
-    began: TaskCounts
+    began: _Reading
     """When it was idle last, or else seen first."""
-    first_s: float
-    """d_1."""
     prior: float | None
     """r_0; None where it is unknown."""
-    last: TaskCounts
+    last: _Reading
     ages: deque[float]
     is_idle: bool = False
     """Whether it was so for a part of the time up to the last reading."""
@@ -54,10 +71,14 @@ class _Followed:
         if self.is_idle:
             return self.prior
         prior_s = 0.0 if self.prior is None else PRIOR_S
-        held_s = _ran_s(self.last) - _ran_s(self.began)
-        within_s = prior_s + max(held_s - (median(self.ages) - self.first_s), 0.0)
-        emitted = prior_s * (self.prior or 0.0) + _emitted(self.last) - _emitted(self.began)
+        held_s = self.last.ran_s - self.began.ran_s
+        within_s = prior_s + max(held_s - (median(self.ages) - self.began.age_s), 0.0)
+        emitted = prior_s * (self.prior or 0.0) + self.last.emitted - self.began.emitted
         return emitted / within_s if within_s > 0 else None
+
+    def waiting(self, off_s: float) -> float:
+        """Eq. 2."""
+        return 0.0 if self.is_idle else max(median(self.ages) - off_s, 0.0) * (self.rate() or 0.0)
 
 
 @dataclass
@@ -67,6 +88,24 @@ class _Vertex:
     rate: float | None = None
     """Records/s that arrive, as known last."""
     tasks: dict[int, _Followed] = field(default_factory=dict)
+
+    def follow(self, number: int, now: _Reading, tasks: int) -> _Followed:
+        """Take in a further reading of one of its tasks."""
+        one = self.tasks.get(number)
+        if one is None or one.last.attempt != now.attempt or now.ran_s < one.last.ran_s:
+            prior = None if self.rate is None else self.rate / tasks
+            one = self.tasks[number] = _Followed(now, prior, now, deque([now.age_s], _AGES))
+            return one
+        passed_s = now.ran_s - one.last.ran_s
+        if passed_s <= 0:
+            return one
+        one.ages.append(now.age_s)
+        one.is_idle = now.idle_s - one.last.idle_s >= HELD * passed_s
+        if one.is_idle:
+            one.prior = (now.emitted - one.last.emitted) / passed_s
+            one.began, self.off_s = now, now.age_s
+        one.last = now
+        return one
 
 
 class EmitDelays:
@@ -83,62 +122,18 @@ class EmitDelays:
         return replace(counts, vertices=tuple(self._vertex(v) if v.is_source else v for v in counts.vertices))
 
     def _vertex(self, vertex: VertexCounts) -> VertexCounts:
-        reported = [t for t in vertex.tasks if t.runs and None not in (t.pending, t.age_s, t.ran_s, t.emitted)]
+        reported = {task.task: now for task in vertex.tasks if (now := _Reading.of(task)) is not None}
         if not reported:
             return vertex
-        youngest_s = min(map(_age_s, reported))
+        youngest_s = min(now.age_s for now in reported.values())
         known = self._vertices.setdefault(vertex.id, _Vertex(youngest_s))
         known.off_s = min(known.off_s, youngest_s)
-        for task in reported:
-            self._follow(known, task, len(vertex.tasks))
-        waiting = {task.task: self._waiting(known, task) for task in reported}
-        self._remember(known, reported)
-        tasks = (
-            replace(t, pending=max(t.pending or 0.0, waiting.get(t.task, 0.0))) if t in reported else t
-            for t in vertex.tasks
-        )
-        return replace(vertex, tasks=tuple(tasks))
-
-    @staticmethod
-    def _follow(known: _Vertex, task: TaskCounts, tasks: int) -> None:
-        one = known.tasks.get(task.task)
-        if one is None or one.last.attempt != task.attempt or _ran_s(task) < _ran_s(one.last):
-            prior = None if known.rate is None else known.rate / tasks
-            known.tasks[task.task] = _Followed(task, _age_s(task), prior, task, deque([_age_s(task)], _AGES))
-            return
-        passed_s = _ran_s(task) - _ran_s(one.last)
-        if passed_s <= 0:
-            return
-        one.ages.append(_age_s(task))
-        one.is_idle = _idle_s(task) - _idle_s(one.last) >= HELD * passed_s
-        if one.is_idle:
-            one.prior = (_emitted(task) - _emitted(one.last)) / passed_s
-            one.began, one.first_s, known.off_s = task, _age_s(task), _age_s(task)
-        one.last = task
-
-    @staticmethod
-    def _waiting(known: _Vertex, task: TaskCounts) -> float:
-        one = known.tasks[task.task]
-        return 0.0 if one.is_idle else max(median(one.ages) - known.off_s, 0.0) * (one.rate() or 0.0)
-
-    @staticmethod
-    def _remember(known: _Vertex, reported: Sequence[TaskCounts]) -> None:
-        rates = [known.tasks[task.task].rate() for task in reported]
+        followed = {number: known.follow(number, now, len(vertex.tasks)) for number, now in reported.items()}
+        rates = [one.rate() for one in followed.values()]
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)
-
-
-def _ran_s(task: TaskCounts) -> float:
-    return task.ran_s or 0.0
-
-
-def _idle_s(task: TaskCounts) -> float:
-    return task.idle_s or 0.0
-
-
-def _emitted(task: TaskCounts) -> float:
-    return task.emitted or 0.0
-
-
-def _age_s(task: TaskCounts) -> float:
-    return task.age_s or 0.0
+        waiting = {number: one.waiting(known.off_s) for number, one in followed.items()}
+        tasks = (
+            replace(t, pending=max(t.pending or 0.0, waiting[t.task])) if t.task in waiting else t for t in vertex.tasks
+        )
+        return replace(vertex, tasks=tuple(tasks))

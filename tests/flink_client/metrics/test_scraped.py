@@ -45,6 +45,7 @@ def test_the_past_is_read_as_if_it_had_been_watched(prometheus: Scraping, read: 
     source, count, _ = found.readings[-1].vertices
     # 50 records wait to be read, of which half are dropped.
     assert (source.tasks[0].pending, source.tasks[0].partitions) == (25.0, 8)
+    assert source.tasks[0].age_s == 0.04, "that of the other source is unknown"
     state = [one.state for one in done if one.vertex == COUNT and one.state is not None]
     assert sum(one.read_bytes for one in state) == pytest.approx(10 * RATE * 60)
     assert (count.max_parallelism, count.operators) == (128, ("count",))

@@ -88,12 +88,18 @@ def seen(flink: FlinkRest, jar: str, calls: str, tasks: int, place: Workspace) -
         flink.cancel(job)
 
 
-def test_a_shared_limit_is_found_by_two_numbers_of_tasks(cluster: LocalCluster, jar: str, tmp_path: Path) -> None:
-    place = Workspace(tmp_path / "workspace")
-    first = seen(cluster.rest, jar, "one at a time", 2, place)
+def by_two_and_four_tasks(
+    cluster: LocalCluster, jar: str, calls: str, place: Workspace
+) -> tuple[ObservedJob, ObservedJob]:
+    """The job with two tasks that call, which alone leave open what limits them, and then with four."""
+    first = seen(cluster.rest, jar, calls, 2, place)
     assert first.suspected_limit is not None
     assert first.suspected_limit.certainty == "possible"
-    second = seen(cluster.rest, jar, "one at a time", 4, place)
+    return first, seen(cluster.rest, jar, calls, 4, place)
+
+
+def test_a_shared_limit_is_found_by_two_numbers_of_tasks(cluster: LocalCluster, jar: str, tmp_path: Path) -> None:
+    _, second = by_two_and_four_tasks(cluster, jar, "one at a time", Workspace(tmp_path / "workspace"))
     limit = second.suspected_limit
     assert limit is not None
     assert (limit.certainty, limit.vertex) == ("likely", second.vertices[1].name)
@@ -103,10 +109,6 @@ def test_a_shared_limit_is_found_by_two_numbers_of_tasks(cluster: LocalCluster, 
 
 
 def test_calls_that_take_long_are_no_limit(cluster: LocalCluster, jar: str, tmp_path: Path) -> None:
-    place = Workspace(tmp_path / "workspace")
-    first = seen(cluster.rest, jar, "side by side", 2, place)
-    assert first.suspected_limit is not None
-    assert first.suspected_limit.certainty == "possible"
-    second = seen(cluster.rest, jar, "side by side", 4, place)
+    first, second = by_two_and_four_tasks(cluster, jar, "side by side", Workspace(tmp_path / "workspace"))
     assert second.suspected_limit is None
     assert second.vertices[1].observed_rate == pytest.approx(2 * (first.vertices[1].observed_rate or 0.0), rel=0.15)

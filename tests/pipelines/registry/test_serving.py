@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mlflow_server import wait_until_up
 from models.errors import InvalidInput
 from pipelines.registry.serving import serve
 from pipelines.registry.tracking import TRACKING_VARIABLE, Tracking, open_tracking
@@ -48,7 +48,7 @@ def address(tmp_path: Path, tracking: Tracking) -> Iterator[str]:
         assert process.stdout is not None
         shown = process.stdout.readline()
         assert f"http://127.0.0.1:{port} (stop: Ctrl-C)" in shown
-        _wait_for(f"http://127.0.0.1:{port}/health", process)
+        wait_until_up(f"http://127.0.0.1:{port}", process)
         yield f"http://127.0.0.1:{port}"
         os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C sends
         process.wait(60)
@@ -58,18 +58,6 @@ def address(tmp_path: Path, tracking: Tracking) -> Iterator[str]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(30)
-
-
-def _wait_for(url: str, process: subprocess.Popen[str], seconds: float = 180.0) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        assert process.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError(f"{url} does not answer")
 
 
 @pytest.mark.slow

@@ -5,13 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mlflow_server import wait_until_up
 from pipelines.registry.models import load_champion
 from pipelines.registry.review.record import ReviewRecord
 from pipelines.registry.tracking import TRACKING_VARIABLE
@@ -55,23 +54,11 @@ def server(tmp_path: Path, migrated_database: Path) -> Iterator[str]:
         start_new_session=True,
     )
     try:
-        _wait_for(f"http://127.0.0.1:{port}/health", process)
+        wait_until_up(f"http://127.0.0.1:{port}", process)
         yield f"http://127.0.0.1:{port}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        assert process.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError(f"{url} did not answer within {seconds:g} s")
 
 
 @pytest.mark.slow
