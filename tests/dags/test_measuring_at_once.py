@@ -2,7 +2,9 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +38,48 @@ def small_airflow(tmp_path_factory: pytest.TempPathFactory, workspace_folder: Pa
         yield airflow
     finally:
         airflow.stop()
-        for process in _measuring():
+        for process in _measuring(workspace_folder):
             process.kill()
 
 
-def _measuring() -> list[psutil.Process]:
-    """The processes that measure, and those that they have started."""
-    mine = [p for p in psutil.process_iter(["cmdline"]) if "pipelines.detached" in (p.info["cmdline"] or [])]
+def _measuring(workspace: Path) -> list[psutil.Process]:
+    """The processes that explore, and those that they have started."""
+
+    def is_mine(command: list[str]) -> bool:
+        return {"pipelines.detached", "explore"} <= set(command) and any(str(workspace) in part for part in command)
+
+    mine = [p for p in psutil.process_iter(["cmdline"]) if is_mine(p.info["cmdline"] or [])]
     return [one for one in mine if one.status() != psutil.STATUS_ZOMBIE]
+
+
+@contextmanager
+def _slowly(workspace: Path) -> Iterator[None]:
+    """Let processes measure for a twentieth of the time: alone, one may have ended before Airflow has started the next.
+
+    They still show every few seconds that they live.
+    """
+    over = threading.Event()
+
+    def brake() -> None:
+        while not over.wait(0.25):
+            halted = _measuring(workspace)
+            _signal(halted, signal.SIGSTOP)
+            over.wait(4.75)
+            _signal(halted, signal.SIGCONT)
+
+    thread = threading.Thread(target=brake)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def _observations(workspace: Path, job: str) -> dict[str, int]:
@@ -55,15 +91,17 @@ def test_three_jobs_are_measured_at_once_by_one_slot_and_killed_components_lose_
     small_airflow: RunningAirflow, workspace_folder: Path
 ) -> None:
     airflow = small_airflow
-    runs = {job: airflow.start("capacity_plan", LARGE | {"job": job}) for job in JOBS}
+    with _slowly(workspace_folder):
+        runs = {job: airflow.start("capacity_plan", LARGE | {"job": job}) for job in JOBS}
 
-    def all_explore() -> bool:
-        return all(airflow.states("capacity_plan", run).get("explore") == "deferred" for run in runs.values())
+        def all_explore() -> bool:
+            return all(airflow.states("capacity_plan", run).get("explore") == "deferred" for run in runs.values())
 
-    airflow.wait_for(all_explore, seconds=900)
-    airflow.wait_for(lambda: len(_measuring()) == 3)
+        airflow.wait_for(all_explore, seconds=900)
+        airflow.wait_for(lambda: len(_measuring(workspace_folder)) == 3)
+    processes = {process.pid for process in _measuring(workspace_folder)}
+    airflow.wait_for(lambda: any(_observations(workspace_folder, job) for job in JOBS))
     before = {job: _observations(workspace_folder, job) for job in JOBS}
-    processes = {process.pid for process in _measuring()}
     for component in ("triggerer", "scheduler"):
         os.kill(airflow.component(component), signal.SIGKILL)
 
@@ -82,7 +120,7 @@ def test_three_jobs_are_measured_at_once_by_one_slot_and_killed_components_lose_
         assert _returned(airflow, run, "explore") == asked.replace("/request.json", "/exploration.json")
         assert "records/s" in airflow.task_log("capacity_plan", run, "explore")
         airflow.give_up("capacity_plan", run)
-    airflow.wait_for(lambda: not processes & {process.pid for process in _measuring()})
+    airflow.wait_for(lambda: not processes & {process.pid for process in _measuring(workspace_folder)})
 
 
 def _returned(airflow: RunningAirflow, run: str, task: str) -> str:
@@ -93,16 +131,14 @@ def _returned(airflow: RunningAirflow, run: str, task: str) -> str:
 
 def test_a_measurement_stops_with_its_task(small_airflow: RunningAirflow, workspace_folder: Path) -> None:
     airflow, job = small_airflow, JOBS[0]
-    run = airflow.start("capacity_plan", LARGE | {"job": job, "run": "stopped", "max_measurements": 20})
-    airflow.wait_for(lambda: airflow.states("capacity_plan", run).get("explore") == "deferred", seconds=900)
     attempt = workspace_folder / f"runs/{job}/stopped/attempts/explore/000001"
-    airflow.wait_for((attempt / "followed.json").exists)
-    (process,) = _measuring()
-    process.suspend()  # else it might end before it is asked to stop
-    path = f"/api/v2/dags/capacity_plan/dagRuns/{run}/taskInstances/explore"
-    airflow.call("PATCH", path, {"new_state": "failed"})
-    airflow.wait_for((attempt / "stop.json").exists)
-    process.resume()
-    airflow.wait_for(lambda: not _measuring())
+    with _slowly(workspace_folder):
+        run = airflow.start("capacity_plan", LARGE | {"job": job, "run": "stopped", "max_measurements": 20})
+        airflow.wait_for(lambda: airflow.states("capacity_plan", run).get("explore") == "deferred", seconds=900)
+        airflow.wait_for((attempt / "followed.json").exists)
+        path = f"/api/v2/dags/capacity_plan/dagRuns/{run}/taskInstances/explore"
+        airflow.call("PATCH", path, {"new_state": "failed"})
+        airflow.wait_for((attempt / "stop.json").exists)
+    airflow.wait_for(lambda: not _measuring(workspace_folder))
     assert airflow.end("capacity_plan", run) == "failed"
     assert '"stopped"' in (attempt / "outcome.json").read_text()
