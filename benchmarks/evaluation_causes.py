@@ -9,19 +9,19 @@ is explained by it as far as the simulator goes; one that does not is not explai
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final
 
 import evaluation_checks as checks
+import numpy as np
 from evaluation_runs import JOBS, SETTINGS, Replay, Replays
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from models.job import Job
-from models.metrics import Activity
 from models.scaling.policies import make_policy
 from pipelines.arena.evaluation import PEAK_SHARE
 from pipelines.arena.grid import run_cells
@@ -47,9 +47,9 @@ NOISY: Final = MetricNoise(records=0.05, time=0.15)
 class MoreCpu(FlinkMetrics):
     """CPU in use exceeds busy time."""
 
-    def _as_measured(self, gauges: Activity, done: Any, seconds: float) -> Activity:
-        measured = super()._as_measured(gauges, done, seconds)
-        return replace(measured, cpu_s=measured.cpu_s * (1 + MORE_CPU))
+    def _as_measured(self, done: np.ndarray, tasks: Sequence[int], seconds: float) -> dict[str, np.ndarray]:
+        values = super()._as_measured(done, tasks, seconds)
+        return values | {"cpu_s": values["cpu_s"] * (1 + MORE_CPU)}
 
 
 @dataclass(frozen=True)
