@@ -100,7 +100,6 @@ lint: setup ## Style, types, import rules and licences.
 	@ruff format --check .
 	@ruff check .
 	@mypy
-	@mypy dags plugins
 	@lint-imports
 	@pip-licenses >/dev/null
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -37,9 +38,7 @@ def serve(jobs: int, pipe: Connection) -> None:
     def rate(number: int, t: float) -> float:
         return 600.0 + 7 * number if (t + 3 * number) % 120 < 60 else 1500.0 + 7 * number
 
-    made = [
-        SteeredJob(time.monotonic, f"{n:032x}", f"job-{n}", (lambda t, n=n: rate(n, t)), slots=32) for n in range(jobs)
-    ]
+    made = [SteeredJob(time.monotonic, f"{n:032x}", f"job-{n}", partial(rate, n), slots=32) for n in range(jobs)]
     with SteeredFlink(*made) as flink:
         pipe.send(flink.url)
         try:

@@ -144,7 +144,7 @@ def _cell(cause: Cause, job_name: str, workload: str, policy: str, seed: int) ->
             "cluster": load_cluster("arena"),
             "workload": pattern(Pattern(workload), peak, seed),
             "policy": policy,
-            "settings": settings | (cause.hpa if policy.startswith("hpa") else {}),
+            "settings": {**settings, **(cause.hpa if policy.startswith("hpa") else {})},
             "rescale_mode": MODE,
             "burn_in_s": 0,
             "seed": seed,

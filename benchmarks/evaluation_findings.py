@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from pipelines.arena.replays.cell import Convergence
 from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import SEED
 from pipelines.store.workspace import Workspace
@@ -65,7 +66,7 @@ def convergence(found: Replays) -> Table:
     return table
 
 
-def _round(c) -> str:
+def _round(c: Convergence) -> str:
     return f"{'-' if c.seconds is None else f'{c.seconds / 60:.1f}'} ({c.steps})"
 
 

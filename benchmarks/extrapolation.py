@@ -26,9 +26,10 @@ from models.capacity.observation import Observation
 from models.capacity.selection import select
 from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
+from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.run import PipelineRun
-from pipelines.stages.explore import ExplorationRecord, explore
-from pipelines.stages.profile import ProfileRecord, profile
+from pipelines.stages.explore import explore
+from pipelines.stages.profile import PROFILE_FILE, ProfileRecord, profile
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import Configuration
 from testbeds.simulator import Simulator, streambed_cluster
@@ -52,8 +53,8 @@ def build(name: str, seed: int) -> Built:
         run = PipelineRun(PlanRequest(job=name, rate=1e6, seed=seed, exploration="streambed"), Workspace(folder))
         profile(run)
         explore(run)
-        record = run.output("exploration.json", ExplorationRecord)
-        rates = run.output("profile.json", ProfileRecord).source_rate_per_task
+        record = run.output(EXPLORATION_FILE, ExplorationRecord)
+        rates = run.output(PROFILE_FILE, ProfileRecord).source_rate_per_task
         return Built(run.job, record.observations, rates)
 
 

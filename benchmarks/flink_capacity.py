@@ -82,7 +82,7 @@ def _measured(run: PipelineRun, slots: int) -> HeldOut:
     stolen, found = StolenTime(), []
     with opened_testbed(run) as testbed:
         optimizer = Optimizer(
-            run.job, testbed, known.source_rate_per_task, known.operators, measuring(run).mst, run.progress.say
+            run.job, testbed, known.source_rate_per_task, known.operators, measuring(run).mst, say=run.progress.say
         )
         for repeat in range(REPEATS):
             name = f"held-out-{slots}-{repeat}"

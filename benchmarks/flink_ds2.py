@@ -24,6 +24,7 @@ from models.scaling.meter import Meter, MeteredGraph
 from models.scaling.policy import Decision
 from pipelines.inputs.catalogue import load_job
 from testbeds.flink.programs.stated_costs import Payment
+from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Served
 
@@ -87,6 +88,7 @@ def main() -> None:
         FlinkTestbed(CLUSTER, [1024.0], payment=Payment.PACED) as testbed,
         testbed.deploy(job, first, run="flink-ds2", seed=SEED) as deployed,
     ):
+        assert isinstance(deployed, FlinkRun)  # Only a program that reads Kafka is run otherwise.
         run = LimitedRun(deployed, job)
         before = run.serve(target, interval_s)
         row(table, "before", target, before, job)

@@ -26,9 +26,8 @@ from pipelines.inputs.programs import job_program
 from pipelines.measuring.estimate import search_mst
 from testbeds.conformance import small_job
 from testbeds.flink.lab.stolen import StolenTime
-from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
-from testbeds.protocol import Configuration
+from testbeds.protocol import Configuration, Run
 
 SETTINGS: Final = MstSettings(
     warmup_s=20.0, cooldown_s=0.0, ramp_s=5.0, observe_s=10.0, iterations=8, sensitivity=0.02, bracket=0.15
@@ -80,13 +79,13 @@ SUBJECTS: Final = {"costed": costed, "q1": q1}
 
 
 @contextmanager
-def running(subject: Subject) -> Iterator[FlinkRun]:
+def running(subject: Subject) -> Iterator[Run]:
     configuration = Configuration(dict.fromkeys(subject.job.order, 1), MEMORY_MB)
     with subject.testbed as testbed, testbed.deploy(subject.job, configuration, run="flink-mst", seed=SEED) as run:
         yield run
 
 
-def estimates(run: FlinkRun, table: Table, name: str) -> list[float]:
+def estimates(run: Run, table: Table, name: str) -> list[float]:
     """The MST, estimated repeatedly on the running job."""
     found = []
     for i in range(REPEATS):
@@ -103,7 +102,7 @@ def targets(search: MstSearch) -> str:
     return ", ".join(f"{trial.target_rate:,.0f}{'' if trial.sustained else ' not'}" for trial in search.history)
 
 
-def replayed(run: FlinkRun, table: Table, name: str, rate: float, share: float, seconds: float) -> None:
+def replayed(run: Run, table: Table, name: str, rate: float, share: float, seconds: float) -> None:
     """Offer a rate for some minutes, and log each minute."""
     run.inject(0.5 * rate, 5.0, "cooldown")
     part_s = 60.0 if seconds > OVERLOAD_S else 15.0

@@ -480,9 +480,9 @@ def tables(case: Case, found: Sequence[Measurement]) -> list[Table | str]:
     for policy in POLICIES:
         own = [one for one in found if one.policy == policy]
         if own:
-            said = spread_of([simulated[in_words(one.placement)] for one in own], ",.0f")
-            share = f"{_median(found, policy) / best:.0%}"
-            policies.add_row(policy, f"{len(own)}", spread_of([one.rate for one in own], ",.0f"), said, share)
+            measured = spread_of([one.rate for one in own], ",.0f")
+            expected = spread_of([simulated[in_words(one.placement)] for one in own], ",.0f")
+            policies.add_row(policy, f"{len(own)}", measured, expected, f"{_median(found, policy) / best:.0%}")
     return [
         runs,
         policies,

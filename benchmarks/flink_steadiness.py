@@ -36,7 +36,7 @@ PLACES: Final = 2**16
 STEPS: Final = 2_000_000
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def walk(next_place: np.ndarray, steps: int) -> int:
     place = 0
     for _ in range(steps):

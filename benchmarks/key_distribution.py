@@ -70,10 +70,9 @@ class Figures:
 def zipf_keys(random: np.random.Generator, records: int, exponent: float, keys: int) -> np.ndarray:
     """Keys 1 to `keys`, each in proportion to the integral of x^-s from it to the next one."""
     u, end = random.random(records), float(keys + 1)
-    if exponent == 1.0:
-        return np.exp(u * np.log(end)).astype(np.int64)
     power = 1.0 - exponent
-    return (((end**power - 1.0) * u + 1.0) ** (1.0 / power)).astype(np.int64)
+    drawn: np.ndarray = np.exp(u * np.log(end)) if power == 0 else ((end**power - 1.0) * u + 1.0) ** (1.0 / power)
+    return drawn.astype(np.int64)
 
 
 def write(folder: Path, records: int, exponent: float, keys: int) -> list[int]:

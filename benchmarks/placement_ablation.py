@@ -140,9 +140,10 @@ def ablation(
     bar = progress.add_task("instances", total=len(instances))
     for number, instance in enumerate(instances, start=1):
         tuned = reference(instance, time_limit_s)
-        for engine in OFF if tuned is not None else ():
-            with without(engine):
-                results[engine] += [(instance.name, o) for o in outcomes(instance, tuned, time_limit_s)]
+        if tuned is not None:
+            for engine in OFF:
+                with without(engine):
+                    results[engine] += [(instance.name, o) for o in outcomes(instance, tuned, time_limit_s)]
         progress.advance(bar)
         if not progress.console.is_terminal and (number % 20 == 0 or number == len(instances)):
             progress.console.print(f"{number} of {len(instances)} instances")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -211,6 +212,6 @@ def highest_rate(job: Job, cluster: Cluster) -> float:
     return low
 
 
-def spread_of(values: Sequence[float], style: str = ".0%") -> str:
+def spread_of(values: Sequence[float] | np.ndarray, style: str = ".0%") -> str:
     """Median, minimum and maximum."""
     return f"{statistics.median(values):{style}} ({min(values):{style}}, {max(values):{style}})"

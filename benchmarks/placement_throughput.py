@@ -131,7 +131,8 @@ class Tenants:
 def tenants(targets: Sequence[Target], factor: float) -> Tenants:
     """The union of the queries; their sources share the rate as their targets do."""
     total = factor * sum(t.rate for t in targets)
-    operators, edges, members, parallelism, per_source = [], [], {}, {}, {}
+    operators, edges, members, per_source = [], [], {}, {}
+    parallelism: dict[str, int] = {}
     for t in targets:
         job, rate = t.job, factor * t.rate
         for o in job.operators:

@@ -189,8 +189,7 @@ class _Builder:
 
     def _stage(self, ends: list[_End]) -> _End:
         draw, window, room = self._draw, ends[0].window, self._keyed < MOST_KEYED
-        fires = window is not None and window.firing_interval_s is not None and len(ends) == 1
-        if room and fires and draw.chance(0.3):
+        if room and len(ends) == 1 and window is not None and window.firing_interval_s is not None and draw.chance(0.3):
             return self._of_window(ends, window)
         kinds, weights = ["map", "filter", "flat-map", "window", "state"], [0.3, 0.2, 0.1, 0.2, 0.2]
         kind = draw.among(kinds, weights) if room else draw.among(kinds[:3], [1 / 2, 1 / 3, 1 / 6])

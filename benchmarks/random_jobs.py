@@ -67,7 +67,8 @@ class Case:
         """The truth with `mst`, or why there is none; None if not measured yet."""
         if not self._outcome_file.exists():
             return None
-        return json.loads(self._outcome_file.read_text(encoding="utf-8"))
+        outcome: dict[str, Any] = json.loads(self._outcome_file.read_text(encoding="utf-8"))
+        return outcome
 
     def measure(self) -> dict[str, Any]:
         """The outcome; every end but an interrupt is one, so that none is lost."""

@@ -58,8 +58,8 @@ def main() -> None:
     wanted = {without: cells(request) for without, request in requests(given).items()}
     every = [cell for group in wanted.values() for cell in group]
     finished = iter(run_cells(every, workspace, TerminalProgress(), given.processes))
-    for without, group in wanted.items():
-        found[without] = [next(finished) for _ in group]
+    for without, asked in wanted.items():
+        found[without] = [next(finished) for _ in asked]
     objective_s = OBJECTIVE_S[given.mode]
     table = Table(
         "without", "task-hours", "change", "late", "cells that hold 99 %", "rescales",

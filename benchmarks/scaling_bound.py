@@ -162,10 +162,10 @@ def table(found: list[Compared], mode: RescaleMode) -> Table:
             c.job,
             c.workload,
             _hours(c.bound),
-            _hours(c.clairvoyant and c.clairvoyant.task_hours),
+            _hours(None if c.clairvoyant is None else c.clairvoyant.task_hours),
             _ratio(c.clairvoyant, c.bound),
             "-" if c.clairvoyant is None else str(c.clairvoyant.rescales),
-            _hours(c.static and c.static.task_hours),
+            _hours(None if c.static is None else c.static.task_hours),
             _ratio(c.static, c.bound),
             f"{c.seconds:.1f}",
         )

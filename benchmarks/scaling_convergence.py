@@ -29,7 +29,7 @@ SLOTS: Final = 16
 WORD_COUNT_RATE: Final = 1e6 / 60
 EVEN_KEY_GROUPS: Final = 32768
 """Heron hashes words to tasks without key groups; Flink's maximum comes close to that."""
-WORD_COUNT: Final = (
+WORD_COUNT: Final[tuple[tuple[str, dict[str, float], str], ...]] = (
     ("ds2", {"policy_interval_s": 60, "warm_up_intervals": 0}, "10 and 20 after 1 step"),
     ("dhalion", {}, "22 and 30 after 6 steps, 2,000 s"),
 )

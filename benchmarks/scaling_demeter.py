@@ -42,6 +42,7 @@ from pipelines.arena.replays.compute import PHYSICS
 from pipelines.arena.replays.metrics import FlinkMetrics
 from pipelines.arena.replays.replay import Start, Trace, replay
 from pipelines.arena.replays.workloads import Workload, read_workload
+from pipelines.arena.request import RescaleMode
 from testbeds.simulator import Simulator
 
 DATA: Final = Path(__file__).resolve().parents[1] / "tests/data/demeter"
@@ -161,7 +162,7 @@ def in_shared_slots(parallelism: Mapping[str, int], rate: float) -> Placement:
     return {names[i]: {name: 1 for name, tasks in parallelism.items() if i < tasks} for i in range(used)}
 
 
-def replayed(policy: str, job: Job, workload: Workload, mode: str, seed: int, floor_s: float) -> Deployed:
+def replayed(policy: str, job: Job, workload: Workload, mode: RescaleMode, seed: int, floor_s: float) -> Deployed:
     testbed = Simulator(CLUSTER, memory_levels_mb=(MEMORY_MB,), physics=PHYSICS[mode])
     all_of_them = {o.name: TASK_MANAGERS for o in job.operators}
     start = Start(all_of_them, MEMORY_MB, {o.name: MANAGED_MB for o in job.operators}, seed)

@@ -7,6 +7,7 @@ Second: the fewest tasks of a query's main operator that keep up with the target
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -44,7 +45,7 @@ class AccessPattern:
             "state_write_bytes": 1000 if self.write else 0,
             "bytes_out": 100,
         }
-        operators = [
+        operators: list[dict[str, Any]] = [
             {"name": "source", "kind": "source", "cost": {"cpu_s": 1e-6, "bytes_out": 1000}},
             {
                 "name": "state",

@@ -29,7 +29,7 @@ from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.twin import TWIN
 from models.capacity.observation import Observation
 from models.capacity.selection import select
-from models.cluster import Cluster
+from models.cluster import Cluster, Worker
 from models.dataflow import Partitioning
 from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
@@ -106,12 +106,11 @@ class Truth:
 
     def cluster(self, cluster: Cluster) -> Cluster:
         """The same, as it performs: its file says what it should."""
-        moved = {
-            name: lambda worker, name=name: getattr(worker, name) and getattr(worker, name) * self.factors[name]
-            for name in ("cores", "io", "net")
-        }
-        workers = tuple(w.model_copy(update={n: f(w) for n, f in moved.items()}) for w in cluster.workers)
-        return cluster.model_copy(update={"workers": workers})
+        return cluster.model_copy(update={"workers": tuple(self._worker(worker) for worker in cluster.workers)})
+
+    def _worker(self, worker: Worker) -> Worker:
+        moved = {name: getattr(worker, name) for name in ("cores", "io", "net")}
+        return worker.model_copy(update={name: had and had * self.factors[name] for name, had in moved.items()})
 
     def job(self, job: Job, tasks: Mapping[str, int]) -> Job:
         """With the cost of its records in a deployment of so many tasks."""

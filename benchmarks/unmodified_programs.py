@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -134,7 +135,8 @@ class Running:
         """With a savepoint."""
         if self.job is not None:
             self.savepoint = self.lab.rest.savepoint(self.job, None, cancel=True)
-            wait_for(lambda job=self.job: has_ended(self.lab.rest, job) or None, 60.0, "the end of the job")
+            ended = partial(has_ended, self.lab.rest, self.job)
+            wait_for(lambda: ended() or None, 60.0, "the end of the job")
         self.job = None
 
     def cancel(self) -> None:
