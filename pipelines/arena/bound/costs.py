@@ -8,6 +8,8 @@
 | C(p) | 1 / (r c m(p)), the most that p tasks process | records of the sources/s |
 | S | most records that are read and wait in buffers before the operator | records of the sources |
 
+Hot keys, as far as they can be counted on, are in `hot_keys`; C leaves them out.
+
 Premises: tasks that keep state keep managed memory, too, and so write buffers of at most `Flink.write_buffer_mb`.
 """
 
@@ -19,6 +21,7 @@ import numpy as np
 
 from models.dataflow import Edge
 from models.job import Job, Operator, records_in_per_source_record
+from pipelines.arena.bound.hot_keys import SPREADS_AT_ONCE, HotKeys, hot_keys
 from testbeds.simulator.layout.buffers import BYTES_PER_MB, pool
 from testbeds.simulator.settings import Physics
 
@@ -40,6 +43,20 @@ class OperatorLimits:
     """Time of a record in windows before its work is done, seconds: those upstream, and its own share that fires later."""
     forgiven_s: float
     """Time whose firing work is forgiven by a rescale in place, seconds."""
+    records_in: float
+    """r."""
+    hot: HotKeys | None
+    """Its hot keys, if they can be counted on."""
+
+    def with_hot_keys(self, tasks: int, tasks_upstream: int, physics: Physics) -> tuple[float, float, float]:
+        """C(tasks) beside hot keys, records of the sources/s; records that a deployment can do beyond it; and those by which
+        all deployments together can exceed it."""
+        capacity = float(self.capacity[tasks - 1])
+        found = None if self.hot is None else self.hot.waiting(tasks, tasks_upstream, physics)
+        if self.hot is None or found is None or capacity * self.work_s * found.share <= 1.0:
+            return capacity, 0.0, 0.0
+        records = self.hot.records / self.records_in / found.share
+        return 1.0 / (self.work_s * found.share), records * found.saved, records * found.deviation * SPREADS_AT_ONCE
 
 
 def operator_limits(
@@ -66,6 +83,8 @@ def operator_limits(
                 capacity=1.0 / (work_s * share) if work_s > 0 else np.full(slots, np.inf),
                 waiting_s=own_s + _window_s_upstream(job, name),
                 forgiven_s=forgiven_s,
+                records_in=ratio[name],
+                hot=hot_keys(job, name, physics) if work_s > 0 else None,
             )
         )
     return tuple(found)

@@ -10,12 +10,15 @@ In D + d seconds or more of one deployment, operator i processes C_i for all but
 what waits in buffers, at most S_i: never more than B_i a second. E is the lower hull of the points (B, tasks) of all
 deployments, B = min_i B_i.
 
-S_i grows with the tasks of all operators. A deployment of m tasks more than its rate needs has at most m more of each
-operator, so its S_i are those of that many. Rates are on a grid and m in ranges; a point takes the better end of both.
+S_i grows with the tasks of all operators. If no operator of a deployment has more than m tasks above what its rate needs by
+C, and one has m, then the S_i are at most those of m more tasks of each, and the deployment has m more at least. Rates are on a
+grid and m in ranges; a point takes the better end of both. Hot keys lower C_i the more, the fewer tasks send to i.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -27,7 +30,11 @@ from testbeds.simulator.settings import Physics
 GRID: Final = 1.002
 """Ratio of neighbouring rates."""
 _RANGES: Final = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 256), (257, 10_000))
-"""Tasks more than needed."""
+"""Values of m."""
+AMPLE: Final = 1.4
+"""Capacity over the highest useful rate from which hot keys are left out."""
+MOST_ADDED: Final = 4
+"""Tasks added upstream of hot keys that are tried; with more, those tasks alone are counted."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class Hull:
     """Rate of each segment after that, records/s, float64[segments]."""
     slope: np.ndarray
     """Tasks per record/s in each segment, ascending, float64[segments]."""
+    favour: float = 0.0
+    """Records of the sources by which hot keys can be more favourable than in the mean."""
 
     @property
     def most(self) -> float:
@@ -57,36 +66,74 @@ class Hull:
 
 
 def hull(
-    job: Job, limits: Sequence[OperatorLimits], slots: int, downtime_s: float, dwell_s: float, physics: Physics
+    job: Job,
+    limits: Sequence[OperatorLimits],
+    slots: int,
+    downtime_s: float,
+    dwell_s: float,
+    physics: Physics,
+    most: float = inf,
 ) -> Hull:
     """The hull of all deployments on `slots` slots.
 
     Args:
         downtime_s, dwell_s: d and D.
+        most: rate beyond which capacity is of no use, records/s.
     """
     first = min(float(limit.capacity[0]) for limit in limits)
-    points = [(first, float(len(limits)))]
-    period_s = dwell_s + downtime_s
+    points = [(min(first, most), float(len(limits)))]
+    by_name, favours = {limit.name: limit for limit in limits}, [0.0]
 
-    def needed(rate: float, waiting: dict[str, float]) -> int:
-        tasks = 0
+    @cache
+    def hot(name: str, tasks_upstream: int) -> tuple[np.ndarray, np.ndarray]:
+        """Capacity beside hot keys, and what a deployment can do beyond it, by tasks; as without them where that is ample."""
+        limit = by_name[name]
+        capacity, once = limit.capacity.copy(), np.zeros(slots)
+        for tasks in range(1, min(_first(capacity, AMPLE * most), slots) + 1):
+            capacity[tasks - 1], once[tasks - 1], favour = limit.with_hot_keys(tasks, tasks_upstream, physics)
+            favours.append(favour)
+        return capacity, once
+
+    def most_in(capacity: np.ndarray, more: np.ndarray | float) -> np.ndarray:
+        """B of an operator with `more` records beside what it has time for, by its tasks."""
+        spared = np.maximum(more + (physics.step_s - downtime_s) * capacity, 0.0) / (dwell_s + downtime_s)
+        return np.asarray(np.maximum.accumulate(capacity + spared, axis=-1))
+
+    def tasks_for(rate: float, extended: dict[str, int]) -> tuple[int, int]:
+        """Fewest tasks of all operators without hot keys, and with them."""
+        waiting = buffered(job, extended, physics)
+        fewest = {o.name: _first(most_in(o.capacity, waiting[o.name]), rate) for o in limits}
+        more = 0
         for limit in limits:
-            spared = np.maximum(waiting[limit.name] + (physics.step_s - downtime_s) * limit.capacity, 0.0) / period_s
-            tasks += int(np.searchsorted(limit.capacity + spared, rate, side="left")) + 1
-        return tasks
+            if limit.hot is None:
+                continue
+            upstream, found = limit.hot.upstream, []
+            for added in range(MOST_ADDED + 1):
+                capacity, once = hot(limit.name, fewest[upstream] + added)
+                own = _first(most_in(capacity, waiting[limit.name] + once), rate)
+                found.append(added + own - fewest[limit.name])
+            more += min(*found, MOST_ADDED + 1)
+        plain = sum(fewest.values())
+        return plain, plain + more
 
-    rate = first / GRID
-    while True:
-        most_needed = {o.name: int(np.searchsorted(o.capacity, rate * GRID)) + 1 for o in limits}
+    rate = min(first, most) / GRID
+    while rate < most:
+        most_needed = {o.name: _first(o.capacity, rate * GRID) for o in limits}
         found = len(points)
         for low, high in _RANGES:
-            extended = {name: tasks + high for name, tasks in most_needed.items()}
-            tasks = needed(rate, buffered(job, extended, physics)) + low
+            plain, with_hot = tasks_for(rate, {name: tasks + high for name, tasks in most_needed.items()})
+            tasks = max(plain + low, with_hot)
             if tasks <= slots:
-                points.append((rate * GRID, float(tasks)))
+                points.append((min(rate * GRID, most), float(tasks)))
         if len(points) == found:
-            return _lower_hull(points)
+            break
         rate *= GRID
+    return replace(_lower_hull(points), favour=max(favours))
+
+
+def _first(capacity: np.ndarray, rate: float) -> int:
+    """The fewest tasks that take a rate, by the capacities of 1, 2, ... tasks."""
+    return int(np.searchsorted(capacity, rate, side="left")) + 1
 
 
 def _lower_hull(points: Sequence[tuple[float, float]]) -> Hull:

@@ -50,10 +50,13 @@ def lower_bound(cell: Cell, objective_s: float, attainment: float) -> Bound | No
     slots = cell.cluster.slots
     limits = _limits(cell, physics)
     dwell_s = max(cell.least_between_s, SHORTEST_S)
-    found = hull(cell.job, limits, slots, physics.rescaling.restart_s, dwell_s, physics)
-    arrived, seconds, recent, highest = _arrivals(cell, objective_s, dwell_s + physics.rescaling.restart_s)
+    period_s = dwell_s + physics.rescaling.restart_s
+    arrived, seconds, recent, highest = _arrivals(cell, objective_s, period_s)
+    # A deployment has no more to read in time than what arrives while it runs, and in the objective before.
+    most = float(np.max(highest)) * (1 + objective_s / period_s)
+    found = hull(cell.job, limits, slots, physics.rescaling.restart_s, dwell_s, physics, most)
     free_s = 0.0 if physics.rescaling.drain_counts else max(limit.forgiven_s for limit in limits)
-    forgiven = highest * seconds * free_s / (dwell_s + physics.rescaling.restart_s)
+    forgiven = highest * seconds * free_s / period_s
     waiting = _waiting(cell, limits, found, float(np.max(highest)), physics)
     task_s = fewest_task_s(arrived, seconds, recent, forgiven, waiting, attainment, found)
     return None if task_s is None else Bound(task_s / HOUR_S, found)
@@ -101,8 +104,9 @@ def _highest(rates: np.ndarray, step_s: float, ends: np.ndarray, seconds: np.nda
 
 
 def _waiting(cell: Cell, limits: tuple[OperatorLimits, ...], hull: Hull, highest: float, physics: Physics) -> float:
-    """W of `relaxation`: what two deployments buffer, and what waits in windows, before an operator that can be short."""
+    """W of `relaxation`, before an operator that can be short: what two deployments buffer, what waits in windows, and what hot
+    keys are favourable by."""
     half = -(-cell.cluster.slots // 2)
     stored = buffered(cell.job, {o.name: half for o in cell.job.operators}, physics)
     short = [limit for limit in limits if limit.capacity[0] < hull.most]
-    return max((2 * stored[limit.name] + limit.waiting_s * highest for limit in short), default=0.0)
+    return hull.favour + max((2 * stored[limit.name] + limit.waiting_s * highest for limit in short), default=0.0)

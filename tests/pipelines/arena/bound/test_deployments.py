@@ -22,6 +22,14 @@ def test_between_whole_tasks_their_mean_counts(job):
     assert found.tasks(8.5 * unit) == np.inf
 
 
+def test_capacity_beyond_what_there_is_to_read_is_of_no_use(job):
+    limits, unit = operator_limits(job, 8, 1.0, {}, Physics()), 10_000 * (1 + TASK_NOISE)
+    found = hull(job, limits, 10, 0.7, 60.0, Physics(), most=1.5 * unit)
+    # The fourth task is needed for half of what it can do.
+    assert found.most == pytest.approx(1.5 * unit) and found.tasks(1.5 * unit) == pytest.approx(4)
+    assert found.tasks(1.25 * unit) == pytest.approx(3.5, rel=0.01)
+
+
 def test_it_is_convex_and_below_every_deployment(job):
     found = _hull(job)
     assert np.all(np.diff(found.slope) >= 0)
