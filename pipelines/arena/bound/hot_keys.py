@@ -45,11 +45,11 @@ _RUNS, _FIRST, _BLOCKS = 8, 6, 24
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """Least work of the task that others wait for, in shares of the records that pass the operator."""
+class HotLoad:
+    """Least work of the tasks that others wait for."""
 
     share: float
-    """Slope: 1 / p or more."""
+    """In place of m(p): the slope, time over records that pass, in c."""
     saved: float
     """Once in a deployment, H records."""
     deviation: float
@@ -72,7 +72,7 @@ class HotKeys:
     """Key groups; None: Flink's default."""
     record_bytes: float
 
-    def waiting(self, tasks: int, tasks_upstream: int, physics: Physics) -> Waiting | None:
+    def waiting(self, tasks: int, tasks_upstream: int, physics: Physics) -> HotLoad | None:
         """None where the key groups do not suffice for so many tasks."""
         total = self.groups or key_groups(tasks)
         if tasks > total:
@@ -101,7 +101,7 @@ def hot_keys(job: Job, name: str, physics: Physics) -> HotKeys | None:
 
 
 @lru_cache(maxsize=4096)
-def _waiting(total: int, tasks: int, share: float, fires: float, room: float) -> Waiting:
+def _waiting(total: int, tasks: int, share: float, fires: float, room: float) -> HotLoad:
     groups = np.diff(-(-np.arange(tasks + 1) * total // tasks)) / total
     random = np.random.default_rng(tasks)
     keys = random.choice(tasks, size=(_RUNS, _BLOCKS, BLOCK * tasks), p=groups)
@@ -112,7 +112,7 @@ def _waiting(total: int, tasks: int, share: float, fires: float, room: float) ->
     slope = mean / (BLOCK * tasks)
     # The line touches the mean time where the blocks that count begin.
     saved = slope * _FIRST * BLOCK * tasks - float(np.mean(np.sum(blocks[:, :_FIRST], axis=1)))
-    return Waiting(slope - SPREADS_A_BLOCK * deviation / (BLOCK * tasks), max(saved, 0.0), deviation)
+    return HotLoad(slope - SPREADS_A_BLOCK * deviation / (BLOCK * tasks), max(saved, 0.0), deviation)
 
 
 @compiled
