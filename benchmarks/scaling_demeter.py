@@ -1,6 +1,6 @@
 """Demeter's advertising workload under `flink` and `static`, beside what the study's own runs measured (ICPE 2024).
 
-    python benchmarks/scaling_demeter.py [--seeds 3] [--window-share 0.25] [--rescale-mode redeploy]
+    python benchmarks/scaling_demeter.py [--seeds 3] [--downtimes-s 60,90,120,150] [--window-share 0.25]
     python benchmarks/scaling_demeter.py --rates OTHER.csv --runs OTHER_RUNS.csv
 
 Another workload of the study needs its rates by minute and its table of runs, in the format of tests/data/demeter. What the
@@ -12,6 +12,9 @@ replays take from the study, all of it from its *static* runs, its workload and 
 | CPU seconds of a record | CPU in use x TaskManagers / throughput of the static run, means |
 | latency without a backlog | the static run's median, which windows and buffers cause; waiting in the log is added to it |
 | settings | tests/data/demeter/README.md, and operator 1.6's: Flink 1.17 cannot rescale in place, so the operator redeploys |
+
+How long a rescale takes there was not published, so several downtimes are replayed (`--downtimes-s`). The time without latency,
+which the study does report, says which of them its cluster may have had.
 
 The job is one of two vertices, as the study's: a source that parses and keeps a third of the records, and a window. Assumed:
 a record costs the window as much as the source (`--window-share`), and the topic has as many partitions as the job has key
@@ -162,8 +165,12 @@ def in_shared_slots(parallelism: Mapping[str, int], rate: float) -> Placement:
     return {names[i]: {name: 1 for name, tasks in parallelism.items() if i < tasks} for i in range(used)}
 
 
-def replayed(policy: str, job: Job, workload: Workload, mode: RescaleMode, seed: int, floor_s: float) -> Deployed:
-    testbed = Simulator(CLUSTER, memory_levels_mb=(MEMORY_MB,), physics=PHYSICS[mode])
+def replayed(
+    policy: str, job: Job, workload: Workload, mode: RescaleMode, downtime_s: float, seed: int, floor_s: float
+) -> Deployed:
+    rescaling = PHYSICS[mode].rescaling.model_copy(update={"restart_s": downtime_s})
+    physics = PHYSICS[mode].model_copy(update={"rescaling": rescaling})
+    testbed = Simulator(CLUSTER, memory_levels_mb=(MEMORY_MB,), physics=physics)
     all_of_them = {o.name: TASK_MANAGERS for o in job.operators}
     start = Start(all_of_them, MEMORY_MB, {o.name: MANAGED_MB for o in job.operators}, seed)
     # `static` keeps what it starts with.
@@ -227,6 +234,9 @@ def main() -> None:
     parser.add_argument("--rates", type=Path, default=DATA / "ads_rates.csv", help="CSV: minute, mean_rate")
     parser.add_argument("--runs", type=Path, default=DATA / "ads_runs.csv", help="CSV of the study's runs")
     parser.add_argument("--rescale-mode", choices=sorted(PHYSICS), default="redeploy")
+    parser.add_argument(
+        "--downtimes-s", default="60,90,120,150", help="of a rescale, beside saving and restoring state"
+    )
     parser.add_argument("--window-share", type=float, default=0.25, help="of the CPU seconds of a record")
     parser.add_argument("--policies", default="static,flink")
     parser.add_argument("--release", choices=("1.6", "current"), default="1.6", help="rules of which operator release")
@@ -240,12 +250,14 @@ def main() -> None:
     console = Console(width=140)
     console.print(f"{1e6 * known.cost_s:.0f} us a record, {given.rescale_mode}, release {given.release}")
     for policy in given.policies.split(","):
-        ours = [
-            replayed(policy, job, workload, given.rescale_mode, seed, known.floor_s)
-            for seed in range(given.seed, given.seed + given.seeds)
-        ]
-        console.print(side_by_side(policy, ours, known.runs[policy]))
-        console.print(f"{policy}: {verdict(ours, known.runs[policy])}")
+        seeds = range(given.seed, given.seed + given.seeds)
+        for downtime in given.downtimes_s.split(",") if policy != "static" else ("0",):
+            ours = [
+                replayed(policy, job, workload, given.rescale_mode, float(downtime), seed, known.floor_s)
+                for seed in seeds
+            ]
+            console.print(side_by_side(f"{policy}, {downtime} s a rescale", ours, known.runs[policy]))
+            console.print(f"{policy}: {verdict(ours, known.runs[policy])}")
 
 
 if __name__ == "__main__":
