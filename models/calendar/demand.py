@@ -111,12 +111,13 @@ def frozen(calendar: Calendar, begin: datetime, count: int) -> NDArray[np.bool_]
         first, last = instant(dated.begin, calendar.zone), instant(dated.end, calendar.zone, last=True)
         found[list(_span(first, last, begin, count))] = True
     for window in calendar.freeze:
-        for first, last in _daily(window, begin, begin + count * _CELL):
+        for first, last in openings(window, begin, begin + count * _CELL):
             found[list(_span(first, last, begin, count))] = True
     return found
 
 
-def _daily(window: FreezeWindow, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+def openings(window: FreezeWindow, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """When a window of every day begins and ends, UTC, from a day before `begin` to `end`."""
     day = (begin - _DAY).date()
     while day <= end.date():
         first = datetime.combine(day, window.begin, UTC)

@@ -161,10 +161,10 @@ def stored_week(workspace: Workspace, calendar: JobCalendar, inputs: dict[str, s
     """
     monday = calendar.monday(at)
     return workspace.once(
-        _key(calendar, monday),
+        week_key(calendar, monday),
         inputs,
         WeekSchedule,
-        lambda: calendar.week(monday, _week_before(workspace, calendar, monday)),
+        lambda: calendar.week(monday, week_before(workspace, calendar, monday)),
     )
 
 
@@ -225,12 +225,14 @@ def _season(history: RateHistory, rules: Calendar) -> tuple[Season, str]:
     return season, f"{history.origin}, of {days}"
 
 
-def _week_before(workspace: Workspace, calendar: JobCalendar, monday: datetime) -> WeekSchedule | None:
+def week_before(workspace: Workspace, calendar: JobCalendar, monday: datetime) -> WeekSchedule | None:
+    """The stored schedule of the week before; None if there is none, or it is damaged."""
     try:
-        return workspace.read_output(_key(calendar, calendar.monday(monday - _WEEK + _DAY / 2)), WeekSchedule)
+        return workspace.read_output(week_key(calendar, calendar.monday(monday - _WEEK + _DAY / 2)), WeekSchedule)
     except (Missing, Damaged):
         return None
 
 
-def _key(calendar: JobCalendar, monday: datetime) -> str:
+def week_key(calendar: JobCalendar, monday: datetime) -> str:
+    """Workspace key of the schedule of a week."""
     return f"{FOLDER}/{calendar.job}/{monday.astimezone(calendar.rules.zone):%Y-%m-%d}.json"

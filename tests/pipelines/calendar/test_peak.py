@@ -19,8 +19,9 @@ from pipelines.arena.replays.compute import PHYSICS
 from pipelines.arena.replays.outcome import outcome
 from pipelines.arena.replays.replay import Start, replay
 from pipelines.arena.replays.workloads import Workload
+from pipelines.calendar.costs import cost_of
 from pipelines.calendar.follow import CalendarFollower
-from pipelines.calendar.pricing import cost_of, sized_rates
+from pipelines.calendar.pricing import sized_rates
 from pipelines.calendar.scheduling import calendar_of_plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.plan_request import PlanRequest
