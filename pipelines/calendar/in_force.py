@@ -39,7 +39,7 @@ class PlanInForce:
 
 @dataclass(frozen=True)
 class PlansInForce:
-    """The versions of a time, the first one first. Before the first one, and while a damaged one was in force, none is known."""
+    """The versions of a time, the first one first; none before the first, and while one was in force whose file is damaged."""
 
     periods: tuple[PlanInForce, ...]
     are_applied: bool
@@ -75,7 +75,9 @@ def published_at(plan: Plan) -> datetime:
     return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def plans_in_force(workspace: Workspace, job: str, plans: Sequence[Plan], begin: datetime, end: datetime) -> PlansInForce:
+def plans_in_force(
+    workspace: Workspace, job: str, plans: Sequence[Plan], begin: datetime, end: datetime
+) -> PlansInForce:
     """The versions in force from `begin` to `end`, UTC.
 
     Args:
