@@ -20,7 +20,7 @@ from pipelines.planning.preview import answer_apart
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
-KEPT_S: Final = 600.0
+KEPT_S: Final = 3600.0
 """A model that is registered meanwhile counts once this time is over, a new version of the plan at once."""
 _MOST_KEPT: Final = 64
 

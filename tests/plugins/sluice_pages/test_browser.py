@@ -27,6 +27,7 @@ PAGES = {
     "damaged": f"/sluice/jobs/{DAMAGED_JOB}/versions",
     "autopilots": "/sluice/autopilots",
     "autopilot": f"/sluice/jobs/{BUSY_JOB}/autopilot",
+    "calendar": f"/sluice/jobs/{JOB}/calendar",
     "not-found": "/sluice/jobs/%3Cscript%3E/versions",
 }
 PICTURES = 6
@@ -72,7 +73,7 @@ def page(logged_in: BrowserContext) -> Iterator[Page]:
 
 def _open(page: Page, name: str) -> None:
     page.goto(PAGES[name])
-    if name == "plan":
+    if name in ("plan", "calendar"):
         page.wait_for_selector("[data-pictures][data-drawn=yes]")
     if name == "autopilot":
         page.wait_for_selector("[data-live-pictures][data-drawn]")
