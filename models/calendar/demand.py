@@ -19,6 +19,8 @@ from models.scaling.control.limits import FreezeWindow
 
 _CELL: Final = timedelta(seconds=GRID_S)
 _DAY: Final = timedelta(days=1)
+_FAR: Final = timedelta(days=9 * 366)
+"""Within it every date of a calendar returns, that of a leap day too."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ def occurrences(calendar: Calendar, begin: datetime, end: datetime) -> list[Occu
     """
     found = [one for event in calendar.events for one in _times(event, calendar, begin, end)]
     return sorted((one for one in found if one.end > begin and one.begin < end), key=lambda one: one.begin)
+
+
+def next_time(event: StatedEvent, calendar: Calendar, at: datetime) -> Occurrence | None:
+    """The time of an event that is not over at an instant (UTC): the present one, else the next; None if there is none."""
+    return next((one for one in _times(event, calendar, at, at + _FAR) if one.end > at), None)
 
 
 def _times(event: StatedEvent, calendar: Calendar, begin: datetime, end: datetime) -> Iterator[Occurrence]:

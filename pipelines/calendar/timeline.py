@@ -23,6 +23,11 @@ class TimelineEntry:
     """When its replan begins: at the begin of its week, if its week was made without the one before."""
     ends_at: datetime
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it began before the first week that is known."""
+        return self.scheduled.starts_at < self.due_at
+
     def clipped(self, begin: datetime, end: datetime) -> ScheduledRate | None:
         """Its part in a time; None if it has none."""
         first, last = max(self.due_at, begin), min(self.ends_at, end)

@@ -108,7 +108,7 @@ def _state(entry: TimelineEntry, records: ChangeRecords, now: datetime) -> tuple
         other = None if is_over or running is None else f"version {running.version} is in force"
         return "replanned", version, other
     if is_over:
-        return "skipped", None, _why_skipped(entry, records, asked)
+        return "skipped", *_why_skipped(entry, records, asked)
     if running is not None and running.rate == entry.scheduled.rate:
         return "in force", running.version, None
     if asked is None:
@@ -117,11 +117,12 @@ def _state(entry: TimelineEntry, records: ChangeRecords, now: datetime) -> tuple
     return "due", None, f"asked for; {taken}"
 
 
-def _why_skipped(entry: TimelineEntry, records: ChangeRecords, asked: CalendarChange | None) -> str:
+def _why_skipped(entry: TimelineEntry, records: ChangeRecords, asked: CalendarChange | None) -> tuple[int | None, str]:
+    """The version that made the change needless, if there was one, and the cause in words."""
     for one in records.in_force.periods:
         if one.rate == entry.scheduled.rate and one.begin < entry.ends_at and one.end > entry.due_at:
-            return f"version {one.version} was for this rate already"
-    return "no change was asked for" if asked is None else "it was asked for, and no version was published"
+            return one.version, f"version {one.version} was for this rate already"
+    return None, "no change was asked for" if asked is None else "it was asked for, and no version was published"
 
 
 def _published_for(key: str, plans: Sequence[Plan]) -> int | None:

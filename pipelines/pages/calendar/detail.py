@@ -23,7 +23,7 @@ from pipelines.pages.versions import versions_of
 from pipelines.rates.record import is_taken
 from pipelines.store.pins import pin_of
 from pipelines.store.plans import PlanStore
-from pipelines.store.workspace import Workspace
+from pipelines.store.workspace import Damaged, Workspace
 
 DAYS: Final = 7
 """Days to come, and days gone by, that the page is about."""
@@ -78,12 +78,13 @@ class CalendarSchedule(Format):
     changes: tuple[ScheduledChange, ...] = Field(description="The latest change that was due, and those to come.")
     past: tuple[ScheduledChange, ...] = Field(description="Changes of the days gone by, the newest first.")
     events: tuple[CalendarEvent, ...] = Field(description=f"Those that are not over, at most {MOST_TERMS}.")
-    more_events: int = Field(description="Events of the days to come that are not listed.")
+    more_events: int = Field(description="Events that are not listed.")
     freezes: tuple[CalendarFreeze, ...] = Field(description=f"Those that are not over, at most {MOST_TERMS}.")
     more_freezes: int
     forecast: CostComparison | None = Field(description="Of the days to come; None where it is unknown.")
     forecast_unknown: str | None = Field(description="Why it is unknown.")
     spent: CostComparison | None = Field(description="Of the days gone by; None where no version was in force.")
+    has_prices: bool = Field(description="Whether any price is known.")
     are_applied: bool = Field(
         description="Whether a version counts from its application to Flink, else from its publication."
     )
@@ -152,49 +153,57 @@ def calendar_detail(workspace: Workspace, job: str, now: datetime, sizes_of: Siz
 
 
 def _shown(workspace: Workspace, found: Around, now: datetime, sizes_of: SizesOf) -> CalendarDetail:
-    calendar, rules, week = found.calendar, found.calendar.rules, found.timeline.week
-    begin = now - timedelta(days=DAYS)
-    plans, faults = plans_since(workspace, calendar.job, begin)
-    in_force = plans_in_force(workspace, calendar.job, plans, begin, now)
-    asked = changes_since(workspace, calendar.job, min(one.scheduled.starts_at for one in found.timeline.entries))
-    pin = pin_of(workspace, calendar.job)
-    frozen = f"the calendar of {calendar.job} is frozen" if calendar.is_frozen(now) else None
-    obstacle = frozen if pin is None else str(pin)
-    taken = frozenset(key for key in asked if is_taken(workspace, key))
-    records = ChangeRecords(calendar.job, asked, taken, plans, in_force, obstacle)
+    rules, week, begin = found.calendar.rules, found.timeline.week, now - timedelta(days=DAYS)
+    records, faults = _records(workspace, found, begin, now)
     sized, forecast, unknown = _forecast(workspace, found, sizes_of)
     listed = [
         scheduled_change(one, records, sized, now, week.rescale_s, rules.zone)
         for one in found.timeline.entries
-        if one.ends_at > begin and one.due_at < found.until
+        if one.due_at < found.until and (one.ends_at > now or (found.timeline.is_stored and not one.is_cut))
     ]
-    events, freezes = coming_events(rules, now, found.until), coming_freezes(rules, now)
-    return CalendarDetail(
-        job=calendar.job,
-        schedule=CalendarSchedule(
-            time_zone=rules.time_zone,
-            season=week.season,
-            season_from=week.season_from,
-            before_s=week.before_s,
-            rescale_s=week.rescale_s,
-            is_followed=found.timeline.is_stored,
-            obstacle=obstacle,
-            changes=tuple(one for one in listed if one.ends_at > now),
-            past=tuple(one for one in reversed(listed) if begin < one.due_at and one.ends_at <= now)
-            if found.timeline.is_stored
-            else (),
-            events=tuple(events[:MOST_TERMS]),
-            more_events=max(0, len(events) - MOST_TERMS),
-            freezes=tuple(freezes[:MOST_TERMS]),
-            more_freezes=max(0, len(freezes) - MOST_TERMS),
-            forecast=forecast,
-            forecast_unknown=unknown,
-            spent=_spent(in_force, begin, now),
-            are_applied=in_force.are_applied,
-        ),
-        fault=None,
-        faults=tuple(dict.fromkeys((*faults, *in_force.faults))),
+    spent = _spent(records.in_force, begin, now)
+    costs = [one.dollars for one in (forecast, spent) if one is not None]
+    events, freezes = coming_events(rules, now), coming_freezes(rules, now)
+    schedule = CalendarSchedule(
+        time_zone=rules.time_zone,
+        season=week.season,
+        season_from=week.season_from,
+        before_s=week.before_s,
+        rescale_s=week.rescale_s,
+        is_followed=found.timeline.is_stored,
+        obstacle=records.obstacle,
+        changes=tuple(one for one in listed if one.ends_at > now),
+        past=tuple(one for one in reversed(listed) if begin < one.due_at and one.ends_at <= now),
+        events=tuple(events[:MOST_TERMS]),
+        more_events=max(0, len(events) - MOST_TERMS),
+        freezes=tuple(freezes[:MOST_TERMS]),
+        more_freezes=max(0, len(freezes) - MOST_TERMS),
+        forecast=forecast,
+        forecast_unknown=unknown,
+        spent=spent,
+        has_prices=any(price is not None for price in (*costs, *(one.price_per_hour for one in listed))),
+        are_applied=records.in_force.are_applied,
     )
+    return CalendarDetail(job=found.calendar.job, schedule=schedule, fault=None, faults=faults)
+
+
+def _records(
+    workspace: Workspace, found: Around, begin: datetime, now: datetime
+) -> tuple[ChangeRecords, tuple[str, ...]]:
+    """What is stored of the changes, and the faults of what is damaged."""
+    job = found.calendar.job
+    plans, faults = plans_since(workspace, job, begin)
+    in_force = plans_in_force(workspace, job, plans, begin, now)
+    faults += in_force.faults
+    asked = changes_since(workspace, job, min(one.scheduled.starts_at for one in found.timeline.entries))
+    obstacle = f"the calendar of {job} is frozen" if found.calendar.is_frozen(now) else None
+    try:
+        if (pin := pin_of(workspace, job)) is not None:
+            obstacle = str(pin)
+    except Damaged as error:
+        faults.append(str(error))
+    taken = frozenset(key for key in asked if is_taken(workspace, key))
+    return ChangeRecords(job, asked, taken, plans, in_force, obstacle), tuple(dict.fromkeys(faults))
 
 
 def _forecast(

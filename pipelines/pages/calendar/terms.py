@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field
 
-from models.calendar.demand import Occurrence, occurrences, openings
+from models.calendar.demand import Occurrence, next_time, openings
 from models.calendar.rules import Calendar, StatedEvent, instant
 from models.schema import Format
 
@@ -15,7 +15,7 @@ _DAY: Final = timedelta(days=1)
 
 
 class CalendarEvent(Format):
-    """One time of an event."""
+    """A stated event, and its present or next time."""
 
     name: str
     begin: datetime = Field(description="ISO 8601, UTC.")
@@ -32,14 +32,9 @@ class CalendarFreeze(Format):
     daily: str | None = Field(description="The window of every day, in words; None for one with dates.")
 
 
-def coming_events(calendar: Calendar, begin: datetime, end: datetime) -> list[CalendarEvent]:
-    """The events of a time by their begin, and those that are once and begin later; UTC."""
-    found = occurrences(calendar, begin, end)
-    for event in calendar.events:
-        if event.start is not None and (first := instant(event.start, calendar.zone)) >= end:
-            length = timedelta(seconds=event.duration_s or 0.0)
-            last = first + length if event.end is None else instant(event.end, calendar.zone, last=True)
-            found.append(Occurrence(event, first, last))
+def coming_events(calendar: Calendar, now: datetime) -> list[CalendarEvent]:
+    """The events that are not over by their begin, of a repeated one the present or next time."""
+    found = [one for event in calendar.events if (one := next_time(event, calendar, now)) is not None]
     return [_event(one) for one in sorted(found, key=lambda one: one.begin)]
 
 

@@ -45,8 +45,16 @@ def test_a_change_goes_from_due_to_its_version_and_is_history_then(job: Any) -> 
     job.replan(job.follow("2026-11-27T23:00"), "2026-11-27T23:01")
     schedule = job.look(AFTER)
     assert states(schedule.changes) == [(1000.0, "in force", 3)]
-    assert states(schedule.past) == [(3000.0, "replanned", 2), (1000.0, "skipped", None)]
-    assert schedule.past[1].remark == "version 1 was for this rate already"
+    assert states(schedule.past) == [(3000.0, "replanned", 2)]
+
+
+def test_a_change_to_the_rate_of_the_plan_is_skipped(job: Any) -> None:
+    event = {"start": "2026-11-27T08:00", "end": "2026-11-28T00:00", "rate": 3500.0}
+    job.state(base_rate=3000.0, events=[{"name": "Black Friday", **event}])
+    job.publish_at("2026-11-26T00:00", 8, 3500.0)
+    job.follow(DAY_BEFORE)
+    (one,) = [one for one in job.look(AFTER).past if one.rate == 3500.0]
+    assert (one.state, one.version, one.remark) == ("skipped", 2, "version 2 was for this rate already")
 
 
 def test_a_version_for_another_rate_takes_the_place_of_the_scheduled_one(job: Any) -> None:

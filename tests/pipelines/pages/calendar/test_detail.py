@@ -12,6 +12,7 @@ from pipelines.calendar.costs import SizedRate
 from pipelines.pages.calendar.detail import CalendarDetail, around, calendar_detail
 from pipelines.pages.calendar.figures import calendar_pictures
 from pipelines.pages.calendar.terms import MOST_TERMS
+from pipelines.store.pins import PlanPin, keep_pin
 from pipelines.store.workspace import Workspace
 
 BEFORE, AFTER = "2026-11-24T12:00", "2026-11-29T12:00"
@@ -108,11 +109,35 @@ def test_events_and_freezes_that_are_not_over_are_listed(job: Any) -> None:
     assert schedule.obstacle == "the calendar of wordcount is frozen"
 
 
-def test_many_events_are_counted(job: Any) -> None:
-    job.state(events=[{"name": "Hourly", "cron": "0 * * * *", "duration_s": 600, "factor": 2}])
+def test_a_repeated_event_is_one_row_however_often_and_far_ahead(job: Any) -> None:
+    hourly = {"name": "Hourly", "cron": "0 * * * *", "duration_s": 600, "factor": 2}
+    leap_day = {"name": "Leap day", "cron": "0 12 29 2 *", "duration_s": 3600, "factor": 2}
+    job.state(events=[leap_day, hourly])
     schedule = looked(job).schedule
     assert schedule is not None
-    assert (len(schedule.events), schedule.more_events) == (MOST_TERMS, 7 * 24 - MOST_TERMS)
+    assert [(one.name, f"{one.begin:%Y-%m-%d %H:%M}") for one in schedule.events] == [
+        ("Hourly", "2026-11-24 12:00"),  # it has just begun
+        ("Leap day", "2028-02-29 11:00"),
+    ]
+
+
+def test_many_events_are_counted(job: Any) -> None:
+    once = {"start": "2027-01-02T08:00", "duration_s": 3600, "factor": 2}
+    job.state(events=[{"name": f"Event {i}", **once} for i in range(MOST_TERMS + 3)])
+    schedule = looked(job).schedule
+    assert schedule is not None
+    assert (len(schedule.events), schedule.more_events) == (MOST_TERMS, 3)
+
+
+def test_a_damaged_pin_is_named_and_hides_nothing_else(job: Any) -> None:
+    keep_pin(
+        job.workspace, PlanPin(job=JOB, version=1, by="Ada", reason="a test", pinned_at="2026-11-01T00:00:00+00:00")
+    )
+    (key,) = [key for key in job.workspace.list() if "pin" in key]
+    job.workspace.write_bytes(key, b"{")
+    detail = looked(job)
+    assert detail.schedule is not None and detail.schedule.obstacle is None
+    assert "is damaged" in detail.faults[0]
 
 
 def test_a_job_without_a_calendar_has_no_schedule_and_no_fault(job: Any) -> None:
