@@ -39,7 +39,7 @@ class PlanInForce:
 
 @dataclass(frozen=True)
 class PlansInForce:
-    """The versions of a time, the first one first; none before the first, and while one was in force whose file is damaged."""
+    """The versions of a time, the first one first; none before the first, nor while one may have been whose file is damaged."""
 
     periods: tuple[PlanInForce, ...]
     are_applied: bool
@@ -52,21 +52,31 @@ class PlansInForce:
         return next((one for one in reversed(self.periods) if one.begin <= instant <= one.end), None)
 
 
-def plans_since(workspace: Workspace, job: str, since: datetime) -> tuple[list[Plan], list[str]]:
-    """The versions published after an instant and the one before them, the first one first; and the faults of damaged ones."""
+@dataclass(frozen=True)
+class RecentPlans:
+    """The versions published after an instant, and the one before them."""
+
+    plans: tuple[Plan, ...]
+    """The first one first."""
+    damaged: dict[int, str]
+    """Version -> the fault of its file."""
+
+
+def plans_since(workspace: Workspace, job: str, since: datetime) -> RecentPlans:
+    """The versions published after an instant (UTC), and the one before them."""
     store = PlanStore(workspace)
     found: list[Plan] = []
-    faults: list[str] = []
+    damaged: dict[int, str] = {}
     for version in reversed(store.versions(job)):
         try:
             plan = store.get(job, version)
         except Damaged as error:
-            faults.append(str(error))
+            damaged[version] = str(error)
             continue
         found.append(plan)
         if published_at(plan) <= since:
             break
-    return found[::-1], faults
+    return RecentPlans(tuple(found[::-1]), damaged)
 
 
 def published_at(plan: Plan) -> datetime:
@@ -75,22 +85,22 @@ def published_at(plan: Plan) -> datetime:
     return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def plans_in_force(
-    workspace: Workspace, job: str, plans: Sequence[Plan], begin: datetime, end: datetime
-) -> PlansInForce:
+def plans_in_force(workspace: Workspace, job: str, recent: RecentPlans, begin: datetime, end: datetime) -> PlansInForce:
     """The versions in force from `begin` to `end`, UTC.
 
     Args:
-        plans: as `plans_since` gives them for `begin`.
+        recent: as `plans_since` gives them for `begin`.
     """
     applied, faults = recorded_of_job(workspace, job)
     ran = [(datetime.fromisoformat(one.started_at), one.version) for one in applied if _holds(one.outcome)]
-    starts = ran or [(published_at(plan), plan.version) for plan in plans]
-    known, store = {plan.version: plan for plan in plans}, PlanStore(workspace)
+    starts = ran or [(published_at(plan), plan.version) for plan in recent.plans]
+    # When a damaged version was published is unknown, and so when the one before it was no longer in force.
+    endless = set() if ran else {version - 1 for version in recent.damaged}
+    known, store = {plan.version: plan for plan in recent.plans}, PlanStore(workspace)
     periods = []
     for (first, version), (last, _) in pairwise([*starts, (end, 0)]):
         first, last = max(first, begin), min(last, end)
-        if first >= last:
+        if first >= last or version in endless:
             continue
         try:
             plan = known.get(version) or store.get(job, version)
@@ -99,7 +109,7 @@ def plans_in_force(
             continue
         price = None if plan.resources is None else plan.resources.price_per_hour
         periods.append(PlanInForce(version, first, last, plan.target_rate, plan.total_slots, price))
-    return PlansInForce(tuple(_merged(periods)), bool(ran), tuple(dict.fromkeys(faults)))
+    return PlansInForce(tuple(_merged(periods)), bool(ran), tuple(dict.fromkeys([*recent.damaged.values(), *faults])))
 
 
 def cost_in_force(periods: Sequence[PlanInForce]) -> ScheduleCost | None:

@@ -122,7 +122,7 @@ def _why_skipped(entry: TimelineEntry, records: ChangeRecords, asked: CalendarCh
     for one in records.in_force.periods:
         if one.rate == entry.scheduled.rate and one.begin < entry.ends_at and one.end > entry.due_at:
             return one.version, f"version {one.version} was for this rate already"
-    return None, "no change was asked for" if asked is None else "it was asked for, and no version was published"
+    return None, "no change was asked for" if asked is None else "it was asked for, and no version for it is known"
 
 
 def _published_for(key: str, plans: Sequence[Plan]) -> int | None:

@@ -192,9 +192,9 @@ def _records(
 ) -> tuple[ChangeRecords, tuple[str, ...]]:
     """What is stored of the changes, and the faults of what is damaged."""
     job = found.calendar.job
-    plans, faults = plans_since(workspace, job, begin)
-    in_force = plans_in_force(workspace, job, plans, begin, now)
-    faults += in_force.faults
+    recent = plans_since(workspace, job, begin)
+    in_force = plans_in_force(workspace, job, recent, begin, now)
+    faults = [*in_force.faults]
     asked = changes_since(workspace, job, min(one.scheduled.starts_at for one in found.timeline.entries))
     obstacle = f"the calendar of {job} is frozen" if found.calendar.is_frozen(now) else None
     try:
@@ -203,7 +203,7 @@ def _records(
     except Damaged as error:
         faults.append(str(error))
     taken = frozenset(key for key in asked if is_taken(workspace, key))
-    return ChangeRecords(job, asked, taken, plans, in_force, obstacle), tuple(dict.fromkeys(faults))
+    return ChangeRecords(job, asked, taken, recent.plans, in_force, obstacle), tuple(faults)
 
 
 def _forecast(

@@ -82,7 +82,7 @@ def test_a_change_that_no_version_followed_is_skipped(job: Any) -> None:
     job.follow(DAY_BEFORE)
     job.follow(DUE)
     one = peak(job.look(AFTER))
-    assert (one.state, one.remark) == ("skipped", "it was asked for, and no version was published")
+    assert (one.state, one.remark) == ("skipped", "it was asked for, and no version for it is known")
 
 
 def test_a_freeze_of_today_is_named(job: Any) -> None:
