@@ -17,7 +17,7 @@ from models.price import UsdPerHourInAll
 from models.schema import Format, PositiveInt
 from pipelines.store.workspace import Workspace
 
-Answer = TypeVar("Answer", bound=BaseModel)
+Printed = TypeVar("Printed", bound=BaseModel)
 TIME_LIMIT_S: Final = 120.0
 _LONGEST_FAULT: Final = 500
 _busy = threading.Lock()
@@ -44,7 +44,7 @@ def preview_apart(workspace: Workspace, job: str, rate: float) -> ReplanPreview:
     return answer_apart("pipelines.planning.preview", (workspace.url, job, repr(rate)), ReplanPreview)
 
 
-def answer_apart(module: str, arguments: Sequence[str], form: type[Answer]) -> Answer:
+def answer_apart(module: str, arguments: Sequence[str], form: type[Printed]) -> Printed:
     """What a module prints as its last line, in a process that ends with it.
 
     Raises:

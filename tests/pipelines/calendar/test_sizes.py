@@ -7,6 +7,7 @@ import pytest
 from models.errors import SluiceError
 from operated_job import JOB, OperatedJob
 from pipelines.calendar.sizes import KEPT_S, KeptSizes, RateSize, RateSizes, sizes_apart
+from pipelines.planning.preview import PreviewBusy
 from pipelines.store.workspace import Workspace
 
 
@@ -45,6 +46,20 @@ def test_a_job_that_nothing_sizes_says_why_and_is_not_asked_for_again(planned: O
         with pytest.raises(SluiceError, match="no model"):
             kept.of(planned.workspace, JOB, [1000.0])
     assert len(asked.rates) == 1
+
+
+def test_while_another_job_is_sized_it_is_asked_for_again(planned: OperatedJob) -> None:
+    asked, busy = Asked(), [True, False]
+
+    def ask(workspace: Workspace, job: str, rates: Sequence[float]) -> RateSizes:
+        if busy.pop(0):
+            raise PreviewBusy("another one")
+        return asked(workspace, job, rates)
+
+    kept = KeptSizes(ask, lambda: 0.0)
+    with pytest.raises(PreviewBusy):
+        kept.of(planned.workspace, JOB, [1000.0])
+    assert kept.of(planned.workspace, JOB, [1000.0])[1000.0].slots == 2
 
 
 @pytest.mark.slow
