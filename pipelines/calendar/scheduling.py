@@ -5,6 +5,7 @@ interval that the week before ended with, so that the shortest time between chan
 Monday, too.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -83,6 +84,7 @@ class JobCalendar:
             )
         path = rates or (None if rules.history is None else folder / rules.history)
 
+        @functools.cache  # several weeks, and a plot, need it, and samples are many files
         def learnt() -> tuple[Season, str]:
             if path is None and rules.base_rate is not None:
                 return Season.flat(rules.base_rate, rules.step_s), "the base rate of the calendar"
