@@ -19,6 +19,8 @@ from models.scaling.control.limits import FreezeWindow
 
 _CELL: Final = timedelta(seconds=GRID_S)
 _DAY: Final = timedelta(days=1)
+_FAR: Final = timedelta(days=9 * 366)
+"""Within it every date of a calendar returns, that of a leap day too."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ def occurrences(calendar: Calendar, begin: datetime, end: datetime) -> list[Occu
     return sorted((one for one in found if one.end > begin and one.begin < end), key=lambda one: one.begin)
 
 
+def next_time(event: StatedEvent, calendar: Calendar, at: datetime) -> Occurrence | None:
+    """The time of an event that is not over at an instant (UTC): the present one, else the next; None if there is none."""
+    return next((one for one in _times(event, calendar, at, at + _FAR) if one.end > at), None)
+
+
 def _times(event: StatedEvent, calendar: Calendar, begin: datetime, end: datetime) -> Iterator[Occurrence]:
     zone = calendar.zone
     length = timedelta(seconds=event.duration_s or 0.0)
@@ -111,12 +118,13 @@ def frozen(calendar: Calendar, begin: datetime, count: int) -> NDArray[np.bool_]
         first, last = instant(dated.begin, calendar.zone), instant(dated.end, calendar.zone, last=True)
         found[list(_span(first, last, begin, count))] = True
     for window in calendar.freeze:
-        for first, last in _daily(window, begin, begin + count * _CELL):
+        for first, last in openings(window, begin, begin + count * _CELL):
             found[list(_span(first, last, begin, count))] = True
     return found
 
 
-def _daily(window: FreezeWindow, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+def openings(window: FreezeWindow, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """When a window of every day begins and ends, UTC, from a day before `begin` to `end`."""
     day = (begin - _DAY).date()
     while day <= end.date():
         first = datetime.combine(day, window.begin, UTC)

@@ -1,13 +1,14 @@
 """Applications of plans, stored beside them: plans/<job>/v000002-applied-000001.json, -000002.json, ..."""
 
 import re
+from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel
 
 from pipelines.apply.applied import Applied
 from pipelines.store.plans import FOLDER
-from pipelines.store.workspace import Workspace, to_json
+from pipelines.store.workspace import Damaged, Workspace, to_json
 
 _APPLIED: Final = "applied"
 _FILE: Final = re.compile(r"v(?P<version>\d{6,})-(?P<kind>[a-z]+)-(?P<number>\d{6,})\.json")
@@ -25,6 +26,21 @@ def recorded(workspace: Workspace, job: str, version: int) -> list[Applied]:
         Damaged: a file is truncated or not valid.
     """
     return [workspace.read(key, Applied) for _, key in _numbered(workspace, job, version, _APPLIED)]
+
+
+def recorded_of_job(workspace: Workspace, job: str) -> tuple[list[Applied], list[str]]:
+    """All applications of any version by when they began, and the faults of those whose files are damaged."""
+    found: list[Applied] = []
+    faults: list[str] = []
+    for key in workspace.list(f"{FOLDER}/{job}"):
+        match = _FILE.fullmatch(key.rsplit("/", 1)[-1])
+        if match is None or match["kind"] != _APPLIED:
+            continue
+        try:
+            found.append(workspace.read(key, Applied))
+        except Damaged as error:
+            faults.append(str(error))
+    return sorted(found, key=lambda one: datetime.fromisoformat(one.started_at)), faults
 
 
 def keep_numbered(workspace: Workspace, job: str, version: int, kind: str, document: BaseModel) -> str:

@@ -80,6 +80,14 @@ def last_change(workspace: Workspace, job: str) -> CalendarChange | None:
     return max(found, key=lambda change: change.reported_at, default=None)
 
 
+def changes_since(workspace: Workspace, job: str, since: datetime) -> dict[str, CalendarChange]:
+    """The changes that were due at or after an instant (UTC), by key; damaged files are skipped."""
+    first = f"{since:%Y%m%dT%H%M%SZ}"
+    names = [key for key in workspace.list(f"{FOLDER}/{job}") if _FILE.fullmatch(key.rpartition("/")[2])]
+    recent = (key for key in names if key.rpartition("/")[2] >= first)
+    return {key: change for key in recent if (change := read_change(workspace, key)) is not None}
+
+
 def read_change(workspace: Workspace, key: str) -> CalendarChange | None:
     """A change by its key; None if this is no such key, or the file is missing or damaged."""
     if not is_calendar_change(key):

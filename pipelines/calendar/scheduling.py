@@ -5,6 +5,7 @@ interval that the week before ended with, so that the shortest time between chan
 Monday, too.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -83,6 +84,7 @@ class JobCalendar:
             )
         path = rates or (None if rules.history is None else folder / rules.history)
 
+        @functools.cache  # several weeks, and a plot, need it, and samples are many files
         def learnt() -> tuple[Season, str]:
             if path is None and rules.base_rate is not None:
                 return Season.flat(rules.base_rate, rules.step_s), "the base rate of the calendar"
@@ -161,10 +163,10 @@ def stored_week(workspace: Workspace, calendar: JobCalendar, inputs: dict[str, s
     """
     monday = calendar.monday(at)
     return workspace.once(
-        _key(calendar, monday),
+        week_key(calendar, monday),
         inputs,
         WeekSchedule,
-        lambda: calendar.week(monday, _week_before(workspace, calendar, monday)),
+        lambda: calendar.week(monday, week_before(workspace, calendar, monday)),
     )
 
 
@@ -225,12 +227,14 @@ def _season(history: RateHistory, rules: Calendar) -> tuple[Season, str]:
     return season, f"{history.origin}, of {days}"
 
 
-def _week_before(workspace: Workspace, calendar: JobCalendar, monday: datetime) -> WeekSchedule | None:
+def week_before(workspace: Workspace, calendar: JobCalendar, monday: datetime) -> WeekSchedule | None:
+    """The stored schedule of the week before; None if there is none, or it is damaged."""
     try:
-        return workspace.read_output(_key(calendar, calendar.monday(monday - _WEEK + _DAY / 2)), WeekSchedule)
+        return workspace.read_output(week_key(calendar, calendar.monday(monday - _WEEK + _DAY / 2)), WeekSchedule)
     except (Missing, Damaged):
         return None
 
 
-def _key(calendar: JobCalendar, monday: datetime) -> str:
+def week_key(calendar: JobCalendar, monday: datetime) -> str:
+    """Workspace key of the schedule of a week."""
     return f"{FOLDER}/{calendar.job}/{monday.astimezone(calendar.rules.zone):%Y-%m-%d}.json"

@@ -18,7 +18,7 @@ from pipelines.terminal.tables import table
 
 if TYPE_CHECKING:
     from models.calendar.schedule import ScheduledRate
-    from pipelines.calendar.pricing import ScheduleCost, SizedRate
+    from pipelines.calendar.costs import ScheduleCost, SizedRate
     from pipelines.calendar.scheduling import JobCalendar, WeekSchedule
 
 BAR: Final = 20
@@ -100,7 +100,8 @@ def _cost(
     place: Workspace, job: str, intervals: "list[ScheduledRate]"
 ) -> "tuple[dict[float, SizedRate], ScheduleCost | None, str | None]":
     """What each rate takes, what the schedule costs, and why that is unknown."""
-    from pipelines.calendar.pricing import cost_of, sized_rates
+    from pipelines.calendar.costs import cost_of
+    from pipelines.calendar.pricing import sized_rates
 
     try:
         sized = sized_rates(place, job, [one.rate for one in intervals])

@@ -6,9 +6,10 @@ python -m pipelines.planning.preview WORKSPACE JOB RATE     # the last line is a
 import subprocess
 import sys
 import threading
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from models.errors import SluiceError
 from models.plan import Difference, Interval, difference
@@ -16,6 +17,7 @@ from models.price import UsdPerHourInAll
 from models.schema import Format, PositiveInt
 from pipelines.store.workspace import Workspace
 
+Printed = TypeVar("Printed", bound=BaseModel)
 TIME_LIMIT_S: Final = 120.0
 _LONGEST_FAULT: Final = 500
 _busy = threading.Lock()
@@ -38,7 +40,12 @@ class PreviewBusy(SluiceError):
 
 
 def preview_apart(workspace: Workspace, job: str, rate: float) -> ReplanPreview:
-    """The preview of a replan, from a process that ends with it.
+    """The preview of a replan, from a process that ends with it. Raises as `answer_apart`."""
+    return answer_apart("pipelines.planning.preview", (workspace.url, job, repr(rate)), ReplanPreview)
+
+
+def answer_apart(module: str, arguments: Sequence[str], form: type[Printed]) -> Printed:
+    """What a module prints as its last line, in a process that ends with it.
 
     Raises:
         PreviewBusy: another one is being worked out.
@@ -47,14 +54,14 @@ def preview_apart(workspace: Workspace, job: str, rate: float) -> ReplanPreview:
     if not _busy.acquire(blocking=False):
         raise PreviewBusy("Another preview is being worked out; try again in some seconds.")
     try:
-        command = [sys.executable, "-m", "pipelines.planning.preview", workspace.url, job, repr(rate)]
+        command = [sys.executable, "-m", module, *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
         raise SluiceError(f"The preview took longer than {TIME_LIMIT_S:.0f} s.") from None
     finally:
         _busy.release()
     try:
-        return ReplanPreview.model_validate_json(ended.stdout.rpartition("\n")[2])
+        return form.model_validate_json(ended.stdout.rpartition("\n")[2])
     except ValidationError:
         fault = ended.stderr.strip().rpartition("\n")[2]
         raise SluiceError(f"The preview failed: {fault[:_LONGEST_FAULT] or 'without an answer'}") from None

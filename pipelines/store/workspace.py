@@ -216,6 +216,14 @@ class Workspace:
         """The output stored by `once`. Raises Missing, or Damaged if its digest does not match its content."""
         return self._verified(key, self.read(key, Artifact), model)
 
+    def output_from(self, key: str, inputs: Mapping[str, str], model: type[Model]) -> Model | None:
+        """The output stored by `once`; None if there is none from these inputs, or it is damaged. Nothing is made."""
+        try:
+            artifact = self.read(key, Artifact)
+            return self._verified(key, artifact, model) if artifact.inputs == dict(inputs) else None
+        except (Missing, Damaged):
+            return None
+
     def _verified(self, key: str, artifact: Artifact, model: type[Model]) -> Model:
         if digest(artifact.output) != artifact.digest:
             raise Damaged(f"{self.uri(key)} was changed after it was made: its digest does not match its content")

@@ -4,7 +4,7 @@ import functools
 
 from fastapi import Depends, FastAPI
 
-from sluice_pages import action_routes, autopilot_routes, routes
+from sluice_pages import action_routes, autopilot_routes, calendar_routes, routes
 from sluice_pages.access import logged_in, may_see_plans
 from sluice_pages.errors import HANDLERS
 from sluice_pages.headers import SecurityHeaders
@@ -23,5 +23,6 @@ def app() -> FastAPI:
     made.include_router(routes.router)
     made.include_router(action_routes.router)
     made.include_router(autopilot_routes.router)
+    made.include_router(calendar_routes.router)
     made.add_middleware(SecurityHeaders)
     return made

@@ -4,6 +4,7 @@ import functools
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -52,6 +53,8 @@ def _templates() -> Environment:
         "usd": in_words,
         "age": _age,
         "dollars": _dollars,
+        "wall": _wall,
+        "amount": _amount,
     }
     return made
 
@@ -82,6 +85,16 @@ def _time(moment: str | datetime) -> str:
 def _time_s(moment: datetime) -> str:
     """In UTC, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _wall(moment: datetime, time_zone: str, year: bool = False) -> str:
+    """On the clock of a time zone, to the minute: `Fri 27 Nov 07:45`, or with its year."""
+    return moment.astimezone(ZoneInfo(time_zone)).strftime("%a %d %b %Y %H:%M" if year else "%a %d %b %H:%M")
+
+
+def _amount(number: float) -> str:
+    """With a decimal where there are few, never `-0`."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{round(number, 1) + 0.0:,.1f}"
 
 
 def _age(seconds: float) -> str:

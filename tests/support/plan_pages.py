@@ -9,9 +9,11 @@ from pathlib import Path
 import httpx
 import jwt
 import pytest
+import yaml
 
 from models.plan import Plan
 from models.resources import Alternative, PlanResources, Price
+from pipelines.calendar.scheduling import scheduled_rate
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key
 from pipelines.rates.status import keep_status
@@ -53,6 +55,35 @@ class Server:
         if expired:
             claims |= {name: claims[name] - 10 * 86400 for name in ("exp", "iat", "nbf")}
         return jwt.encode(claims, secret or self.secret, algorithm="HS512")
+
+
+def calendar_job(root: Path, folder: Path) -> Path:
+    """The file of the job that is planned, with a calendar whose peak is every evening in Berlin."""
+    calendar = {
+        "time_zone": "Europe/Berlin",
+        "base_rate": 4e5,
+        "rescale_s": 240,
+        "events": [
+            {"name": "Evening", "cron": "0 18 * * *", "duration_s": 4 * 3600, "rate": 3e6},
+            {"name": f"Launch {SCRIPT}", "start": "2099-03-01T08:00", "end": "2099-03-02T08:00", "factor": 1.5},
+        ],
+        "freeze": [{"begin": "02:00", "end": "03:30"}],
+        "freeze_dates": [{"begin": "2098-12-24T00:00", "end": "2098-12-27T00:00"}],
+    }
+    document = yaml.safe_load((root / "jobs" / f"{JOB}.yaml").read_text())
+    file = folder / f"{JOB}.yaml"
+    file.write_text(yaml.safe_dump(document | {"sql": None, "operations": {"calendar": calendar}}))
+    return file
+
+
+def follow_calendar(workspace: Workspace) -> None:
+    """Publish the versions some days ago, and store the week's schedule, as the follower of the calendar does."""
+    store, now = PlanStore(workspace), datetime.now(UTC)
+    for version, hours in ((1, 144), (2, 36)):
+        at = (now - timedelta(hours=hours)).isoformat(timespec="seconds")
+        plan = store.get(JOB, version).model_copy(update={"created_at": at})
+        workspace.write(f"plans/{JOB}/v{version:06d}.json", StoredPlan(digest=digest(plan), plan=plan))
+    assert scheduled_rate(workspace, store.current(JOB), now) is not None
 
 
 def replan_by_dag(root: Path, folder: Path) -> None:

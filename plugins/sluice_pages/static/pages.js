@@ -45,7 +45,7 @@ async function drawPictures(place) {
       if (figure === undefined) holder.closest("figure").remove();
       else await draw(holder, figure);
     }
-    status.textContent = "The tables have the content of the dataflow and the placement as text.";
+    status.textContent = place.dataset.described;
     place.dataset.drawn = "yes";
   } catch (error) {
     status.textContent = `The pictures cannot be shown: ${error.message}`;

@@ -19,9 +19,11 @@ from pipelines.arena.replays.compute import PHYSICS
 from pipelines.arena.replays.outcome import outcome
 from pipelines.arena.replays.replay import Start, replay
 from pipelines.arena.replays.workloads import Workload
+from pipelines.calendar.costs import cost_of
 from pipelines.calendar.follow import CalendarFollower
-from pipelines.calendar.pricing import cost_of, sized_rates
+from pipelines.calendar.pricing import sized_rates
 from pipelines.calendar.scheduling import calendar_of_plan
+from pipelines.calendar.sizes import sizes_apart
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan as replan_job
@@ -164,3 +166,8 @@ def test_a_schedule_costs_less_than_the_peak_all_day(planned: Workspace) -> None
     assert cost.slot_hours == pytest.approx(0.75 * high + 23.25 * low)
     assert cost.peak_slot_hours == 24 * high
     assert cost.dollars is None and cost.saved_dollars is None  # the cluster states no price
+    apart = sizes_apart(planned, JOB, [RATE, 3 * RATE])  # in a process of its own, as for the page
+    assert [(one.rate, one.slots, one.price_per_hour) for one in apart.sizes] == [
+        (RATE, low, None),
+        (3 * RATE, high, None),
+    ]

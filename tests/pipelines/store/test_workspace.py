@@ -169,6 +169,16 @@ def test_once_makes_it_again_when_the_inputs_change(workspace: Workspace, inputs
     assert workspace.once("runs/a.json", inputs, Budget, make).task_slots == 2
 
 
+def test_an_output_from_other_inputs_is_none_and_nothing_is_made(workspace: Workspace) -> None:
+    assert workspace.output_from("runs/a.json", {"job": "1a"}, Budget) is None
+    first = workspace.once("runs/a.json", {"job": "1a"}, Budget, Maker())
+    assert workspace.output_from("runs/a.json", {"job": "1a"}, Budget) == first
+    assert workspace.output_from("runs/a.json", {"job": "other"}, Budget) is None
+    workspace.write_bytes("runs/a.json", b"{")
+    assert workspace.output_from("runs/a.json", {"job": "1a"}, Budget) is None
+    assert workspace.read_bytes("runs/a.json") == b"{"
+
+
 DAMAGES: list[Callable[[bytes], bytes]] = [
     lambda content: content[:-30],
     lambda content: content.replace(b'"memory_mb": 1024.0', b'"memory_mb": 4096.0'),

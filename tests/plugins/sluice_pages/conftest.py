@@ -24,7 +24,17 @@ from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.workspace import Workspace
-from plan_pages import JOB, PASSWORD, Server, ask_for_approval, replan_by_dag, store_damaged, store_drift
+from plan_pages import (
+    JOB,
+    PASSWORD,
+    Server,
+    ask_for_approval,
+    calendar_job,
+    follow_calendar,
+    replan_by_dag,
+    store_damaged,
+    store_drift,
+)
 from testbeds.local.machine import free_port
 
 
@@ -32,6 +42,12 @@ from testbeds.local.machine import free_port
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of the server's workspace."""
     return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="session")
+def job_file(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the job that is planned; it has a calendar."""
+    return calendar_job(root, tmp_path_factory.mktemp("job"))
 
 
 @pytest.fixture(scope="session")
@@ -76,11 +92,12 @@ def starting(
 
 
 @pytest.fixture(scope="session")
-def planned(airflow_home: Path, root: Path, folder: Path, starting: object) -> Workspace:
+def planned(airflow_home: Path, root: Path, folder: Path, job_file: Path, starting: object) -> Workspace:
     """The workspace: a job planned on the simulator and replanned by its DAG, and one whose files are damaged."""
     workspace = Workspace(folder)
-    run_all(PipelineRun(PlanRequest(job=JOB, rate=4e5, max_measurements=3, max_task_slots=12), workspace))
+    run_all(PipelineRun(PlanRequest(job=str(job_file), rate=4e5, max_measurements=3, max_task_slots=12), workspace))
     replan_by_dag(root, folder)
+    follow_calendar(workspace)
     store_damaged(workspace, root)
     store_drift(workspace)
     store_autopilots(workspace, minutes=20)

@@ -27,6 +27,7 @@ PAGES = {
     "damaged": f"/sluice/jobs/{DAMAGED_JOB}/versions",
     "autopilots": "/sluice/autopilots",
     "autopilot": f"/sluice/jobs/{BUSY_JOB}/autopilot",
+    "calendar": f"/sluice/jobs/{JOB}/calendar",
     "not-found": "/sluice/jobs/%3Cscript%3E/versions",
 }
 PICTURES = 6
@@ -72,7 +73,7 @@ def page(logged_in: BrowserContext) -> Iterator[Page]:
 
 def _open(page: Page, name: str) -> None:
     page.goto(PAGES[name])
-    if name == "plan":
+    if name in ("plan", "calendar"):
         page.wait_for_selector("[data-pictures][data-drawn=yes]")
     if name == "autopilot":
         page.wait_for_selector("[data-live-pictures][data-drawn]")
@@ -98,13 +99,23 @@ def test_pages_fit_are_accessible_and_complain_of_nothing(page: Page, width: int
             assert _problems(page) == [], f"{name}, {scheme}"
 
 
-def test_pictures_follow_the_colours_of_the_page(page: Page) -> None:
-    _open(page, "plan")
+@pytest.mark.parametrize(("name", "picture"), [("plan", "capacity"), ("calendar", "schedule")])
+def test_pictures_follow_the_colours_of_the_page(page: Page, name: str, picture: str) -> None:
+    _open(page, name)
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        paper = page.locator("[data-picture=capacity] .main-svg").first
+        paper = page.locator(f"[data-picture={picture}] .main-svg").first
         expect(paper).to_have_css("background-color", PAPERS[scheme])
-        expect(page.locator("[data-picture=capacity] .xtick text").first).to_have_css("fill", TEXTS[scheme])
+        expect(page.locator(f"[data-picture={picture}] .xtick text").first).to_have_css("fill", TEXTS[scheme])
+
+
+def test_the_page_of_a_job_leads_to_its_calendar_and_the_picture_is_described(page: Page) -> None:
+    _open(page, "versions")
+    page.get_by_role("link", name="Calendar", exact=True).click()
+    expect(page.locator("h1")).to_have_text(f"{JOB}: calendar")
+    expect(page.locator("#pictures-status")).to_have_text("The table below has the rates that are planned for as text.")
+    expect(page.locator("[data-picture=schedule]")).to_contain_text("time in Europe/Berlin")
+    assert page.title() == f"{JOB}, calendar - Sluice plans"
 
 
 def test_a_plan_shows_the_pictures_of_its_report(page: Page) -> None:
