@@ -15,10 +15,10 @@ Notation, for operator i:
 a_i is DS2's demand over true rate, with selectivity and rates averaged over the same time: a window that fires in a
 burst counts with its average cost, however short the interval in which it fires.
 
-e_i is learned (`attainable`): that of the busiest operator from the rate read in intervals in which records waited
-throughout; from a higher rate than expected that was sustained without waiting records; and, with less weight, from the
-rate at which its busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound
-only: it leaves out the waits between operators that come before full load.
+e_i is learned (`attainable`): that of the busiest operator from the rate read while records waited, unless the mean of that
+rate reaches back to when none did; from a higher rate than expected; and, with less weight, from the rate at which its
+busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound only: it
+leaves out the waits between operators that come before full load.
 """
 
 import math
@@ -36,7 +36,9 @@ from models.scaling.sluice.settings import SluiceSettings
 Array = NDArray[np.float64]
 
 SATURATED_LAG_S: Final = 1.0
-"""Lag, in seconds of reading, at both ends of an interval from which the interval shows the capacity."""
+"""Lag, in seconds of reading, at both ends of an interval, from which the job reads as fast as it can."""
+RATES_WINDOW_S: Final = 60.0
+"""Time that Flink's rates are means over: an earlier one may have had less to read."""
 METRICS_MEMORY_S: Final = 300.0
 """Time constant of forgetting past work; longer than windows that fire in bursts."""
 CAPACITY_MEMORY_S: Final = 7200.0
@@ -90,6 +92,7 @@ class Learned:
         self._stale: set[str] = set()
         self._attainable = AttainableShares(CAPACITY_MEMORY_S)
         self._lag = 0.0
+        self._waited_s = 0.0
         self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
 
@@ -124,12 +127,14 @@ class Learned:
         read = read_rate(rates)
         lag, before = lag_of(rates), self._lag
         self._lag = lag
+        waits = min(lag, before) > SATURATED_LAG_S * read
+        self._waited_s = self._waited_s + seconds if waits else 0.0
         self._sources = frozenset(rates.sources)
         if read > 0 and warm:
             self._add(rates, read, seconds)
             self._demand = self._demand_of(rates)
             if "learning" not in self._settings.without:
-                self._learn_share(rates, read, seconds, min(lag, before), lag)
+                self._learn_share(rates, read, seconds)
         elif self.known:
             self._demand = self._demand_of(rates)
 
@@ -187,17 +192,19 @@ class Learned:
         predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
         return np.asarray(np.clip(predicted / np.min(demand.even_capacities(tasks), axis=1), LEAST_SHARE, 1.0))
 
-    def _learn_share(self, rates: Rates, read: float, seconds: float, least_lag: float, lag: float) -> None:
-        demand, enough = self.demand, SATURATED_LAG_S * read
+    def _learn_share(self, rates: Rates, read: float, seconds: float) -> None:
+        demand = self.demand
         now = demand.tasks[None, :]
         even = demand.even_capacities(now)[0]
         each = even * self._shares(now)[0]
         expected = float(self._expected(demand, now)[0])
         busy = [_busiest(rates.operators[name]) for name in demand.names]
         tightest = int(np.argmax(busy))
+        # The mean may reach back to when there was less to read, and then no task was busy for most of it.
+        saturated = self._waited_s >= RATES_WINDOW_S or (self._waited_s > 0 and busy[tightest] >= LEAST_BUSY)
         self._attainable.pass_time(seconds)
         for i, name in enumerate(demand.names):
-            if (i == tightest and least_lag > enough) or (lag <= enough and read > each[i]):
+            if (i == tightest and saturated) or read > each[i]:
                 self._attainable.observe(name, float(even[i]), read, expected, SEEN_WEIGHT)
             elif LEAST_BUSY <= busy[i] < 1 and read / busy[i] < CLEARLY_LESS * each[i]:
                 self._attainable.observe(name, float(even[i]), read / busy[i], expected, _weight(busy[i]))

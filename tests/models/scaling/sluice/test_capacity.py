@@ -93,6 +93,33 @@ def test_what_is_reached_while_records_wait_is_the_capacity(rates: RatesOf) -> N
     assert capacity_of(learned) == pytest.approx(1000, rel=0.01)
 
 
+def test_a_mean_that_reaches_back_to_an_idle_time_is_not_the_capacity(rates: RatesOf) -> None:
+    learned = Learned(SluiceSettings())
+    # After 50 s without records, 2000/s were read for 10 s, so 333/s in the mean of a minute: the map was busy for 17 % of it.
+    begun = rates(333.0, (1, 2, 1), read=333.0, lag=40_000.0, max_busyness=0.17)
+    for _ in range(3):
+        learned.observe(begun, 10.0, warm=True)
+    assert capacity_of(learned) == pytest.approx(2000 * ATTAINABLE_SHARE)
+    # Records have waited for the whole minute, and still no more is read.
+    for _ in range(6):
+        learned.observe(begun, 10.0, warm=True)
+    assert capacity_of(learned) < 1000
+
+
+def test_a_rate_that_is_read_is_attainable_also_where_another_operator_binds(rates: RatesOf) -> None:
+    learned = Learned(SluiceSettings())
+    for _ in range(4):
+        learned.observe(rates(1200.0, (1, 2, 1), read=600.0, lag=60_000.0, max_busyness=0.9), 60.0, warm=True)
+    assert capacity_of(learned) < 800
+    # Now records wait for the source, and the map keeps up with more than was believed of it.
+    waiting = rates(1800.0, (1, 2, 1), read=1500.0, lag=60_000.0, max_busyness=0.7)
+    source = waiting.operators["source"].model_copy(update={"max_busyness": 1.0})
+    waiting = waiting.model_copy(update={"operators": waiting.operators | {"source": source}})
+    for _ in range(4):
+        learned.observe(waiting, 60.0, warm=True)
+    assert capacity_of(learned) > 1000
+
+
 def test_a_rate_that_was_sustained_is_attainable(rates: RatesOf) -> None:
     learned, busy = Learned(SluiceSettings()), rates(1980.0, (1, 2, 1))
     for _ in range(40):
