@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pipelines.inputs.operations import Applying, Drifting, Operations, RateOrigin, Replanning, Reviewing
+from pipelines.inputs.applying import Applying
+from pipelines.inputs.operations import Drifting, Operations, RateOrigin, Replanning, Reviewing
 
 PROMETHEUS: dict[str, Any] = {"prometheus": {"url": "http://127.0.0.1:9090/", "query": "sum(events)"}}
 
