@@ -94,7 +94,7 @@ class Applied(Format):
         "not deployed from one.",
     )
     commit: str | None = Field(
-        None, description="The first commit seen of that branch that has the plan; null where it was not merged."
+        None, description="A commit of that branch that has the plan; null where it was not merged, or has gone again."
     )
     flink_job: str | None = Field(
         description="Flink's id of the job, after the application; null where the operator does not report it, or the job was "

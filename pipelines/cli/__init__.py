@@ -10,7 +10,7 @@ import sys
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli.commands import app
 from pipelines.cli.extras import MissingExtra, missing_extra
-from pipelines.cli.output import Stopped
+from pipelines.cli.stopping import Stopped
 
 __all__ = ["app", "main", "run"]
 

@@ -10,11 +10,6 @@ from rich.console import Console
 
 from models.errors import InvalidInput
 
-
-class Stopped(Exception):
-    """The command was stopped by Ctrl-C; its message says what stays as it is, and how to resume."""
-
-
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 WorkspaceOption = Annotated[
     str | None,

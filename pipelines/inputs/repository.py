@@ -66,6 +66,7 @@ class DeploymentRepository(Format):
         max_length=100,
         description="Start of the names of branches that plans are written into: PREFIX, then JOB-VERSION.",
     )
+    look_every_s: float = Field(30.0, ge=1, le=3600, description="Time between two looks for the merge, seconds.")
     merge_s: Positive = Field(604800.0, le=7776000, description="How long to wait for the merge, seconds.")
     deploy_s: Positive = Field(
         900.0, le=7200, description="Time from the merge until the job runs as planned, seconds."

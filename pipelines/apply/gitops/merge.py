@@ -64,6 +64,7 @@ class MergeWatch:
         Args:
             obstacle: why the plan is not to be waited for any more, though it is not merged; None: it is.
         """
+        self.look_every_s = proposal.look_every_s
         self._proposal, self._obstacle, self._now = proposal, obstacle, now
         self._file = RemoteFile(proposal.repository, proposal.path)
 
@@ -77,7 +78,11 @@ class MergeWatch:
             look = merge_look(proposal, found.get(proposal.target), found.get(proposal.branch))
         if look.state != "waiting":
             return look
-        if (obstacle := self._obstacle()) is not None:
+        try:
+            obstacle = self._obstacle()
+        except SluiceError as error:  # as where the job's file is being edited
+            look, obstacle = MergeLook("waiting", str(error)), None
+        if obstacle is not None:
             return _ended(proposal, obstacle)
         if self._now() >= proposal.until:
             return _ended(

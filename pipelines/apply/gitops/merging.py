@@ -36,7 +36,6 @@ class _Observable:
 
 def await_merge(
     watch: MergeWatch,
-    look_every_s: float,
     say: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> MergeLook:
@@ -53,7 +52,7 @@ def await_merge(
             said = look.sentence
         if look.state != "waiting":
             return look
-        sleep(look_every_s)
+        sleep(watch.look_every_s)
 
 
 def not_merged(proposal: Proposal, look: MergeLook) -> Applied:

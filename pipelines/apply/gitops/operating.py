@@ -60,14 +60,11 @@ def watch_proposed(workspace: Workspace, key: str) -> MergeWatch:
     return MergeWatch(proposal, obstacle=lambda: may_be_applied(workspace, proposal.job, proposal.version))
 
 
-def conclude_merged(
-    workspace: Workspace, key: str, commit: str | None, say: Callable[[str], None] = lambda what: None
-) -> str:
+def conclude_merged(workspace: Workspace, key: str, say: Callable[[str], None] = lambda what: None) -> str:
     """Follow the job after the merge, and record the outcome.
 
     Args:
         key: of the proposal.
-        commit: of the target, which has the plan.
 
     Returns:
         The URI of the record.
@@ -77,6 +74,7 @@ def conclude_merged(
     """
     proposal = workspace.read(key, Proposal)
     plan = PlanStore(workspace).get(proposal.job, proposal.version)
+    commit = MergeWatch(proposal).look().commit
     with FlinkRest(proposal.flink) as rest:
         return keep_outcome(workspace, verify_merged(rest, plan, proposal, commit, say))
 

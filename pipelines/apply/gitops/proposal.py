@@ -32,6 +32,7 @@ class Proposal(Format):
     flink: str = Field(description="REST address of the cluster, or connection:NAME.")
     flink_job: str = Field(description="Flink's name or id of the job.")
     proposed_at: str = Field(description="ISO 8601, UTC.")
+    look_every_s: Positive = Field(description="Time between two looks for the merge, seconds.")
     merge_s: Positive = Field(description="How long the merge is waited for, seconds.")
     deploy_s: Positive = Field(description="Time from the merge until the job runs as planned, seconds.")
     observe_s: NonNegative = Field(description="How long the job is observed then, seconds; 0: not at all.")

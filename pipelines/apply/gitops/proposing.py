@@ -176,6 +176,7 @@ def propose(
         flink=flink,
         flink_job=flink_job,
         proposed_at=proposed_at,
+        look_every_s=place.look_every_s,
         merge_s=merge_s,
         deploy_s=place.deploy_s,
         observe_s=observe_s,

@@ -1,7 +1,7 @@
 """`sluice plans apply` for a job that is deployed from a git repository: into a branch, then the wait for its merge."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from rich.text import Text
 
@@ -17,15 +17,14 @@ from pipelines.apply.gitops.operating import keep_proposal
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, planned_merge, propose
 from pipelines.apply.record import record
-from pipelines.cli.output import Stopped, console, print_json, progress_console
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
+from pipelines.cli.stopping import Stopped
 from pipelines.inputs.applying import Applying
 from pipelines.inputs.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
-
-_LOOK_EVERY_S: Final = 10.0
 
 
 def apply_through_repository(
@@ -43,7 +42,6 @@ def apply_through_repository(
     observe_s: float,
     dry_run: bool,
     json: bool,
-    look_every_s: float = _LOOK_EVERY_S,
 ) -> None:
     """Write a plan into a branch, wait until it is merged and deployed, and record that; or print the steps.
 
@@ -72,7 +70,7 @@ def apply_through_repository(
             PlanStore(workspace), planned, flink=rest.url, flink_job=named, merge_s=merge_s, observe_s=observe_s
         )
         keep_proposal(workspace, proposal)
-        applied = _followed(rest, plan, proposal, look_every_s)
+        applied = _followed(rest, plan, proposal)
     uri = record(workspace, applied)
     if json:
         print_json(applied)
@@ -83,14 +81,14 @@ def apply_through_repository(
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
 
 
-def _followed(rest: FlinkRest, plan: Plan, proposal: Proposal, look_every_s: float) -> Applied:
+def _followed(rest: FlinkRest, plan: Plan, proposal: Proposal) -> Applied:
     name = f"{plan.job}@{plan.version}"
     if not proposal.is_stated:
         what = "has the plan already" if proposal.commit is None else f"is at {proposal.commit:.12} now"
         say(f"the branch {proposal.branch} of {proposal.repository} {what}; merge it into {proposal.target}")
     try:
         with progress_console.status(f"waiting until {proposal.until:%Y-%m-%d %H:%M} UTC for the merge of {name}"):
-            look = await_merge(MergeWatch(proposal), look_every_s, say)
+            look = await_merge(MergeWatch(proposal), say)
     except KeyboardInterrupt:
         raise Stopped(
             f"the branch {proposal.branch} of {proposal.repository} stays as it is, and the merge of {name} is not waited for; "

@@ -181,7 +181,7 @@ def test_a_repository_that_does_not_answer_is_asked_again(proposed: Any, deploye
             away.rename(deployed.bare)
             deployed.merge(BRANCH)
 
-    assert await_merge(watch, 10.0, said.append, come_and_go).state == "merged"
+    assert await_merge(watch, said.append, come_and_go).state == "merged"
     assert [line.partition(" (git")[0] for line in said[:2]] == [
         f"{BRANCH} is not merged into main yet",
         f"the git repository '{deployed.bare}' cannot be read",
