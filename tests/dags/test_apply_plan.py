@@ -168,8 +168,9 @@ def test_a_job_that_allows_it_is_changed_without_approval_and_only_once(
 
 @pytest.mark.slow
 def test_a_job_that_is_deployed_from_a_repository_is_changed_by_the_merge_alone(
-    run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink, tmp_path: Path
+    run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sluice_airflow.merging.trigger.SETTLED_S", 0.0)
     deployed = DeployedRepository(tmp_path)
     job.apply(mode="alone", flink=flink.url, repository=deployed.block(look_every_s=1, deploy_s=30))
 

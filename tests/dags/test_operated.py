@@ -176,8 +176,8 @@ def test_a_pending_merge_holds_no_worker_slot_and_a_merged_plan_is_followed(
     (applied,) = recorded(workspace, APPLIED, plan.version)
     assert (applied.outcome, applied.method, flink.put_bodies) == ("applied", "merge", [])
     said = airflow.task_log("apply_plan", run, "one_plan.merge", index=0)
-    assert f"merge: {branch} is not merged into main yet" in said
-    assert f"main has {APPLIED}@{plan.version} at commit {str(applied.commit)[:12]}" in said
+    assert f"the branch {branch} of {deployed.url} is at " in said
+    assert f"merge: main has {APPLIED}@{plan.version} at commit {str(applied.commit)[:12]}" in said
 
 
 def test_a_running_job_is_observed_and_a_killed_triggerer_loses_and_repeats_nothing(

@@ -14,6 +14,10 @@ from answering import AnsweringServer
 
 ADMIN, PLANNER, READER = "admin-token", "planner-token", "reader-token"
 ROLE = Path(__file__).parents[2] / "docker" / "kubernetes" / "role.yaml"
+VERSION = {
+    **{"major": "1", "minor": "33", "gitVersion": "v1.33.1", "gitCommit": "0", "gitTreeState": "clean"},
+    **{"buildDate": "2025-05-15T08:19:08Z", "goVersion": "go1.24.2", "compiler": "gc", "platform": "linux/amd64"},
+}
 Acted = Callable[[dict[str, Any]], dict[str, Any] | None]
 _PREFIX = "/apis/flink.apache.org/v1beta1/namespaces/"
 
@@ -43,6 +47,8 @@ class FakeKubernetes(AnsweringServer):
         verb = {"GET": "get", "PATCH": "patch", "POST": "create", "DELETE": "delete"}[request.command]
         if token not in (ADMIN, *self._verbs):
             return _status(401, "Unauthorized")
+        if parts.path == "/version/":
+            return 200, VERSION
         if not parts.path.startswith(_PREFIX):
             return _status(404, "the server could not find the requested resource")
         namespace, _, *rest = parts.path.removeprefix(_PREFIX).split("/")

@@ -61,7 +61,7 @@ def apply_plan(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Context of the kubeconfig, with --kubernetes; default: its current one.",
+            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
             show_default=False,
         ),
     ] = None,

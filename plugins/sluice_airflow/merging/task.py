@@ -24,12 +24,13 @@ class PlanMerge(BaseOperator):
         super().__init__(**options)
         self.rehearsal_uri, self.approved_by = rehearsal_uri, approved_by
 
-    def execute(self, context: Any) -> None:
-        from sluice_airflow.tasks.merging import propose
+    def execute(self, context: Any) -> str | None:
+        from sluice_airflow.tasks.merging import is_stated, propose
 
         proposal_uri = propose(self.rehearsal_uri, self.approved_by)
-        if proposal_uri is not None:
+        if proposal_uri is not None and not is_stated(proposal_uri):
             self.defer(trigger=MergeTrigger(proposal_uri), method_name="execute_complete")
+        return proposal_uri
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> str:
         """Called when the wait is over.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
@@ -11,6 +11,10 @@ from sluice_airflow.tasks.plan_events import opened
 
 if TYPE_CHECKING:
     from pipelines.apply.gitops.merge import MergeWatch
+
+
+SETTLED_S: Final = 10.0
+"""Least time before the first look: where a task resumes within seconds, Airflow's scheduler may take it for a killed one."""
 
 
 class MergeTrigger(BaseTrigger):
@@ -28,6 +32,7 @@ class MergeTrigger(BaseTrigger):
 
         what, said = f"the merge of {self.proposal_uri}", ""
         watch = await in_thread(self._watch, what)
+        await asyncio.sleep(max(SETTLED_S, watch.look_every_s))
         while True:
             try:
                 look = await in_thread(watch.look, what)

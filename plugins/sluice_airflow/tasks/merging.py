@@ -34,6 +34,14 @@ def propose(rehearsal_uri: str, approved_by: str) -> str | None:
         return uri
 
 
+def is_stated(proposal_uri: str) -> bool:
+    """Whether the branch that is deployed had the plan already, so that no merge is awaited."""
+    from pipelines.apply.gitops.proposal import Proposal
+
+    workspace, key = opened(proposal_uri)
+    return bool(workspace.read(key, Proposal).is_stated)
+
+
 def merged(event: Mapping[str, Any]) -> str:
     """The URI of the merged proposal, from the event of the trigger.
 

@@ -41,8 +41,14 @@ def job(tmp_path: Path, flink: FakeFlink, deployed: DeployedRepository, monkeypa
     monkeypatch.setenv("SLUICE_WORKSPACE", str(tmp_path / "workspace"))
     made = OperatedJob(tmp_path, Workspace())
     made.publish(3)
-    made.apply(mode="approved", flink=flink.url, repository=deployed.block(deploy_s=1))
+    made.apply(mode="approved", flink=flink.url, repository=deployed.block(look_every_s=1, deploy_s=1))
     return made
+
+
+@pytest.fixture(autouse=True)
+def no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none that a task could resume too early for."""
+    monkeypatch.setattr("sluice_airflow.merging.trigger.SETTLED_S", 0.0)
 
 
 def _rehearsed(job: OperatedJob) -> str:
@@ -134,6 +140,8 @@ def test_a_task_that_is_run_again_waits_for_the_same_branch(job: OperatedJob, de
     assert deployed.read(BRANCH) == before
     deployed.merge(BRANCH)
     assert _fired(second)["state"] == "merged"
+    again = _task(uri).execute({})
+    assert again is not None and again.endswith("-proposed-000003.json"), "nothing is awaited"
 
 
 def test_a_newer_plan_ends_the_wait(job: OperatedJob) -> None:
