@@ -100,10 +100,14 @@ class Applied(Format):
         description="Flink's id of the job, after the application; null where the operator does not report it, or the job was "
         "not found."
     )
-    started_at: str = Field(description="ISO 8601, UTC.")
+    proposed_at: str | None = Field(
+        None, description="When the plan was written into a branch of that repository, ISO 8601, UTC."
+    )
+    started_at: str = Field(
+        description="ISO 8601, UTC; through a repository: when the merge was seen, or the proposal where it was not."
+    )
     seconds: NonNegative = Field(
-        description="Time until the plan ran and was verified, or the previous state ran again; through a repository, with the "
-        "wait for the merge."
+        description="Time from then until the plan ran and was verified, or the previous state ran again, or the wait was over."
     )
     flinks_rescale_s: NonNegative | None = Field(
         None,

@@ -25,6 +25,7 @@ class _Deployed:
     outcome: Outcome
     reason: str
     job_id: str | None
+    seconds: float
     effect: Effect | None = None
 
 
@@ -57,7 +58,9 @@ def await_merge(
 
 def not_merged(proposal: Proposal, look: MergeLook) -> Applied:
     """The record of a proposal that will not be merged."""
-    return _record(proposal, None, _Deployed("not-merged", look.sentence, None), None)
+    waited_s = (datetime.now(UTC) - proposal.begun).total_seconds()
+    ended = _Deployed("not-merged", look.sentence, None, max(0.0, waited_s))
+    return _record(proposal, proposal.flink, ended, None, proposal.proposed_at)
 
 
 def verify_merged(
@@ -77,7 +80,9 @@ def verify_merged(
     Returns:
         The outcome; failures are recorded in it, not raised.
     """
-    return _record(proposal, rest, _Deployment(rest, plan, proposal, say, clock, sleep).end(), commit)
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    ended = _Deployment(rest, plan, proposal, say, clock, sleep).end()
+    return _record(proposal, rest.url, ended, commit, started_at)
 
 
 class _Deployment:
@@ -107,19 +112,20 @@ class _Deployment:
                     f"{proposal.target} has the plan, but {missing} {proposal.deploy_s:g} s later; check what deploys from "
                     f"{proposal.repository}",
                     self._job_id,
+                    self._clock() - begin,
                 )
             self._sleep(_LOOK_EVERY_S)
             missing = self._missing()
         took_s = self._clock() - begin
         effect = self._observed()
         if (missing := self._missing()) is not None:
-            return _Deployed("failed", f"the plan ran, but the job left it again: {missing}", self._job_id, effect)
+            left = f"the plan ran, but the job left it again: {missing}"
+            return _Deployed("failed", left, self._job_id, took_s, effect)
         if proposal.is_stated and all(c.before == c.after for c in proposal.changes):
             reason = f"{proposal.target} states the plan already, and Flink runs it"
-            return _Deployed("unchanged", reason, self._job_id, effect)
-        return _Deployed(
-            "applied", f"Flink runs the plan, {took_s:.1f} s after the merge was seen", self._job_id, effect
-        )
+            return _Deployed("unchanged", reason, self._job_id, took_s, effect)
+        reason = f"Flink runs the plan, {took_s:.1f} s after the merge was seen"
+        return _Deployed("applied", reason, self._job_id, took_s, effect)
 
     def _missing(self) -> str | None:
         """What is not as planned yet; a job that is being redeployed may be another one then."""
@@ -145,18 +151,18 @@ class _Deployment:
             return None
 
 
-def _record(proposal: Proposal, rest: FlinkRest | None, ended: _Deployed, commit: str | None) -> Applied:
-    seconds = (datetime.now(UTC) - proposal.begun).total_seconds()
+def _record(proposal: Proposal, flink: str, ended: _Deployed, commit: str | None, started_at: str) -> Applied:
     return Applied(
         job=proposal.job,
         version=proposal.version,
         plan_digest=proposal.plan_digest,
-        flink_url=without_password(proposal.flink if rest is None else rest.url),
+        flink_url=without_password(flink),
         repository=f"{proposal.repository} {proposal.target}:{proposal.path}",
         commit=commit,
+        proposed_at=proposal.proposed_at,
         flink_job=ended.job_id,
-        started_at=proposal.proposed_at,
-        seconds=max(0.0, round(seconds, 3)),
+        started_at=started_at,
+        seconds=round(ended.seconds, 3),
         method="none" if ended.outcome == "unchanged" else "merge",
         placement="advice",
         outcome=ended.outcome,

@@ -48,10 +48,13 @@ def sluice(job: OperatedJob, capsys: pytest.CaptureFixture[str]) -> Call:
     return call
 
 
-def _when_proposed(deployed: DeployedRepository, act: Callable[[], object]) -> "Future[None]":
+def _when_proposed(job: OperatedJob, act: Callable[[], object], times: int = 1) -> "Future[None]":
+    """Act once the plan was proposed, as often as `times`."""
+    proposals = f"plans/{JOB}/v000001-proposed-{times:06d}.json"
+
     def wait() -> None:
         until = time.monotonic() + 20
-        while BRANCH not in deployed.branches and time.monotonic() < until:
+        while not job.workspace.exists(proposals) and time.monotonic() < until:
             time.sleep(0.05)
         act()
 
@@ -69,7 +72,7 @@ def test_the_command_waits_for_the_merge_and_until_the_job_runs_as_planned(
         deployed.merge(BRANCH, "squash", delete=True)
         flink.tasks = {SOURCE: 1, CHAIN: 3}
 
-    others = _when_proposed(deployed, merge_and_deploy)
+    others = _when_proposed(job, merge_and_deploy)
     code, out, err = sluice("--json")
     others.result()
     assert code == 0, err
@@ -81,6 +84,7 @@ def test_the_command_waits_for_the_merge_and_until_the_job_runs_as_planned(
     ]
     assert applied.repository == f"{deployed.url} main:{FILE}"
     assert applied.commit == git(deployed.bare, "rev-parse", "main")
+    assert applied.proposed_at is not None and applied.proposed_at <= applied.started_at
     assert recorded(job.workspace, JOB, 1) == [applied] and flink.put_bodies == []
     said = " ".join(err.split())
     assert f"the branch {BRANCH} of {deployed.url} is at " in said and "; merge it into main" in said
@@ -104,7 +108,7 @@ def test_a_wait_that_is_over_and_a_deleted_branch_are_recorded_and_change_nothin
     assert (
         f"wordcount@1 was not applied: {BRANCH} is not merged into main yet after 1 s; the branch stays as it is" in err
     )
-    others = _when_proposed(deployed, lambda: (time.sleep(0.5), deployed.delete(BRANCH)))
+    others = _when_proposed(job, lambda: deployed.delete(BRANCH), times=2)
     code, out, err = sluice("--json", "--timeout", "20")
     others.result()
     assert code == 1 and f"the branch {BRANCH} was deleted, and main does not have wordcount@1" in err
@@ -117,7 +121,7 @@ def test_a_merged_plan_that_does_not_run_is_recorded_as_failed(
     sluice: Call, job: OperatedJob, deployed: DeployedRepository, flink: FakeFlink
 ) -> None:
     job.apply(flink=flink.url, repository=deployed.block(look_every_s=1, deploy_s=1))
-    others = _when_proposed(deployed, lambda: deployed.merge(BRANCH))
+    others = _when_proposed(job, lambda: deployed.merge(BRANCH))
     code, _, err = sluice()
     others.result()
     assert code == 1 and "waiting for the deployment of main: 'flatmap -> count' still has 1 tasks and not 3" in err
@@ -131,7 +135,7 @@ def test_a_job_that_leaves_the_plan_again_is_recorded_as_failed(
     sluice: Call, job: OperatedJob, deployed: DeployedRepository, flink: FakeFlink
 ) -> None:
     flink.tasks = {SOURCE: 1, CHAIN: 3}
-    others = _when_proposed(deployed, lambda: deployed.merge(BRANCH))
+    others = _when_proposed(job, lambda: deployed.merge(BRANCH))
     answer = flink.answer
 
     def later(*asked: Any) -> tuple[int, object]:
