@@ -27,6 +27,8 @@ MANAGER: Final = "sluice"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _TIMEOUT_S: Final = 15.0
 _LONGEST: Final = 400
+_ANONYMOUS: Final = "system:anonymous"
+"""The account of a request without credentials."""
 _TRUST: Final = "name the file of its authority (PEM) as certificate-authority of the cluster in the kubeconfig"
 _QUOTED: Final = re.compile(r'(Invalid value|Unsupported value): "(?:[^"\\]|\\.)*"')
 
@@ -111,8 +113,8 @@ class KubernetesApi(Closing):
             ),
         )
 
-    def version(self) -> str:
-        """Version of the API server, for example v1.33.1.
+    def version(self) -> str | None:
+        """Version of the API server, for example v1.33.1; None where it lets the account in, but not read that.
 
         Raises:
             SluiceError: it refused, or does not answer.
@@ -120,6 +122,8 @@ class KubernetesApi(Closing):
         try:
             answer: Any = client.VersionApi(self._client).get_code(_request_timeout=_TIMEOUT_S)
         except ApiException as error:
+            if error.status == 403 and _ANONYMOUS not in self._said(error):
+                return None
             raise self._not_let_in(error, self._said(error)) or SluiceError(
                 f"{self.url} does not answer as an API server does ({error.status}: {self._said(error)}); check the address"
             ) from None

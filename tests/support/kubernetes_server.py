@@ -32,6 +32,8 @@ class FakeKubernetes(AnsweringServer):
         """
         self._acted = acted
         self.objects: dict[str, dict[str, Any]] = {}
+        self.version: tuple[int, object] = 200, VERSION
+        """What it answers to the question for its version."""
         self._version = 100
         role = next(one for one in yaml.safe_load_all(ROLE.read_text()) if one["kind"] == "Role")
         self._verbs = {PLANNER: set(role["rules"][0]["verbs"]), READER: {"get"}}
@@ -48,7 +50,7 @@ class FakeKubernetes(AnsweringServer):
         if token not in (ADMIN, *self._verbs):
             return _status(401, "Unauthorized")
         if parts.path == "/version/":
-            return 200, VERSION
+            return self.version
         if not parts.path.startswith(_PREFIX):
             return _status(404, "the server could not find the requested resource")
         namespace, _, *rest = parts.path.removeprefix(_PREFIX).split("/")
@@ -122,6 +124,10 @@ def merge_patched(target: Any, patch: Any) -> Any:
         else:
             merged[key] = merge_patched(merged.get(key), value)
     return merged
+
+
+def forbidden(user: str) -> tuple[int, object]:
+    return _status(403, f'forbidden: User "{user}" cannot get path "/version/"')
 
 
 def _status(code: int, message: str) -> tuple[int, object]:

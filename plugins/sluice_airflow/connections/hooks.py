@@ -124,7 +124,8 @@ class KubernetesHook(BaseHook):
 
         def test() -> str:
             with self.get_conn() as api:
-                return f"Kubernetes {api.version()} at {api.url}"
+                version = api.version()
+                return f"Kubernetes {version or '(this account may not read its version)'} at {api.url}"
 
         return _tested(test)
 

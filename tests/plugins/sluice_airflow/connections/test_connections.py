@@ -14,7 +14,7 @@ from answering import AnsweringServer
 from flink_client.access.connection import read_connection
 from flink_client.access.lookup import find_connection
 from flink_client.access.server import CONNECTION_TYPES, EXTRA_FIELDS
-from kubernetes_server import PLANNER, FakeKubernetes
+from kubernetes_server import PLANNER, FakeKubernetes, forbidden
 from sluice_airflow.connections.lookup import from_airflow
 from tls_proxy import Certificate, TlsProxy, certificate
 
@@ -146,6 +146,14 @@ def test_the_button_tests_kubernetes(
             True,
             f"Kubernetes v1.33.1 at {kubernetes.url}",
         )
+        kubernetes.version = forbidden("planner")
+        assert pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone) == (
+            True,
+            f"Kubernetes (this account may not read its version) at {kubernetes.url}",
+        )
+        kubernetes.version = forbidden("system:anonymous")
+        passed, said = pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone)
+        assert not passed and "does not answer as an API server does (403: " in said
         passed, said = pressed("sluice_kubernetes", monkeypatch, **(kubernetes_alone | {"password": "s3cr3t"}))
         assert not passed and "put a valid one into its password field" in said and "s3cr3t" not in said
         passed, said = pressed("sluice_kubernetes", monkeypatch, host=proxy.url, password=PLANNER)
