@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx
 from requests import PreparedRequest
@@ -30,11 +31,18 @@ class _ConnectionAuth(AuthBase):
     def __init__(self, access: ServerAccess) -> None:
         self.access = access
         self._header: Callable[[], str] | None = authorization_of(access)
+        self._origin = _origin(access.url)
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        if self._header is not None and str(request.url).startswith(f"{self.access.url}/"):
+        if self._header is not None and _origin(str(request.url)) == self._origin:
             request.headers["Authorization"] = self._header()
         return request
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of a URL (RFC 6454, section 4)."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 class _InForce:
