@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.approvals.plan import PlanApproval
 from sluice_airflow.assets import PLAN
+from sluice_airflow.merging.task import PlanMerge
 from sluice_airflow.retries import RETRYING
 
 PARAMS = {
@@ -38,7 +39,13 @@ Triggered by each new plan (the asset `sluice-plan`), or by hand with the parame
 The steps are determined first, without any change. A person then approves or rejects them, unless the job's file needs no
 approval; no answer in time is a rejection. Only the approved steps are taken: if the job has changed in the meantime, the
 task reports that and does nothing. The job is observed before and after. If the plan does not run, or makes the job worse,
-the previous state is restored, and the task fails with the reason. The record is stored beside the plan in the workspace
+the previous state is restored, and the task fails with the reason.
+
+Where the job's file names a git repository that the job is deployed from, the plan is written into a branch of it, and the
+task `merge` waits for the merge in the triggerer, without a slot of a worker. `apply` then follows the job until it runs as
+planned; the cluster is not changed by Sluice.
+
+The record is stored beside the plan in the workspace
 (`SLUICE_WORKSPACE`).
 """,
 )
@@ -61,9 +68,13 @@ def apply_plan() -> None:
     @task(
         execution_timeout=timedelta(hours=4),
         max_active_tis_per_dag=1,
-        doc_md="Applies the plan to Flink, observes the effect, and rolls back if it harms.",
+        doc_md="Applies the plan to Flink, observes the effect, and rolls back if it harms; after a merge, follows the job.",
     )
-    def apply(rehearsal_uri: str, approved_by: str) -> str:
+    def apply(rehearsal_uri: str, approved_by: str, proposal_uri: str | None) -> str:
+        if proposal_uri is not None:
+            from sluice_airflow.tasks.merging import apply_merged
+
+            return apply_merged(proposal_uri)
         from sluice_airflow.tasks.applying import apply_rehearsed
 
         uri = apply_rehearsed(rehearsal_uri, approved_by)
@@ -81,7 +92,14 @@ def apply_plan() -> None:
             response_timeout=timedelta(days=1),
             doc_md="Asks a person, unless the job's file needs no approval.",
         )
-        apply(rehearsal_uri, approval.output)
+        merge: Any = PlanMerge(
+            task_id="merge",
+            rehearsal_uri=rehearsal_uri,
+            approved_by=approval.output,
+            execution_timeout=timedelta(minutes=10),
+            doc_md="For a job that is deployed from a git repository: writes the plan into a branch, and waits for its merge.",
+        )
+        apply(rehearsal_uri, approval.output, merge.output)
 
     one_plan.expand(plan_uri=plans())
 

@@ -11,8 +11,9 @@ from typing import Final
 import httpx
 
 from flink_client.access.credentials import BearerToken, ClientCredentials, TokenInVariable, UserPassword
+from flink_client.access.header import client_tokens
 from flink_client.access.server import ServerAccess
-from flink_client.access.trust import context_of, context_of_issuer, tls_fault, unreadable
+from flink_client.access.trust import context_of, unreadable
 
 MOST_BYTES: Final = 64 * 2**20
 """Default size limit of an answer: the metrics of a job with thousands of tasks take a tenth of it."""
@@ -55,10 +56,7 @@ def _auth(access: ServerAccess) -> httpx.Auth | None:
         case UserPassword(user=user, password=password):
             return httpx.BasicAuth(user, password.get_secret_value())
         case ClientCredentials() as client:
-            from flink_client.access.issuer import ClientTokens
-
-            issuer = ServerAccess(client.token_url, connection=client.connection)
-            return ClientTokens(client, context_of_issuer(access), lambda error: tls_fault(error, issuer))
+            return client_tokens(access, client)
     return None
 
 

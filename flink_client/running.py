@@ -54,6 +54,16 @@ def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
     )
 
 
+def find_named_job(rest: FlinkRest, named: str) -> str:
+    """Id of the only job that has not ended and that has this name, or this id.
+
+    Raises:
+        InvalidInput: there is no such job, or several.
+    """
+    is_id = len(named) == 32 and set(named) <= set("0123456789abcdef")
+    return find_job(rest, named, named if is_id else None)
+
+
 def last_ended(jobs: Sequence[Mapping[str, Any]]) -> str | None:
     """The job that ended last, and how, in words; None if none has.
 

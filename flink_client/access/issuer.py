@@ -40,6 +40,14 @@ class ClientTokens(httpx.Auth):
             request.headers["Authorization"] = f"Bearer {self._renewed(token)}"
             yield request
 
+    def token(self) -> str:
+        """A token that has not expired.
+
+        Raises:
+            SluiceError: the authorization server gives none.
+        """
+        return self._current()[0]
+
     def _current(self) -> tuple[str, bool]:
         with self._lock:
             if self._token is not None and not self._token.is_expired(leeway=_EARLY_S):

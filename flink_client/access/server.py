@@ -20,7 +20,7 @@ from flink_client.access.lookup import find_connection
 from flink_client.address import checked_url, connection_name
 from models.errors import InvalidInput
 
-CONNECTION_TYPES: Final = ("sluice_flink", "sluice_prometheus")
+CONNECTION_TYPES: Final = ("sluice_flink", "sluice_prometheus", "sluice_mlflow", "sluice_kubernetes")
 """Airflow's types of connections whose extra fields are these alone."""
 EXTRA_FIELDS: Final = ("ca_file", "client_certificate", "client_key", "client_key_password", "token_url", "scope")
 

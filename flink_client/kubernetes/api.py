@@ -1,21 +1,20 @@
 """The Kubernetes API server, as far as `FlinkDeployment`s: reading one, and patching it under optimistic concurrency.
 
-Credentials are those of kubectl: a context of the kubeconfig, or inside a cluster the pod's service account.
+Credentials are those of kubectl: a context of the kubeconfig, or inside a cluster the pod's service account. Or those of a
+connection that is named.
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import urllib3
-from kubernetes import client, config
+from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flink_client.access.server import ServerAccess
 from flink_client.access.trust import tls_fault
+from flink_client.kubernetes.credentials import settings_for
 from flink_client.kubernetes.resource import FlinkDeployment, read_resource
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
@@ -28,6 +27,8 @@ MANAGER: Final = "sluice"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _TIMEOUT_S: Final = 15.0
 _LONGEST: Final = 400
+_ANONYMOUS: Final = "system:anonymous"
+"""The account of a request without credentials."""
 _TRUST: Final = "name the file of its authority (PEM) as certificate-authority of the cluster in the kubeconfig"
 _QUOTED: Final = re.compile(r'(Invalid value|Unsupported value): "(?:[^"\\]|\\.)*"')
 
@@ -38,24 +39,13 @@ class KubernetesApi(Closing):
     def __init__(self, context: str | None = None) -> None:
         """
         Args:
-            context: of the kubeconfig; None: its current one or, without a kubeconfig, the pod's service account.
+            context: of the kubeconfig, or `connection:NAME`; None: the current one or, without a kubeconfig, the pod's
+                service account.
 
         Raises:
-            InvalidInput: there is no such context, or no credentials at all.
+            InvalidInput: there is no such context or connection, it cannot be used, or there are no credentials at all.
         """
-        settings, kubeconfig = client.Configuration(), os.environ.get("KUBECONFIG") or "~/.kube/config"
-        try:
-            if context is None and "KUBERNETES_SERVICE_HOST" in os.environ and not _exists(kubeconfig):
-                config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
-            else:
-                config.load_kube_config(  # type: ignore[no-untyped-call]
-                    kubeconfig, context=context, client_configuration=settings, persist_config=False
-                )
-        except config.ConfigException as error:
-            raise InvalidInput(
-                f"no credentials for Kubernetes: {error!s:.300}; `kubectl config get-contexts` lists the contexts, KUBECONFIG "
-                "names the file"
-            ) from error
+        settings, self._access = settings_for(context)
         settings.retries = urllib3.Retry(total=0)  # nor are redirects followed, which could carry the token elsewhere
         self.url = str(settings.host)
         self._client = client.ApiClient(settings)
@@ -123,16 +113,77 @@ class KubernetesApi(Closing):
             ),
         )
 
+    def version(self) -> str | None:
+        """Version of the API server, for example v1.33.1; None where it lets the account in, but not read that.
+
+        Raises:
+            SluiceError: it refused, or does not answer.
+        """
+        try:
+            answer: Any = client.VersionApi(self._client).get_code(_request_timeout=_TIMEOUT_S)
+        except ApiException as error:
+            if error.status == 403 and _ANONYMOUS not in self._said(error):
+                return None
+            raise self._not_let_in(error, self._said(error)) or SluiceError(
+                f"{self.url} does not answer as an API server does ({error.status}: {self._said(error)}); check the address"
+            ) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self._silent(error) from None
+        except (ValueError, TypeError):
+            raise SluiceError(f"{self.url} does not answer as an API server does; check the address") from None
+        return str(answer.git_version)
+
     def _asked(self, verb: str, namespace: str, name: str, ask: Callable[[], Any]) -> FlinkDeployment:
         try:
             return read_resource(ask())
         except ApiException as error:
-            raise _refusal(error, verb, namespace, name, self.url) from error
+            raise self._refusal(error, verb, namespace, name) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise SluiceError(
-                tls_fault(error, ServerAccess(self.url), _TRUST)
-                or f"the API server {self.url} does not answer ({error!s:.200}); nothing is known of {namespace}/{name}"
-            ) from error
+            raise self._silent(error, f"; nothing is known of {namespace}/{name}") from error
+
+    def _silent(self, error: Exception, more: str = "") -> SluiceError:
+        fault = tls_fault(error, self._access, None if self._access.connection else _TRUST)
+        return SluiceError(fault or f"the API server {self.url} does not answer ({self._hidden(error)}){more}")
+
+    def _hidden(self, error: Exception) -> str:
+        return self._access.hidden(str(error))[:200]
+
+    def _said(self, error: ApiException) -> str:
+        return self._access.hidden(_message(error))
+
+    def _not_let_in(self, error: ApiException, said: str) -> SluiceError | None:
+        if error.status != 401:
+            return None
+        fix = "renew the token or the certificate"
+        if self._access.connection is not None:
+            fix = self._access.credentials.refused
+        return SluiceError(f"{self._access.shown} does not accept the credentials (401: {said}); {fix}")
+
+    def _refusal(self, error: ApiException, verb: str, namespace: str, name: str) -> SluiceError:
+        """One sentence for what the API server said; each of these answers means that nothing was changed."""
+        what, said, url = f"FlinkDeployment {namespace}/{name}", self._said(error), self.url
+        if (no_access := self._not_let_in(error, said)) is not None:
+            return no_access
+        if error.status == 403 and "admission webhook" in said:
+            return InvalidInput(f"the operator does not admit the change of {what} ({said}); nothing was changed")
+        if error.status == 403:
+            return SluiceError(
+                f"the right to {verb} {PLURAL}.{GROUP} in namespace {namespace} is missing (403: {said}); bind the Role of "
+                "docker/kubernetes/role.yaml to this account"
+            )
+        if error.status == 404 and name in said:
+            return InvalidInput(f"there is no {what} on {url}; `kubectl get flinkdeployments -A` lists them")
+        if error.status == 404:
+            return InvalidInput(
+                f"{url} knows no FlinkDeployment ({VERSION}); install the Flink Kubernetes operator there"
+            )
+        if error.status == 409:
+            return Conflict(
+                f"{what} was changed by somebody else meanwhile, so nothing was written; apply the plan again"
+            )
+        if error.status in (400, 422):
+            return InvalidInput(f"{what} would not be valid ({error.status}: {said}); nothing was changed")
+        return SluiceError(f"{url} refused to {verb} {what} ({error.status}: {said})")
 
 
 class Conflict(SluiceError):
@@ -156,33 +207,6 @@ def parse_reference(text: str) -> tuple[str, str]:
 def _is_kubernetes_name(text: str) -> bool:
     allowed = "abcdefghijklmnopqrstuvwxyz0123456789-."
     return 0 < len(text) <= 253 and set(text) <= set(allowed) and text[0] not in "-." and text[-1] not in "-."
-
-
-def _exists(kubeconfig: str) -> bool:
-    return any(Path(path).expanduser().exists() for path in kubeconfig.split(os.pathsep))
-
-
-def _refusal(error: ApiException, verb: str, namespace: str, name: str, url: str) -> SluiceError:
-    """One sentence for what the API server said; each of these answers means that nothing was changed."""
-    what, said = f"FlinkDeployment {namespace}/{name}", _message(error)
-    if error.status == 401:
-        return SluiceError(f"{url} does not accept the credentials (401: {said}); renew the token or the certificate")
-    if error.status == 403 and "admission webhook" in said:
-        return InvalidInput(f"the operator does not admit the change of {what} ({said}); nothing was changed")
-    if error.status == 403:
-        return SluiceError(
-            f"the right to {verb} {PLURAL}.{GROUP} in namespace {namespace} is missing (403: {said}); bind the Role of "
-            "docker/kubernetes/role.yaml to this account"
-        )
-    if error.status == 404 and name in said:
-        return InvalidInput(f"there is no {what} on {url}; `kubectl get flinkdeployments -A` lists them")
-    if error.status == 404:
-        return InvalidInput(f"{url} knows no FlinkDeployment ({VERSION}); install the Flink Kubernetes operator there")
-    if error.status == 409:
-        return Conflict(f"{what} was changed by somebody else meanwhile, so nothing was written; apply the plan again")
-    if error.status in (400, 422):
-        return InvalidInput(f"{what} would not be valid ({error.status}: {said}); nothing was changed")
-    return SluiceError(f"{url} refused to {verb} {what} ({error.status}: {said})")
 
 
 def _message(error: ApiException) -> str:

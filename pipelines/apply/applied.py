@@ -12,8 +12,9 @@ LEAST_RATE: Final = 0.9
 MOST_BACKPRESSURE: Final = 0.1
 """Backpressure of the sources up to which a lower rate means that fewer records arrived."""
 
-Method = Literal["none", "rescale", "restart", "redeploy"]
-Outcome = Literal["applied", "unchanged", "rolled-back", "failed"]
+Method = Literal["none", "rescale", "restart", "redeploy", "merge"]
+Outcome = Literal["applied", "unchanged", "rolled-back", "not-merged", "failed"]
+NOT_APPLIED: Final[tuple[Outcome, ...]] = ("rolled-back", "not-merged", "failed")
 
 
 class VertexChange(Format):
@@ -87,12 +88,26 @@ class Applied(Format):
     resource: str | None = Field(
         None, description="The FlinkDeployment that was changed, NAMESPACE/NAME; null where Flink was changed itself."
     )
-    flink_job: str | None = Field(
-        description="Flink's id of the job, after the application; null where the operator does not report it."
+    repository: str | None = Field(
+        None,
+        description="The file in a git repository that the plan was merged into, REPOSITORY BRANCH:PATH; null where the job is "
+        "not deployed from one.",
     )
-    started_at: str = Field(description="ISO 8601, UTC.")
+    commit: str | None = Field(
+        None, description="A commit of that branch that has the plan; null where it was not merged, or has gone again."
+    )
+    flink_job: str | None = Field(
+        description="Flink's id of the job, after the application; null where the operator does not report it, or the job was "
+        "not found."
+    )
+    proposed_at: str | None = Field(
+        None, description="When the plan was written into a branch of that repository, ISO 8601, UTC."
+    )
+    started_at: str = Field(
+        description="ISO 8601, UTC; through a repository: when the merge was seen, or the proposal where it was not."
+    )
     seconds: NonNegative = Field(
-        description="Time until the plan ran and was verified, or the previous state ran again."
+        description="Time from then until the plan ran and was verified, or the previous state ran again, or the wait was over."
     )
     flinks_rescale_s: NonNegative | None = Field(
         None,
@@ -100,13 +115,16 @@ class Applied(Format):
         "keeps none (before 2.3, or web.adaptive-scheduler.rescale-history.size is 0).",
     )
     method: Method = Field(
-        description="How tasks were changed: in the running job, by a restart, by the operator's redeployment of the job, or "
-        "not at all."
+        description="How tasks were changed: in the running job, by a restart, by the operator's redeployment of the job, by a "
+        "merge into the repository that it is deployed from, or not at all."
     )
     placement: Literal["as-planned", "advice"] = Field(
         description="Whether tasks run where the plan places them; 'advice' if they could not be placed."
     )
-    outcome: Outcome = Field(description="'failed': neither the plan nor the previous state runs.")
+    outcome: Outcome = Field(
+        description="'failed': neither the plan nor the previous state runs; after a merge: the plan does not. 'not-merged': "
+        "the repository's branch does not have the plan, and the job was not changed."
+    )
     reason: str = Field(description="How it ended, in words.")
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
     advice: tuple[str, ...] = Field((), description="Parts of the plan that were not done.")

@@ -27,6 +27,8 @@ from testbeds.flink.placement_hook import placement_lines
 Vertices = Mapping[str, str]
 """Operator name -> Flink job vertex id (32 hexadecimal digits)."""
 
+ANNOTATION = "sluice/plan"
+"""Annotation of a resource that names the plan."""
 _VERTEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -171,7 +173,7 @@ def task_manager_size(plan: Plan) -> TaskManagerSize:
 
 
 def annotations(plan: Plan) -> dict[str, str]:
-    return {"sluice/plan": f"{plan.job}@{plan.version}"}
+    return {ANNOTATION: f"{plan.job}@{plan.version}"}
 
 
 def subtasks(plan: Plan, vertices: Vertices) -> list[PlacedTask]:

@@ -11,19 +11,21 @@ from flink_client.answers import flinks_answers
 from flink_client.deployment import wanted_parallelism
 from flink_client.rest import FlinkRest
 from flink_client.restart import RestartProgram
-from flink_client.running import find_job, running_job
+from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 from pipelines.apply.applied import VertexChange
 from pipelines.apply.export import ExportFormat, export
+from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, planned_merge
 from pipelines.apply.preparation import Preparation, changes_of, found_vertices, prepare
 from pipelines.apply.record import keep_numbered
 from pipelines.apply.steps import steps
+from pipelines.inputs.applying import Applying
 from pipelines.inputs.files import read_as
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Applying
+from pipelines.inputs.repository import DeploymentRepository
 from pipelines.planning.planned_job import file_beside, job_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
@@ -39,13 +41,19 @@ class Rehearsal(Format):
     mode: Literal["approved", "alone"] = Field(description="The mode in the job's file: operations.apply.mode.")
     flink_url: str = Field(description="REST address of the cluster, or connection:NAME.")
     flink_job: str = Field(description="Flink's id of the job.")
-    method: Literal["none", "rescale", "restart", "settings"] = Field(
-        description="How tasks would be changed: in the running job, by a restart, by exported settings, or not at all."
+    method: Literal["none", "rescale", "restart", "settings", "merge"] = Field(
+        description="How tasks would be changed: in the running job, by a restart, by exported settings, by a merge into the "
+        "repository that the job is deployed from, or not at all."
     )
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
     steps: tuple[str, ...] = Field(description="The steps in words, in order.")
     advice: tuple[str, ...] = Field(description="Parts of the plan that would not be done.")
     settings: str | None = Field(None, description="The settings to export, if the job's file asks for that.")
+
+    difference: str | None = Field(
+        None,
+        description="The change of the file in the repository, as a unified diff, if the job is deployed from one.",
+    )
 
     @property
     def changes_nothing(self) -> bool:
@@ -81,9 +89,12 @@ def rehearse(workspace: Workspace, job: str, version: int) -> tuple[str, Rehears
     file = job_of(workspace, plan)
     applying = operations_of(file).apply
     with FlinkRest(str(applying.flink)) as rest, flinks_answers(rest.url):
-        made = (
-            _exported(rest, plan, file, applying) if applying.export else _steps(rest, workspace, plan, file, applying)
-        )
+        if applying.repository is not None:
+            made = _merged(merge_of(rest, plan, file, applying, applying.repository), applying)
+        elif applying.export:
+            made = _exported(rest, plan, file, applying)
+        else:
+            made = _steps(rest, workspace, plan, file, applying)
     return keep_numbered(workspace, job, version, "rehearsed", made), made
 
 
@@ -102,9 +113,26 @@ def prepared(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, apply
 
 def flink_job(rest: FlinkRest, plan: Plan, applying: Applying) -> str:
     """Flink's id of the job, whether the file has its name, its id, or neither."""
-    named = applying.job or plan.job
-    is_id = len(named) == 32 and set(named) <= set("0123456789abcdef")
-    return find_job(rest, named, named if is_id else None)
+    return find_named_job(rest, applying.job or plan.job)
+
+
+def merge_of(
+    rest: FlinkRest, plan: Plan, file: Job, applying: Applying, repository: DeploymentRepository
+) -> PlannedMerge:
+    """What a plan changes in the repository that the file names."""
+    return planned_merge(rest, plan, repository, job=applying.job or plan.job, vertices=None, job_file=file)
+
+
+def _merged(planned: PlannedMerge, applying: Applying) -> Rehearsal:
+    return Rehearsal(
+        **_of(planned.plan, applying),
+        flink_job=planned.flink_job,
+        method="none" if planned.is_done else "merge",
+        changes=planned.changes,
+        steps=tuple(merge_steps(planned, applying.observe_s)),
+        advice=planned.advice,
+        difference=planned.difference,
+    )
 
 
 def _steps(rest: FlinkRest, workspace: Workspace, plan: Plan, file: Job, applying: Applying) -> Rehearsal:

@@ -218,7 +218,9 @@ def rescale_time_s(workspace: Workspace, job: str, operations: Operations) -> fl
             seen += [one.seconds for one in recorded(workspace, job, version) if one.outcome == "applied"]
         except Damaged:
             continue
-    return REPLAN_S + (max(seen) if seen else operations.apply.timeout_s)
+    applying = operations.apply
+    at_most = applying.timeout_s if applying.repository is None else applying.repository.deploy_s
+    return REPLAN_S + (max(seen) if seen else at_most)
 
 
 def _season(history: RateHistory, rules: Calendar) -> tuple[Season, str]:

@@ -10,6 +10,7 @@ import sys
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli.commands import app
 from pipelines.cli.extras import MissingExtra, missing_extra
+from pipelines.cli.stopping import Stopped
 
 __all__ = ["app", "main", "run"]
 
@@ -31,6 +32,9 @@ def run(arguments: list[str]) -> int:
         if exit_.code in EXITS_STOPPED:
             _say("stopped; measurements are stored, and the same command resumes from them")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
+    except Stopped as error:
+        _say(f"stopped; {error}")
+        return EXITS_STOPPED[0]
     except Infeasible as error:
         _say(f"no feasible answer: {error}")
         return EXIT_INFEASIBLE

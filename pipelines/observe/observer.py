@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest import FlinkRest
-from flink_client.running import NotRunning, find_job
+from flink_client.running import NotRunning, find_named_job
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.observing import FEWEST_READINGS, observe
 from models.capacity.observed.record import ObservedJob
@@ -125,7 +125,7 @@ class JobObserver:
             )
             fetched_every_s(self._rest)  # refuses a cluster that reports none
         if self._reader is None:
-            self._id = _id_of(self._rest, rules.job or self._job)
+            self._id = find_named_job(self._rest, rules.job or self._job)
             ends = None if rules.kafka is None else BrokerLogEnds(rules.kafka)
             self._reader = CountsReader(self._rest, self._id, ends)
         self._reader.refresh()
@@ -217,8 +217,3 @@ def window_samples(readings: Sequence[KeptReading], job: str, window: str) -> "p
         table = samples_of([reading.counts for reading in own], job, names, run)
         tables += [table] if table.num_rows else []
     return pa.concat_tables(tables) if tables else None
-
-
-def _id_of(rest: FlinkRest, name: str) -> str:
-    is_id = len(name) == 32 and all(digit in "0123456789abcdef" for digit in name)
-    return find_job(rest, name, name if is_id else None)

@@ -1,15 +1,17 @@
 """MLflow's pages of a plan's model and of the run that made it, if MLflow has an address that a browser can open."""
 
-import os
 import re
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from flink_client.access.server import server_access
+from flink_client.address import connection_name
+from models.errors import SluiceError
 from models.plan import Plan
 from models.schema import Format
 from pipelines.registry.review.pages import pages_address
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord
-from pipelines.registry.tracking import TRACKING_VARIABLE, Tracking, without_password
+from pipelines.registry.tracking import Tracking, named_store, without_password
 from pipelines.store.workspace import Damaged, Missing, Workspace
 
 _MODEL: Final = re.compile(r"models:/(?P<name>[^/@]+)/(?P<version>\d+)")
@@ -37,10 +39,21 @@ def mlflow_pages(workspace: Workspace, plan: Plan) -> MlflowPages | None:
 
 def mlflow_address() -> str | None:
     """MLflow's address for browsers, without credentials; None if its store is not a server."""
-    tracking = Tracking(os.environ.get(TRACKING_VARIABLE, ""), artifacts=None)  # its store is not opened for that
+    tracking = Tracking(_store(), artifacts=None)  # it is not opened for that
     address = without_password(pages_address(tracking) or "")
     parts = urlsplit(address)
     return address if parts.scheme in {"http", "https"} and parts.hostname else None
+
+
+def _store() -> str:
+    """The URI of MLflow's store; empty where none is named, or the connection that is named cannot be used."""
+    named = named_store() or ""
+    if connection_name(named) is None:
+        return named
+    try:
+        return server_access(named).url
+    except SluiceError:
+        return ""
 
 
 def _run_of(workspace: Workspace, plan: Plan) -> str | None:

@@ -1,4 +1,5 @@
-"""Where runs are tracked: MLflow on SQLite in the workspace, or the server that MLFLOW_TRACKING_URI names.
+"""Where runs are tracked: MLflow on SQLite in the workspace, or the server that MLFLOW_TRACKING_URI names, by its address or by
+`connection:NAME`.
 
 MLflow takes about 3 s to import, so nothing here imports it before a store is opened. Only the explicit client is used,
 never MLflow's ambient "current" run or tracking URI, so that several workspaces can be open in one process.
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from flink_client.address import connection_name
 from models.errors import InvalidInput, SluiceError
 from pipelines.store.workspace import Workspace
 
@@ -100,10 +102,11 @@ def open_tracking(workspace: Workspace) -> Tracking:
     """The store that MLFLOW_TRACKING_URI names, or else the workspace's own, which is made if absent.
 
     Raises:
-        InvalidInput: the workspace is not local, and no server is named.
+        InvalidInput: the workspace is not local, and no server is named; or the connection that is named cannot be used.
     """
-    with ENVIRONMENT:
-        uri = os.environ.get(TRACKING_VARIABLE)
+    uri = named_store()
+    if uri and connection_name(uri) is not None:
+        return tracking_by(uri)
     if uri:
         is_server = urlsplit(uri).scheme in {"http", "https"}
         return Tracking(uri, None if is_server else workspace.uri(FOLDER, ARTIFACTS))
@@ -120,20 +123,44 @@ def open_tracking(workspace: Workspace) -> Tracking:
     return Tracking(f"sqlite:///{folder / DATABASE}", (folder / ARTIFACTS).as_uri())
 
 
+def named_store() -> str | None:
+    """What MLFLOW_TRACKING_URI holds: a URI of MLflow, or `connection:NAME`."""
+    with ENVIRONMENT:
+        return os.environ.get(TRACKING_VARIABLE)
+
+
+def tracking_by(address: str) -> Tracking:
+    """The server of `connection:NAME`; MLflow's client in this process shows its credentials from then on.
+
+    Raises:
+        InvalidInput: there is no such connection, or MLflow's client cannot use it.
+    """
+    from pipelines.registry.access import let_in, mlflow_access
+
+    access = mlflow_access(address)
+    configure_mlflow()
+    let_in(access)
+    return Tracking(access.url, None)
+
+
 @contextmanager
 def mlflow_errors(tracking: Tracking) -> Iterator[None]:
     """Turn what MLflow raises into one SluiceError that names the store."""
     configure_mlflow()
     from mlflow.exceptions import MlflowException
 
+    from pipelines.registry.access import without_mlflows_secrets
+
     try:
         yield
     except MlflowException as error:
         shown = without_password(tracking.uri)
-        message = str(error).replace(tracking.uri, shown).splitlines()[0][:300]
-        raise SluiceError(
-            f"MLflow at {shown} failed: {message}; check that it is there and that {TRACKING_VARIABLE} is right"
-        ) from None
+        message = without_mlflows_secrets(str(error)).replace(tracking.uri, shown).splitlines()[0][:300]
+        name = connection_name(named_store() or "")
+        what = f"check that it is there and that {TRACKING_VARIABLE} is right"
+        if name is not None:
+            what = f"check the connection {name}, which {TRACKING_VARIABLE} names"
+        raise SluiceError(f"MLflow at {shown} failed: {message}; {what}") from None
 
 
 def create_database(path: Path) -> None:

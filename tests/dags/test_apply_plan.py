@@ -1,6 +1,8 @@
 """The DAG that applies plans: its tasks, and the plans it applies, against a fake Flink."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
+from deployed_repository import DeployedRepository, git
 from flink_server import FakeFlink
 from hearing import heard
 from models.errors import InvalidInput, SluiceError
@@ -29,11 +32,17 @@ def test_steps_are_rehearsed_approved_and_applied(dags: dict[str, DAG]) -> None:
         "plans",
         "one_plan.rehearse",
         "one_plan.approve",
+        "one_plan.merge",
         "one_plan.apply",
     ]
-    assert dag.get_task("one_plan.apply").upstream_task_ids == {"one_plan.rehearse", "one_plan.approve"}
+    assert dag.get_task("one_plan.apply").upstream_task_ids == {
+        "one_plan.rehearse",
+        "one_plan.approve",
+        "one_plan.merge",
+    }
     # Two plans must not change a job at once; a pending approval blocks no other plan.
     assert dag.get_task("one_plan.apply").max_active_tis_per_dag == 1
+    assert dag.get_task("one_plan.merge").max_active_tis_per_dag is None, "a pending merge blocks no other plan either"
     assert dag.max_active_runs > 1
 
 
@@ -155,3 +164,28 @@ def test_a_job_that_allows_it_is_changed_without_approval_and_only_once(
     assert again.state == DagRunState.SUCCESS
     assert {t.task_id: t.state for t in again.get_task_instances()}["one_plan.apply"] == TaskInstanceState.SKIPPED
     assert len(flink.put_bodies) == 1
+
+
+@pytest.mark.slow
+def test_a_job_that_is_deployed_from_a_repository_is_changed_by_the_merge_alone(
+    run_dag: Callable[..., Any], job: OperatedJob, flink: FakeFlink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluice_airflow.merging.trigger.SETTLED_S", 0.0)
+    deployed = DeployedRepository(tmp_path)
+    job.apply(mode="alone", flink=flink.url, repository=deployed.block(look_every_s=1, deploy_s=30))
+
+    def person_and_deployer() -> None:
+        while f"sluice/{JOB}-1" not in deployed.branches:
+            time.sleep(0.1)
+        deployed.merge(f"sluice/{JOB}-1", "squash", delete=True)
+        time.sleep(1)
+        flink.tasks = {SOURCE: 1, CHAIN: 3}
+
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(person_and_deployer)
+        done = run_dag("apply_plan", job=JOB)
+        others.result()
+    assert done.state == DagRunState.SUCCESS
+    (applied,) = recorded(job.workspace, JOB, 1)
+    assert (applied.outcome, applied.method, flink.put_bodies) == ("applied", "merge", [])
+    assert applied.commit == git(deployed.bare, "rev-parse", "main")

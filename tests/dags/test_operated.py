@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from deployed_repository import DeployedRepository
 from flink_server import FakeFlink
 from observed_flink import COUNT, SINK, SOURCE, ObservedFlink
 from operated_job import JOB as APPLIED
@@ -153,6 +154,30 @@ def test_a_new_plan_is_applied_if_a_person_approves_its_steps(
     else:
         assert (flink.tasks, became) == ({APPLIED_SOURCE: 1, APPLIED_CHAIN: 1}, [])
         assert airflow.states("apply_plan", run)["one_plan.apply"] == "skipped"
+
+
+def test_a_pending_merge_holds_no_worker_slot_and_a_merged_plan_is_followed(
+    running_airflow: RunningAirflow, workspace: Workspace, flink: FakeFlink, tmp_path: Path
+) -> None:
+    airflow, deployed = running_airflow, DeployedRepository(tmp_path)
+    airflow.unpause("apply_plan")
+    job = OperatedJob(tmp_path, workspace)
+    job.apply(mode="alone", flink=flink.url, repository=deployed.block(look_every_s=1, deploy_s=60))
+    plan = job.publish(5)
+    run = airflow.started_by_event(
+        "apply_plan", "sluice-plan", {"uri": PlanStore(workspace).uri(APPLIED, plan.version)}
+    )
+    airflow.wait_for(lambda: airflow.states("apply_plan", run).get("one_plan.merge") == "deferred")
+    branch = f"sluice/{APPLIED}-{plan.version}"
+    deployed.merge(branch, "squash", delete=True)
+    airflow.wait_for(lambda: airflow.states("apply_plan", run)["one_plan.apply"] == "running")
+    flink.tasks = {APPLIED_SOURCE: 1, APPLIED_CHAIN: 5}
+    assert airflow.end("apply_plan", run) == "success"
+    (applied,) = recorded(workspace, APPLIED, plan.version)
+    assert (applied.outcome, applied.method, flink.put_bodies) == ("applied", "merge", [])
+    said = airflow.task_log("apply_plan", run, "one_plan.merge", index=0)
+    assert f"the branch {branch} of {deployed.url} is at " in said
+    assert f"merge: main has {APPLIED}@{plan.version} at commit {str(applied.commit)[:12]}" in said
 
 
 def test_a_running_job_is_observed_and_a_killed_triggerer_loses_and_repeats_nothing(

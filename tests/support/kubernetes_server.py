@@ -14,6 +14,10 @@ from answering import AnsweringServer
 
 ADMIN, PLANNER, READER = "admin-token", "planner-token", "reader-token"
 ROLE = Path(__file__).parents[2] / "docker" / "kubernetes" / "role.yaml"
+VERSION = {
+    **{"major": "1", "minor": "33", "gitVersion": "v1.33.1", "gitCommit": "0", "gitTreeState": "clean"},
+    **{"buildDate": "2025-05-15T08:19:08Z", "goVersion": "go1.24.2", "compiler": "gc", "platform": "linux/amd64"},
+}
 Acted = Callable[[dict[str, Any]], dict[str, Any] | None]
 _PREFIX = "/apis/flink.apache.org/v1beta1/namespaces/"
 
@@ -28,6 +32,8 @@ class FakeKubernetes(AnsweringServer):
         """
         self._acted = acted
         self.objects: dict[str, dict[str, Any]] = {}
+        self.version: tuple[int, object] = 200, VERSION
+        """What it answers to the question for its version."""
         self._version = 100
         role = next(one for one in yaml.safe_load_all(ROLE.read_text()) if one["kind"] == "Role")
         self._verbs = {PLANNER: set(role["rules"][0]["verbs"]), READER: {"get"}}
@@ -43,6 +49,8 @@ class FakeKubernetes(AnsweringServer):
         verb = {"GET": "get", "PATCH": "patch", "POST": "create", "DELETE": "delete"}[request.command]
         if token not in (ADMIN, *self._verbs):
             return _status(401, "Unauthorized")
+        if parts.path == "/version/":
+            return self.version
         if not parts.path.startswith(_PREFIX):
             return _status(404, "the server could not find the requested resource")
         namespace, _, *rest = parts.path.removeprefix(_PREFIX).split("/")
@@ -116,6 +124,10 @@ def merge_patched(target: Any, patch: Any) -> Any:
         else:
             merged[key] = merge_patched(merged.get(key), value)
     return merged
+
+
+def forbidden(user: str) -> tuple[int, object]:
+    return _status(403, f'forbidden: User "{user}" cannot get path "/version/"')
 
 
 def _status(code: int, message: str) -> tuple[int, object]:

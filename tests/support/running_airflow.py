@@ -144,9 +144,9 @@ class RunningAirflow:
         listed = self.call("GET", f"/api/v2/dags/{dag}/dagRuns/{quote(run)}/taskInstances")["task_instances"]
         return {one["task_id"]: one["state"] for one in listed}
 
-    def task_log(self, dag: str, run: str, task: str) -> str:
-        """What the first try of a task has said."""
-        path = f"/api/v2/dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/1"
+    def task_log(self, dag: str, run: str, task: str, index: int = -1) -> str:
+        """What the first try of a task has said; `index` is that of a mapped task."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/1?map_index={index}"
         return "\n".join(str(line.get("event")) for line in self.call("GET", path)["content"])
 
     def end(self, dag: str, run: str) -> str:

@@ -116,6 +116,8 @@ class TlsProxy(AnsweringServer):
         """
         self._target = target
         self.wanted = f"Bearer {token}" if token else authorization
+        self.passed_as: str | None = None
+        """Header by which `target` is asked; None: without."""
         self.read_only = False
         """Whether these credentials are let through with GET alone; the answer quotes them, as careless servers do."""
         self.expired = False
@@ -139,6 +141,8 @@ class TlsProxy(AnsweringServer):
             return 403, f"read only: {given}"
         self.methods.append(str(request.command))
         kind = {"Content-Type": request.headers.get("Content-Type", "application/json")}
+        if self.passed_as is not None:
+            kind["Authorization"] = self.passed_as
         passed = urllib.request.Request(self._target + request.path, body or None, kind, method=request.command)
         try:
             with urllib.request.urlopen(passed, timeout=60) as answer:

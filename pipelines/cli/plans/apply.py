@@ -1,7 +1,7 @@
 """`sluice plans apply`: a plan on a Flink cluster, or on the FlinkDeployment that deploys one."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -14,7 +14,7 @@ from models.job import Job
 from models.plan import Plan
 from models.slots import PlacedTask
 from pipelines.apply.application import apply, without_password
-from pipelines.apply.applied import Applied, Effect
+from pipelines.apply.applied import NOT_APPLIED
 from pipelines.apply.export import read_vertices, subtasks
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
@@ -27,14 +27,18 @@ from pipelines.cli.output import (
     print_json,
     progress_console,
 )
+from pipelines.cli.plans.applied_view import print_advice, print_applied, say
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.inputs.files import read_as
+from pipelines.inputs.job_files import operations_of
 from pipelines.planning.planned_job import job_of
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
+
+_TIMEOUT_S: Final = 120.0
 
 
 def apply_plan(
@@ -57,7 +61,7 @@ def apply_plan(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Context of the kubeconfig, with --kubernetes; default: its current one.",
+            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
             show_default=False,
         ),
     ] = None,
@@ -82,11 +86,15 @@ def apply_plan(
         ),
     ] = None,
     timeout: Annotated[
-        float,
+        float | None,
         typer.Option(
-            metavar="SECONDS", help="Time for the plan to run, seconds; then the previous state is restored.", min=0
+            metavar="SECONDS",
+            help="Time for the plan to run, seconds; then the previous state is restored; default: 120. For a job that is "
+            "deployed from a git repository: time for the merge; default: as its file says.",
+            min=0,
+            show_default=False,
         ),
-    ] = 120,
+    ] = None,
     observe: Annotated[
         float, typer.Option(metavar="SECONDS", help="Time to observe the job afterwards, seconds; 0: none.", min=0)
     ] = 60,
@@ -95,10 +103,41 @@ def apply_plan(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Apply a plan to a running Flink job or its FlinkDeployment, verify it, and roll back on failure."""
+    """Apply a plan to a running Flink job or its FlinkDeployment, verify it, and roll back on failure.
+
+    For a job whose file names a git repository (operations.apply.repository), the plan is written into a branch of it; the
+    command then waits for the merge, and until the job runs as planned.
+    """
     place = Workspace(workspace)
     plan = find_plan(PlanStore(place), reference)
     mapping = None if vertices is None else read_vertices(vertices, plan)
+    job_file = _job_file(place, plan)
+    applying = None if job_file is None else operations_of(job_file).apply
+    if applying is not None and applying.repository is not None:
+        from pipelines.cli.plans.apply_merge import apply_through_repository
+
+        if kubernetes is not None or context is not None or redeploy or program is not None:
+            raise InvalidInput(
+                f"{plan.job} is deployed from a git repository, by its file, so the cluster is not changed; leave "
+                "--kubernetes, --context, --redeploy and --program away"
+            )
+        apply_through_repository(
+            place,
+            plan,
+            applying,
+            applying.repository,
+            flink=None if flink is None else _checked_url(flink),
+            token_variable=token_variable,
+            job_id=_checked_id(job_id),
+            vertices=mapping,
+            job_file=job_file,
+            timeout_s=timeout,
+            observe_s=observe,
+            dry_run=dry_run,
+            json=json,
+        )
+        return
+    timeout_s = _TIMEOUT_S if timeout is None else timeout
     if kubernetes is not None:
         # The client of Kubernetes takes seconds to import.
         from pipelines.cli.plans.apply_resource import apply_on_kubernetes
@@ -113,9 +152,9 @@ def apply_plan(
             flink=None if flink is None else _checked_url(flink),
             token_variable=token_variable,
             vertices=mapping,
-            job_file=_job_file(place, plan),
+            job_file=job_file,
             redeploy=redeploy,
-            timeout_s=timeout,
+            timeout_s=timeout_s,
             observe_s=observe,
             dry_run=dry_run,
             json=json,
@@ -131,20 +170,20 @@ def apply_plan(
                 plan,
                 job_id=_checked_id(job_id),
                 vertices=mapping,
-                job_file=_job_file(place, plan),
+                job_file=job_file,
                 program=restart,
             )
         if dry_run:
-            _print_steps(flink, preparation, timeout, observe, json)
+            _print_steps(flink, preparation, timeout_s, observe, json)
             return
-        applied = apply(rest, preparation, timeout_s=timeout, observe_s=observe, say=_say)
+        applied = apply(rest, preparation, timeout_s=timeout_s, observe_s=observe, say=say)
     uri = record(place, applied)
     if json:
         print_json(applied)
     else:
-        _print_applied(plan, applied)
+        print_applied(plan, applied)
     progress_console.print(f"recorded in {uri}", markup=False, soft_wrap=True)
-    if applied.outcome in ("rolled-back", "failed"):
+    if applied.outcome in NOT_APPLIED:
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
 
 
@@ -155,12 +194,8 @@ def _job_file(workspace: Workspace, plan: Plan) -> Job | None:
         return job_of(workspace, plan) if is_known else load_job(plan.job)
     except InvalidInput as error:
         if is_known:
-            _say(f"operators are found by their own names, since the job's file cannot be read: {error}")
+            say(f"operators are found by their own names, since the job's file cannot be read: {error}")
         return None
-
-
-def _say(what: str) -> None:
-    progress_console.print(what, markup=False, soft_wrap=True)
 
 
 def _checked_url(url: str) -> str:
@@ -191,7 +226,7 @@ def _print_steps(flink: str, preparation: Preparation, timeout: float, observe: 
         console.print(Text(f"{number}. {step}"), soft_wrap=True)
     if not todo:
         console.print("Flink runs the plan already")
-    _print_advice(preparation.advice)
+    print_advice(preparation.advice)
 
 
 def _steps_document(flink: str, preparation: Preparation, todo: list[str]) -> dict[str, Any]:
@@ -213,41 +248,3 @@ def _steps_document(flink: str, preparation: Preparation, todo: list[str]) -> di
 def _placed(task: PlacedTask) -> dict[str, Any]:
     where: dict[str, Any] = {"vertex": task.vertex, "task": task.subtask, "task_manager": task.worker}
     return where if task.slot is None else where | {"slot": task.slot}
-
-
-def _print_applied(plan: Plan, applied: Applied) -> None:
-    style = "bold" if applied.outcome in ("applied", "unchanged") else "bold red"
-    console.print(Text(f"{plan.job}@{plan.version} {applied.outcome}: {applied.reason}", style=style))
-    if applied.flinks_rescale_s is not None:
-        console.print(f"by its own history, Flink took {applied.flinks_rescale_s:.1f} s of that")
-    shown = table("operators", "vertex", "before", "plan", wrap=("operators", "vertex"))
-    for change in applied.changes:
-        shown.add_row(Text(", ".join(change.operators)), Text(change.name), str(change.before), str(change.after))
-    console.print(shown)
-    if applied.effect is not None:
-        _print_effect(applied.effect)
-    _print_advice(applied.advice)
-
-
-def _print_effect(effect: Effect) -> None:
-    rate = "an unknown rate" if effect.rate is None else f"{effect.rate:,.0f} records/s"
-    console.print(f"observed for {effect.window_s:g} s at {rate}; the plan is for {effect.target_rate:,.0f}")
-    shown = table("operators", "records/s in", "predicted", "busy", "predicted", "backpressured", wrap=("operators",))
-    for v in effect.vertices:
-        figures = (*map(_rate, (v.records_in_per_s, v.expected_records_in_per_s)),)
-        shares = (*map(_share, (v.busyness, v.expected_busyness, v.backpressure)),)
-        shown.add_row(Text(", ".join(v.operators)), *figures, *shares)
-    console.print(shown)
-
-
-def _print_advice(advice: tuple[str, ...]) -> None:
-    for one in advice:
-        console.print(Text(f"not done: {one}"), soft_wrap=True)
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"

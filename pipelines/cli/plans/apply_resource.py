@@ -12,7 +12,7 @@ from flink_client.rest import FlinkRest
 from models.errors import SluiceError
 from models.job import Job
 from models.plan import Plan
-from pipelines.apply.applied import Applied
+from pipelines.apply.applied import NOT_APPLIED, Applied
 from pipelines.apply.kubernetes.applying import apply_to_resource, rehearse_on
 from pipelines.apply.kubernetes.preparing import ResourcePreparation, prepare_resource, resource_steps
 from pipelines.apply.record import record
@@ -60,7 +60,7 @@ def apply_on_kubernetes(
     else:
         _print_outcome(applied)
     _say(f"recorded in {uri}")
-    if applied.outcome in ("rolled-back", "failed"):
+    if applied.outcome in NOT_APPLIED:
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
 
 

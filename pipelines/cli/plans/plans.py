@@ -11,8 +11,8 @@ from rich.text import Text
 from models.errors import InvalidInput
 from models.plan import Plan, difference, placement_changes
 from pipelines.apply.export import ExportFormat, export, read_vertices, remarks
-from pipelines.apply.kubernetes.branch import Committed
-from pipelines.apply.kubernetes.exporting import export_to_branch
+from pipelines.apply.gitops.exporting import export_to_branch
+from pipelines.apply.gitops.git.branch import Committed
 from pipelines.cli import app
 from pipelines.cli.output import JsonOption, NameOption, WorkspaceOption, account, console, print_json, progress_console
 from pipelines.cli.plans.apply import apply_plan

@@ -14,6 +14,7 @@ from models.placement.graph.document import Graph
 from models.plan import Plan
 from models.scaling.rates import Rates
 from pipelines.apply.applied import Applied
+from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.rehearsal import Rehearsal
 from pipelines.arena.choice import PolicyChoice
 from pipelines.calendar.record import CalendarChange
@@ -44,6 +45,7 @@ FORMATS: dict[str, type[BaseModel]] = {
     "plan-request": PlanRequest,
     "policy-choice": PolicyChoice,
     "program": ProgramFile,
+    "proposal": Proposal,
     "rate-change": RateChangeEvent,
     "rates": Rates,
     "rehearsal": Rehearsal,

@@ -1,1 +1,3 @@
-"""Connections of Airflow to Flink, Prometheus and Kafka: types with forms, hooks with a test, and the look-up of job files."""
+"""Connections of Airflow to Flink, Prometheus, Kafka, MLflow and Kubernetes: types with forms, hooks with a test, and the
+look-up of job files.
+"""

@@ -1,7 +1,7 @@
 """Hooks of Sluice's connection types. Each opens the client that Sluice itself uses, and tests it with one request."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
@@ -10,6 +10,9 @@ from flink_client.rest import FlinkRest
 from models.errors import SluiceError
 from testbeds.kafka.connection import ANSWER_S, KafkaConnection
 from testbeds.kafka.named import kafka_connection
+
+if TYPE_CHECKING:
+    from flink_client.kubernetes.api import KubernetesApi
 
 _TEST_S = 10.0
 
@@ -67,6 +70,66 @@ class PrometheusHook(BaseHook):
         return _tested(test)
 
 
+class MlflowHook(BaseHook):
+    """An MLflow server."""
+
+    conn_name_attr = "mlflow_conn_id"
+    default_conn_name = "sluice_mlflow_default"
+    conn_type = "sluice_mlflow"
+    hook_name = "MLflow (Sluice)"
+
+    def __init__(self, mlflow_conn_id: str = default_conn_name, **options: Any) -> None:
+        super().__init__(**options)
+        self.mlflow_conn_id = mlflow_conn_id
+
+    def get_conn(self) -> Any:
+        """MLflow's client; from then on all clients of this process show these credentials to this server."""
+        from pipelines.registry.tracking import tracking_by
+
+        return tracking_by(f"connection:{self.mlflow_conn_id}").client
+
+    def test_connection(self) -> tuple[bool, str]:
+        """List an experiment. MLflow itself, which takes seconds to import, is not needed for that."""
+
+        def test() -> str:
+            from pipelines.registry.access import check_mlflow, mlflow_access
+
+            access = mlflow_access(f"connection:{self.mlflow_conn_id}")
+            check_mlflow(access, _TEST_S)
+            return f"MLflow at {access.url}"
+
+        return _tested(test)
+
+
+class KubernetesHook(BaseHook):
+    """A Kubernetes API server, as far as FlinkDeployments."""
+
+    conn_name_attr = "kubernetes_conn_id"
+    default_conn_name = "sluice_kubernetes_default"
+    conn_type = "sluice_kubernetes"
+    hook_name = "Kubernetes (Sluice)"
+
+    def __init__(self, kubernetes_conn_id: str = default_conn_name, **options: Any) -> None:
+        super().__init__(**options)
+        self.kubernetes_conn_id = kubernetes_conn_id
+
+    def get_conn(self) -> "KubernetesApi":
+        """A client, which the caller closes."""
+        from flink_client.kubernetes.api import KubernetesApi
+
+        return KubernetesApi(f"connection:{self.kubernetes_conn_id}")
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Read the server's version, which it does not say to a token that it does not accept."""
+
+        def test() -> str:
+            with self.get_conn() as api:
+                version = api.version()
+                return f"Kubernetes {version or '(this account may not read its version)'} at {api.url}"
+
+        return _tested(test)
+
+
 class KafkaHook(BaseHook):
     """A Kafka cluster, which is only read."""
 
@@ -100,3 +163,8 @@ def _tested(test: Callable[[], str]) -> tuple[bool, str]:
         return True, test()
     except (SluiceError, OSError) as error:
         return False, str(error)
+    except ModuleNotFoundError as error:
+        return (
+            False,
+            f"{error.name} is not installed where Airflow's API server runs; install Sluice's extra for it",
+        )

@@ -16,6 +16,8 @@ def get_provider_info() -> dict[str, Any]:
         "connection-types": [
             _http("sluice_flink", f"{_HOOKS}.FlinkHook", "Flink REST (Sluice)", "https://jobmanager:8081"),
             _http("sluice_prometheus", f"{_HOOKS}.PrometheusHook", "Prometheus (Sluice)", "https://prometheus:9090"),
+            _http("sluice_mlflow", f"{_HOOKS}.MlflowHook", "MLflow (Sluice)", "https://mlflow:5000"),
+            _http("sluice_kubernetes", f"{_HOOKS}.KubernetesHook", "Kubernetes (Sluice)", "https://kubernetes:6443"),
             _kafka(),
         ],
         "asset-uris": [

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
-from sluice_airflow.tasks.plan_events import plan_of
+from sluice_airflow.tasks.plan_events import opened, plan_of
 
 if TYPE_CHECKING:
     from pipelines.apply.rehearsal import Rehearsal
-    from pipelines.store.workspace import Workspace
 
 PERSON, REJECTED = "person:", "rejected:"
 """Prefixes of the name in a decision."""
@@ -67,7 +66,7 @@ def rehearse(plan_uri: str) -> str | None:
 
         workspace = Workspace()
         job, version = plan_of({"uri": plan_uri})
-        with _failure_notified(job):
+        with failure_notified(job):
             key, rehearsal = work_out(workspace, job, version)
         progress = task_progress()
         for step in rehearsal.steps:
@@ -80,7 +79,7 @@ def rehearse(plan_uri: str) -> str | None:
 
 def question(rehearsal_uri: str) -> Question | None:
     """The question about the steps; None if the job's file needs no approval."""
-    workspace, key = _open(rehearsal_uri)
+    workspace, key = opened(rehearsal_uri)
     from pipelines.apply.rehearsal import Rehearsal
     from pipelines.inputs.job_files import operations_of
     from pipelines.planning.planned_job import job_of
@@ -106,14 +105,15 @@ def apply_rehearsed(rehearsal_uri: str, approved_by: str) -> str | None:
             return None
         from pipelines.apply.operating import apply_rehearsed as do
 
-        workspace, key = _open(rehearsal_uri)
+        workspace, key = opened(rehearsal_uri)
         person = approved_by.removeprefix(PERSON) if approved_by.startswith(PERSON) else None
-        with _failure_notified(key.split("/")[1]):
+        with failure_notified(key.split("/")[1]):
             return do(workspace, key, person, lambda what: task_progress().say(f"   {what}"))
 
 
 @contextmanager
-def _failure_notified(job: str) -> Iterator[None]:
+def failure_notified(job: str) -> Iterator[None]:
+    """Notify of an error of the job's application."""
     from models.errors import SluiceError
 
     try:
@@ -131,19 +131,14 @@ def _body(rehearsal: "Rehearsal", reason: str, uri: str) -> str:
     steps = [f"{number}. {step}" for number, step in enumerate(rehearsal.steps, start=1)]
     advice = [f"- not done: {one}" for one in rehearsal.advice]
     settings = ["```", rehearsal.settings.rstrip(), "```"] if rehearsal.settings else []
+    difference = ["```diff", rehearsal.difference.rstrip(), "```"] if rehearsal.difference else []
     parts = [
         [f"{reason[:1].upper()}{reason[1:]}."],
         table,
         steps,
         advice,
         settings,
+        difference,
         [f"On {rehearsal.flink_url}; {uri}"],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def _open(uri: str) -> "tuple[Workspace, str]":
-    from pipelines.store.workspace import Workspace
-
-    root, _, key = uri.rpartition("/plans/")
-    return Workspace(root), f"plans/{key}"

@@ -1,8 +1,11 @@
-"""Events of the asset `sluice-plan`, which several DAGs read."""
+"""Events of the asset `sluice-plan`, which several DAGs read, and files beside plans."""
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipelines.store.workspace import Workspace
 
 
 def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
@@ -19,3 +22,11 @@ def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
             f"a plan's event must carry its URI, .../plans/JOB/v000001.json, but got {dict(extra)!r:.200}"
         )
     return found.group(1), int(found.group(2))
+
+
+def opened(uri: str) -> "tuple[Workspace, str]":
+    """The workspace and the key of a file beside a plan."""
+    from pipelines.store.workspace import Workspace
+
+    root, _, key = uri.rpartition("/plans/")
+    return Workspace(root), f"plans/{key}"

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pipelines.inputs.operations import Applying, Drifting, Operations, RateOrigin, Replanning, Reviewing
+from models.errors import InvalidInput
+from pipelines.inputs.applying import Applying
+from pipelines.inputs.files import validate_as
+from pipelines.inputs.operations import Drifting, Operations, RateOrigin, Replanning, Reviewing
+from pipelines.inputs.repository import DeploymentRepository
 
 PROMETHEUS: dict[str, Any] = {"prometheus": {"url": "http://127.0.0.1:9090/", "query": "sum(events)"}}
 
@@ -79,3 +83,47 @@ def test_a_review_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 def test_drift_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Drifting.model_validate(wrong)
+
+
+REPOSITORY: dict[str, Any] = {"url": "git@example.com:team/flink-jobs.git", "path": "jobs/q5/sluice.yaml"}
+
+
+def test_a_repository_needs_no_more_than_its_address_and_a_file() -> None:
+    given = Applying.model_validate({"repository": REPOSITORY}).repository
+    assert given is not None
+    assert (given.target, given.branch("q5", 12), given.merge_s, given.deploy_s) == (None, "sluice/q5-12", 604800, 900)
+    for url in (
+        "/srv/git/jobs.git",
+        "file:///srv/git/jobs.git",
+        "ssh://git@example.com/jobs.git",
+        "https://h/jobs.git",
+    ):
+        assert DeploymentRepository.model_validate(REPOSITORY | {"url": url}).url == url
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"url": "https://s3cret@example.com/jobs.git"}, "must not hold a user or a password; use a credential helper"),
+        ({"url": "HTTPS://ann:s3cret@example.com/jobs.git"}, "must not hold a user or a password"),
+        ({"url": "ssh://ann:s3cret@example.com/jobs.git"}, "must not hold a password"),
+        ({"url": f"https://s3cret@example.com/{'x' * 600}"}, "must not hold a user or a password"),
+        ({"url": f"https://example.com/{'x' * 600}"}, "must have at most 500 characters, but has 620"),
+        ({"url": "../jobs.git"}, "must be an address or an absolute path of a repository, but got '../jobs.git'"),
+        ({"url": "--upload-pack=touch"}, "must be an address or a path of a repository"),
+        ({"path": "/etc/passwd"}, "must be a file inside the repository"),
+        ({"path": "a/../../b"}, "must be a file inside the repository"),
+        ({"target": "-x"}, "target"),
+        ({"merge_s": 0}, "merge_s"),
+    ],
+)
+def test_a_repository_that_cannot_be_used_is_named_without_its_secrets(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as refused:
+        validate_as({"repository": REPOSITORY | fields}, Applying, "a job file")
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("other", [{"export": "overrides"}, {"program": "program.yaml"}])
+def test_a_plan_goes_one_way(other: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="'export' and 'program' are for jobs without a 'repository'"):
+        Applying.model_validate({"repository": REPOSITORY, **other})

@@ -197,6 +197,13 @@ def test_a_missing_right_a_wrong_token_and_a_missing_resource_are_one_sentence_a
     assert operator.read() == before
 
 
+def test_the_version_is_read_with_a_token_that_is_accepted(connect: Callable[[str], KubernetesApi]) -> None:
+    """The real server's rules let these accounts read FlinkDeployments alone."""
+    assert connect(PLANNER).version() in ("v1.33.1", None)
+    with pytest.raises(SluiceError, match=r"does not accept the credentials \(401"):
+        connect("stale").version()
+
+
 def test_the_role_allows_no_more_than_to_read_and_to_patch(connect: Callable[[str], Any], operator: Operator) -> None:
     objects = connect(PLANNER)._objects
     where = ("flink.apache.org", "v1beta1", NAMESPACE, "flinkdeployments")

@@ -18,6 +18,7 @@ from pipelines.apply.record import recorded
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from tls_proxy import Issuer, TlsProxy, certificate
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -154,3 +155,61 @@ def test_a_plan_that_makes_the_job_worse_is_rolled_back_in_place(
     assert "the plan made it worse: 500 records/s after 1,500 before" in applied.reason
     spec = kubernetes.objects["streaming/wordcount"]["spec"]
     assert spec["flinkConfiguration"][OVERRIDES] == f"{CHAIN}:1,{OTHER}:5,{SOURCE}:1"
+
+
+@pytest.mark.parametrize("way", ["token", "oauth"])
+def test_a_connection_takes_the_place_of_the_kubeconfig(
+    sluice: Call,
+    flink: FakeFlink,
+    kubernetes: FakeKubernetes,
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    """Through TLS, by a token of the connection or of an authorization server, whose tokens this API server accepts."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    made = certificate(tmp_path / "certificates")
+    wanted = {"token": "s3cr3t", "oauth": "token-1"}[way]
+    with TlsProxy(kubernetes.url, made, wanted) as proxy, Issuer(made, "sluice", "s3cr3t") as issuer:
+        proxy.passed_as = f"Bearer {PLANNER}"
+        fields: dict[str, Any] = {"conn_type": "sluice_kubernetes", "host": proxy.url, "password": "s3cr3t"}
+        extra = {"ca_file": str(made.authority)}
+        if way == "oauth":
+            fields |= {"login": "sluice"}
+            extra |= {"token_url": f"{issuer.url}/token"}
+        monkeypatch.setenv("AIRFLOW_CONN_MY_KUBERNETES", json.dumps(fields | {"extra": extra}))
+        where = ("--kubernetes", "streaming/wordcount", "--context", "connection:my_kubernetes", "--flink", flink.url)
+        code, out, err = sluice(*where, "--json")
+        assert code == 0, err
+        assert Applied.model_validate_json(out).outcome == "applied"
+        proxy.wanted = "Bearer another"
+        code, _, refused = sluice(*where)
+        assert code == 1 and f"{proxy.url} (connection my_kubernetes) does not accept the credentials (401" in refused
+    for text in (out, err, refused, *(file.read_text() for file in (tmp_path / "plans").rglob("*.json"))):
+        assert "s3cr3t" not in text and "token-1" not in text
+    assert recorded(workspace, "wordcount", 1)[0].outcome == "applied"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (None, "there is no connection 'my_kubernetes'; add it in Airflow"),
+        ({"login": "ann", "password": "s3cr3t"}, "Kubernetes takes no password"),
+        ({"extra": {"client_certificate": "c.pem", "client_key_password": "s3cr3t"}}, "takes a key without a password"),
+        ({"extra": {"ca_file": "/none.pem"}}, "the field 'ca_file' of the connection my_kubernetes must name a file"),
+        ({"extra": {"namespace": "x"}}, "has extra fields that are not known: 'namespace'"),
+    ],
+)
+def test_a_connection_that_cannot_be_used_is_named_without_its_secrets(
+    sluice: Call,
+    kubernetes: FakeKubernetes,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: dict[str, Any] | None,
+    reason: str,
+) -> None:
+    if fields is not None:
+        given = {"conn_type": "sluice_kubernetes", "host": kubernetes.url, **fields}
+        monkeypatch.setenv("AIRFLOW_CONN_MY_KUBERNETES", json.dumps(given))
+    code, out, err = sluice("--kubernetes", "streaming/wordcount", "--context", "connection:my_kubernetes")
+    assert (code, out) == (2, "") and reason in " ".join(err.split()) and "s3cr3t" not in err

@@ -13,7 +13,8 @@ from airflow.sdk import Connection
 from answering import AnsweringServer
 from flink_client.access.connection import read_connection
 from flink_client.access.lookup import find_connection
-from flink_client.access.server import EXTRA_FIELDS
+from flink_client.access.server import CONNECTION_TYPES, EXTRA_FIELDS
+from kubernetes_server import PLANNER, FakeKubernetes, forbidden
 from sluice_airflow.connections.lookup import from_airflow
 from tls_proxy import Certificate, TlsProxy, certificate
 
@@ -77,7 +78,9 @@ def test_airflows_own_uri_and_json_of_a_connection_mean_the_same(fields: dict[st
     assert by_uri.extra == again.extra_dejson
 
 
-@pytest.mark.parametrize("kind", ["sluice_flink", "sluice_prometheus", "sluice_kafka"])
+@pytest.mark.parametrize(
+    "kind", ["sluice_flink", "sluice_prometheus", "sluice_mlflow", "sluice_kubernetes", "sluice_kafka"]
+)
 def test_each_type_has_a_hook_with_a_test_and_a_form(manager: ProvidersManager, kind: str) -> None:
     hook = manager.hooks[kind]
     assert hook is not None
@@ -87,6 +90,7 @@ def test_each_type_has_a_hook_with_a_test_and_a_form(manager: ProvidersManager, 
         for name, widget in manager.connection_form_widgets.items()
         if name.startswith(f"extra__{kind}__")
     }
+    assert kind == "sluice_kafka" or kind in CONNECTION_TYPES, "unknown extra fields are refused"
     if kind != "sluice_kafka":
         assert tuple(fields) == EXTRA_FIELDS
     assert {name for name, widget in fields.items() if widget.is_sensitive} == {
@@ -106,6 +110,56 @@ def test_the_button_tests_flink_and_prometheus(
     for kind in ("sluice_flink", "sluice_prometheus"):
         passed, said = pressed(kind, monkeypatch, **{**given, "password": SECRET.replace(" ", "")})
         assert not passed and "put a valid one into its password field" in said and "s3cr3t" not in said
+
+
+def test_the_button_tests_mlflow(manager: ProvidersManager, made: Certificate, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[tuple[int, object]] = [(200, {"experiments": []}), (500, "s3cr3t-t0ken is odd"), (200, b"<html>")]
+    with (
+        AnsweringServer(lambda request, _body: answers[0]) as mlflow,
+        TlsProxy(mlflow.url, made, "s3cr3t-t0ken") as proxy,
+    ):
+        given: dict[str, Any] = {"host": proxy.url, "extra": json.dumps({"ca_file": str(made.authority)})}
+        given["password"] = "s3cr3t-t0ken"
+        assert pressed("sluice_mlflow", monkeypatch, **given) == (True, f"MLflow at {proxy.url}")
+        wrong = {
+            "put a valid one into its password field": given | {"password": "s3cr3t"},
+            "is of no authority that is trusted here": given | {"extra": "{}"},
+            "takes a certificate and its key from one file": given
+            | {"extra": json.dumps({"client_certificate": str(made.client), "client_key": str(made.client_key)})},
+        }
+        for sentence, fields in wrong.items():
+            passed, said = pressed("sluice_mlflow", monkeypatch, **fields)
+            assert not passed and sentence in said and "s3cr3t" not in said
+        assert proxy.methods == ["GET"]
+        for sentence in ("does not list experiments: status 500, *** is odd", "does not answer as MLflow does"):
+            del answers[0]
+            passed, said = pressed("sluice_mlflow", monkeypatch, **given)
+            assert not passed and sentence in said
+
+
+def test_the_button_tests_kubernetes(
+    manager: ProvidersManager, made: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeKubernetes() as kubernetes, TlsProxy(kubernetes.url, made) as proxy:
+        kubernetes_alone = {"host": kubernetes.url, "password": PLANNER}
+        assert pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone) == (
+            True,
+            f"Kubernetes v1.33.1 at {kubernetes.url}",
+        )
+        kubernetes.version = forbidden("planner")
+        assert pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone) == (
+            True,
+            f"Kubernetes (this account may not read its version) at {kubernetes.url}",
+        )
+        kubernetes.version = forbidden("system:anonymous")
+        passed, said = pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone)
+        assert not passed and "does not answer as an API server does (403: " in said
+        passed, said = pressed("sluice_kubernetes", monkeypatch, **(kubernetes_alone | {"password": "s3cr3t"}))
+        assert not passed and "put a valid one into its password field" in said and "s3cr3t" not in said
+        passed, said = pressed("sluice_kubernetes", monkeypatch, host=proxy.url, password=PLANNER)
+        assert not passed and "name the file of its authority (PEM) in the field 'ca_file' of the connection" in said
+        passed, said = pressed("sluice_kubernetes", monkeypatch, **kubernetes_alone, login="ann")
+        assert not passed and "Kubernetes takes no password" in said and PLANNER not in said
 
 
 def test_the_button_says_that_no_broker_answers(manager: ProvidersManager, monkeypatch: pytest.MonkeyPatch) -> None:

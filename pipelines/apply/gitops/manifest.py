@@ -1,7 +1,7 @@
 """A plan in the manifest of a FlinkDeployment, as people keep it in a repository: all but the plan stays as written."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -41,13 +41,7 @@ def planned_manifest(text: str, plan: Plan, vertices: Mapping[str, str] | None, 
         InvalidInput: it has no such deployment, or several, or an edit would reformat lines that do not change.
     """
     yaml, documents = _read(text, where)
-    found = [one for one in documents if _is_deployment(one)]
-    named = [one for one in found if one["metadata"].get("name") == plan.job]
-    if len(found) != 1 and len(named) != 1:
-        raise InvalidInput(
-            f"{where} has {len(found)} FlinkDeployments and {len(named)} named {plan.job!r}; one must be"
-        )
-    document = named[0] if len(named) == 1 else found[0]
+    document = chosen_deployment(documents, plan.job, where)
     metadata = document["metadata"]
     resource = read_resource({"metadata": {"resourceVersion": "", **metadata}, "spec": document.get("spec") or {}})
     change = spec_change(
@@ -59,6 +53,19 @@ def planned_manifest(text: str, plan: Plan, vertices: Mapping[str, str] | None, 
     )
     _merge(document, {"metadata": {"annotations": annotations(plan)}, "spec": change.spec})
     return _written(yaml, documents)
+
+
+def chosen_deployment(documents: Sequence[Any], job: str, where: str) -> Any:
+    """The only FlinkDeployment of a file, or the only one that is named as the job.
+
+    Raises:
+        InvalidInput: there is none, or several.
+    """
+    found = [one for one in documents if _is_deployment(one)]
+    named = [one for one in found if one["metadata"].get("name") == job]
+    if len(found) != 1 and len(named) != 1:
+        raise InvalidInput(f"{where} has {len(found)} FlinkDeployments and {len(named)} named {job!r}; one must be")
+    return named[0] if len(named) == 1 else found[0]
 
 
 def _read(text: str, where: str) -> tuple[YAML, list[Any]]:

@@ -1,29 +1,21 @@
 """A plan in a branch of a real git repository."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from deployed_repository import FILE, MANIFEST, git
 from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from flink_server import word_count_plan
-from pipelines.apply.kubernetes.branch import commit_file
+from pipelines.apply.gitops.git.branch import commit_file
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
-FILE = "jobs/wordcount/sluice.yaml"
 Call = Callable[..., tuple[int, str, str]]
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -160,33 +152,6 @@ def test_unusable_arguments_are_named_and_change_nothing(
     found, out, err = export(*arguments)
     assert (found, out) == (code, "") and reason in " ".join(err.split()) and "secret" not in err
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
-
-
-MANIFEST = f"""\
-# Deployed by Argo CD.
-apiVersion: flink.apache.org/v1beta1
-kind: FlinkDeployment
-metadata:
-  name: words   # not the plan's name
-spec:
-  image: 'flink:1.18'
-  flinkVersion: v1_18
-  flinkConfiguration:
-    jobmanager.scheduler: adaptive   # scaled in place
-    {OVERRIDES}: {CHAIN}:1,{OTHER}:5
-  taskManager:
-    resource: {{cpu: 2, memory: "2g"}}
-  job:
-    jarURI: local:///opt/flink/usrlib/job.jar
-    args:
-      - --topic
-      - clicks
----
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: words
-"""
 
 
 def test_a_manifest_keeps_its_comments_and_form_and_gets_the_plan_alone(export: Call, repository: Path) -> None:

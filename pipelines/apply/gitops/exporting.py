@@ -8,8 +8,8 @@ from typing import Final
 from models.errors import InvalidInput, SluiceError
 from models.plan import Plan, difference
 from pipelines.apply.export import ExportFormat, Vertices, export
-from pipelines.apply.kubernetes.branch import Committed, commit_file
-from pipelines.apply.kubernetes.manifest import is_manifest, planned_manifest
+from pipelines.apply.gitops.git.branch import Committed, commit_file
+from pipelines.apply.gitops.manifest import is_manifest, planned_manifest
 from pipelines.store.plans import PlanStore
 
 _FORMS: Final = (ExportFormat.FLINKDEPLOYMENT, ExportFormat.FLINKDEPLOYMENT_RESOURCES)
@@ -24,8 +24,12 @@ def export_to_branch(
     repository: str,
     branch: str,
     path: str,
+    start: str | None = None,
 ) -> Committed:
     """Commit a plan to a branch, unless it is there already: into the manifest that the file is, else as the export.
+
+    Args:
+        start: branch that a new branch starts from; None: the default branch.
 
     Raises:
         InvalidInput: an argument is unusable, or the file is neither a manifest nor an export.
@@ -40,19 +44,30 @@ def export_to_branch(
         )
 
     def text(former: str | None) -> str:
-        if former is not None and is_manifest(former):
-            with_sizes = form is ExportFormat.FLINKDEPLOYMENT_RESOURCES
-            return planned_manifest(former, plan, None if with_sizes else vertices, with_sizes, path)
-        if former is not None and _VERSION.search(former) is None:
-            raise InvalidInput(
-                f"{path} is in the branch already, and is neither a FlinkDeployment nor an export of Sluice"
-            )
-        return export(plan, form, vertices)
+        return planned_text(plan, form, vertices, former, path)
 
     def message(former: str | None) -> str:
         return commit_message(plan, _before(store, plan, former))
 
-    return commit_file(_local(repository), branch, path, text, message)
+    return commit_file(_local(repository), branch, path, text, message, start)
+
+
+def planned_text(plan: Plan, form: ExportFormat, vertices: Vertices | None, former: str | None, path: str) -> str:
+    """The file with a plan in it.
+
+    Args:
+        former: its text now; None where there is no file.
+        path: its name, for errors.
+
+    Raises:
+        InvalidInput: it is neither a manifest nor an export, or cannot be edited safely.
+    """
+    if former is not None and is_manifest(former):
+        with_sizes = form is ExportFormat.FLINKDEPLOYMENT_RESOURCES
+        return planned_manifest(former, plan, None if with_sizes else vertices, with_sizes, path)
+    if former is not None and _VERSION.search(former) is None:
+        raise InvalidInput(f"{path} is in the branch already, and is neither a FlinkDeployment nor an export of Sluice")
+    return export(plan, form, vertices)
 
 
 def commit_message(plan: Plan, before: Plan | None) -> str:

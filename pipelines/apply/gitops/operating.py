@@ -1,0 +1,100 @@
+"""Rehearsed plans of jobs that are deployed from a repository: proposed after the approval, verified after the merge."""
+
+from collections.abc import Callable
+
+from flink_client.answers import flinks_answers
+from flink_client.rest import FlinkRest
+from models.errors import InvalidInput, SluiceError
+from pipelines.apply.applied import NOT_APPLIED, Applied
+from pipelines.apply.gitops.merge import MergeLook, MergeWatch
+from pipelines.apply.gitops.merging import not_merged, verify_merged
+from pipelines.apply.gitops.proposal import Proposal
+from pipelines.apply.gitops.proposing import propose
+from pipelines.apply.operating import OTHER_WAY, approved, check_unchanged
+from pipelines.apply.record import keep_numbered, record
+from pipelines.apply.rehearsal import may_be_applied, merge_of
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+
+
+def propose_rehearsed(workspace: Workspace, key: str, approved_by: str | None) -> str | None:
+    """Write a rehearsed plan into a branch; return the key of the proposal. None: its job is not deployed from a repository.
+
+    Args:
+        key: of the rehearsal.
+        approved_by: the person; None where no approval is needed.
+
+    Raises:
+        InvalidInput: it may no longer be applied, it was not approved, or the running job has changed since.
+        SluiceError: git failed, or Flink does not answer; nothing was changed.
+    """
+    rehearsal, plan, file, applying = approved(workspace, key, approved_by)
+    if applying.repository is None:
+        return None
+    if rehearsal.method not in ("merge", "none"):
+        raise InvalidInput(OTHER_WAY.format(plan=f"{plan.job}@{plan.version}"))
+    with FlinkRest(rehearsal.flink_url) as rest, flinks_answers(rest.url):
+        planned = merge_of(rest, plan, file, applying, applying.repository)
+    if approved_by is not None and not planned.is_done:
+        check_unchanged(rehearsal, planned.flink_job, planned.changes)
+    proposal = propose(
+        PlanStore(workspace),
+        planned,
+        flink=rehearsal.flink_url,
+        flink_job=applying.job or plan.job,
+        merge_s=applying.repository.merge_s,
+        observe_s=applying.observe_s,
+        approved_by=approved_by,
+    )
+    return keep_proposal(workspace, proposal)
+
+
+def keep_proposal(workspace: Workspace, proposal: Proposal) -> str:
+    """Store a proposal beside its plan; return its key."""
+    return keep_numbered(workspace, proposal.job, proposal.version, "proposed", proposal)
+
+
+def watch_proposed(workspace: Workspace, key: str) -> MergeWatch:
+    """Watch a stored proposal, until a newer plan takes its place or the job's file does not allow it any more."""
+    proposal = workspace.read(key, Proposal)
+    return MergeWatch(proposal, obstacle=lambda: may_be_applied(workspace, proposal.job, proposal.version))
+
+
+def conclude_merged(workspace: Workspace, key: str, say: Callable[[str], None] = lambda what: None) -> str:
+    """Follow the job after the merge, and record the outcome.
+
+    Args:
+        key: of the proposal.
+
+    Returns:
+        The URI of the record.
+
+    Raises:
+        SluiceError: the job does not run as planned; the record says so, too.
+    """
+    proposal = workspace.read(key, Proposal)
+    plan = PlanStore(workspace).get(proposal.job, proposal.version)
+    commit = MergeWatch(proposal).look().commit
+    with FlinkRest(proposal.flink) as rest:
+        return keep_outcome(workspace, verify_merged(rest, plan, proposal, commit, say))
+
+
+def conclude_not_merged(workspace: Workspace, key: str, look: MergeLook) -> str:
+    """Record a proposal that will not be merged.
+
+    Raises:
+        SluiceError: always, with the reason.
+    """
+    return keep_outcome(workspace, not_merged(workspace.read(key, Proposal), look))
+
+
+def keep_outcome(workspace: Workspace, applied: Applied) -> str:
+    """Record an application; return the URI.
+
+    Raises:
+        SluiceError: the plan was not applied; the record says so, too.
+    """
+    uri = record(workspace, applied)
+    if applied.outcome in NOT_APPLIED:
+        raise SluiceError(f"{applied.job}@{applied.version} {applied.outcome}: {applied.reason} ({uri})")
+    return uri

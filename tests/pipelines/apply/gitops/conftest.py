@@ -1,0 +1,21 @@
+"""A repository that word count is deployed from, its Flink, and a plan for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deployed_repository import DeployedRepository
+from flink_server import FakeFlink
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> DeployedRepository:
+    return DeployedRepository(tmp_path)
+
+
+@pytest.fixture
+def flink() -> Iterator[FakeFlink]:
+    """It runs each vertex of word count with one task."""
+    with FakeFlink() as made:
+        yield made
