@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -86,7 +87,7 @@ class RunningAirflow:
     def unpause(self, *dags: str) -> None:
         """Let these DAGs run, as soon as Airflow knows them."""
         for dag in dags:
-            self.wait_for(lambda dag=dag: self.call("GET", f"/api/v2/dags/{dag}"))
+            self.wait_for(partial(self.call, "GET", f"/api/v2/dags/{dag}"))
             self.call("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
 
     def pause(self, *dags: str) -> None:
@@ -180,7 +181,8 @@ class RunningAirflow:
 
     def processes(self) -> list[psutil.Process]:
         """All of them."""
-        return psutil.Process(self._process.pid).children(recursive=True)
+        found: list[psutil.Process] = psutil.Process(self._process.pid).children(recursive=True)
+        return found
 
     def component(self, name: str) -> int:
         """Process id of a component: of the process that the supervisor has started last."""
