@@ -21,12 +21,13 @@ LONGEST = (
 IN_REAL_TIME = (
     "testbeds/flink",
     "testbeds/kafka",
+    "testbeds/kafka/feeding",
     "pipelines/apply",
     "pipelines/calibration",
     "pipelines/keys",
     "pipelines/observe",
 )
-"""Folders whose slow tests measure rates of real programs."""
+"""Folders whose slow tests measure rates, or times, of real programs."""
 SKIP_NOTHING = "SLUICE_TESTS_SKIP_NOTHING"
 SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated", "broker"})
 """Fixtures that start MLflow, Airflow, Spark, Kafka or a Java compiler, or run a pipeline; their tests are marked slow."""
