@@ -95,9 +95,7 @@ def prepare(
         SluiceError: the job does not run, or Flink does not answer.
     """
     job = running_job(rest, find_job(rest, plan.job, job_id))
-    found = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
-    done = {v.id: v for v in job.vertices if v.is_done}
-    wanted = {id_: tasks for id_, tasks in wanted_parallelism(plan, found).items() if id_ not in done}
+    found, wanted = wanted_of(rest, plan, job, vertices, job_file)
     room, settings = room_for(rest, job.id), settings_of(rest)
     scheduler, changes = scheduler_of(settings), changes_of(plan, found, wanted, job)
     check_fits(job, wanted if scheduler is Scheduler.ADAPTIVE else {**job.parallelism, **wanted}, room)
@@ -109,7 +107,7 @@ def prepare(
     if rescale or not placed_as_planned(plan, found, job):
         move, obstacle = _move(rest, plan, found, wanted, job, room, rescale, scheduler)
     kept = tuple(
-        f"{v.name!r} {'is done' if v.id in done else 'is in no operator of the plan'} and keeps its tasks"
+        f"{v.name!r} {'is done' if v.is_done else 'is in no operator of the plan'} and keeps its tasks"
         for v in job.vertices
         if v.id not in wanted
     )
@@ -129,6 +127,22 @@ def prepare(
         as_planned=obstacle is None,
         advice=(*placing, *_memory_advice(plan, room), *kept),
     )
+
+
+def wanted_of(
+    rest: FlinkRest, plan: Plan, job: RunningJob, vertices: Mapping[str, str] | None, job_file: Job | None
+) -> tuple[Mapping[str, str], dict[str, int]]:
+    """Vertex id by operator of the plan, and tasks by vertex id, without the vertices that are done and keep theirs.
+
+    Args:
+        vertices: as `prepare` takes them, and `job_file`.
+
+    Raises:
+        InvalidInput: the plan does not fit the job.
+    """
+    found = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
+    done = {v.id for v in job.vertices if v.is_done}
+    return found, {id_: tasks for id_, tasks in wanted_parallelism(plan, found).items() if id_ not in done}
 
 
 def found_vertices(rest: FlinkRest, plan: Plan, job: RunningJob, job_file: Job | None) -> Mapping[str, str]:

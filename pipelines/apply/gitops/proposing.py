@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import unified_diff
 
-from flink_client.deployment import check_most_tasks, check_vertices, wanted_parallelism
+from flink_client.deployment import check_most_tasks
 from flink_client.rest import FlinkRest
 from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput
@@ -18,7 +18,7 @@ from pipelines.apply.gitops.git.program import git_on
 from pipelines.apply.gitops.git.remote_file import FileInBranch, RemoteFile
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.stated import plan_to_state, stated_in
-from pipelines.apply.preparation import changes_of, found_vertices
+from pipelines.apply.preparation import changes_of, wanted_of
 from pipelines.inputs.repository import DeploymentRepository
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore
@@ -97,9 +97,7 @@ def planned_merge(
         SluiceError: the job does not run, or Flink or the repository does not answer.
     """
     running = running_job(rest, find_named_job(rest, job))
-    found = found_vertices(rest, plan, running, job_file) if vertices is None else check_vertices(vertices, running)
-    done = {v.id for v in running.vertices if v.is_done}
-    wanted = {id_: tasks for id_, tasks in wanted_parallelism(plan, found).items() if id_ not in done}
+    found, wanted = wanted_of(rest, plan, running, vertices, job_file)
     check_most_tasks(running, wanted)
     target, now = _target(repository)
     return PlannedMerge(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flink_client.deployment import check_most_tasks, check_vertices, wanted_parallelism
+from flink_client.deployment import check_most_tasks, wanted_parallelism
 from flink_client.kubernetes.resource import DEPLOYED, STABLE, FlinkDeployment
 from flink_client.kubernetes.scaling import SpecChange, spec_change
 from flink_client.rest import FlinkRest
@@ -16,7 +16,7 @@ from models.plan import Plan
 from models.wording import tasks
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import task_manager_size
-from pipelines.apply.preparation import changes_of, found_vertices
+from pipelines.apply.preparation import changes_of, wanted_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,7 @@ def prepare_resource(
         changes = _changes(plan, vertices, wanted, resource)
     else:
         job = running_job(rest, resource.job_id or find_job(rest, plan.job, None))
-        vertices = found_vertices(rest, plan, job, job_file) if vertices is None else check_vertices(vertices, job)
-        done = {v.id for v in job.vertices if v.is_done}
-        wanted = {id_: count for id_, count in wanted_parallelism(plan, vertices).items() if id_ not in done}
+        vertices, wanted = wanted_of(rest, plan, job, vertices, job_file)
         check_most_tasks(job, wanted)
         running, changes = job.parallelism, changes_of(plan, vertices, wanted, job)
         adaptive = scheduler_of(settings_of(rest)) is Scheduler.ADAPTIVE
