@@ -32,6 +32,9 @@ class OperatorMetrics(Format):
     idleness: Ratio | None = Field(None, description="Mean share of time its tasks wait for input.")
     input_queue_share: Ratio | None = Field(None, description="Share of its input buffers that is in use.")
     lag_records: NonNegative | None = Field(None, description="Sources: records due but not yet emitted.")
+    in_flight_records: NonNegative | None = Field(
+        None, description="Records sent to it that it has not taken yet, at the end; absent where that is unknown."
+    )
     lag_change_per_s: float | None = Field(
         None, description="Sources: growth of the lag, records/s; below 0 while it shrinks."
     )

@@ -3,11 +3,12 @@
 Slots, checkpoints and requirements change rarely, and are read every SLOWLY_S seconds and after each change.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from flink_client.answers import graph
+from flink_client.answers import VertexEdge, graph
 from flink_client.checkpoints import CheckpointHealth, checkpoint_health
 from flink_client.deployment import AvailableTaskManager
 from flink_client.job_graph import PARTITIONINGS
@@ -103,7 +104,7 @@ class Sensor:
         self._longest_s = longest_s
         self._reader = CountsReader(rest, job, log_ends)
         self._kept: list[JobCounts] = []
-        self._links: list[tuple[str, str, Partitioning]] = []
+        self._edges: tuple[VertexEdge, ...] = ()
         self._slowly: tuple[float, Slowly] | None = None
         self._names: tuple[tuple[str, ...], dict[str, str]] = ((), {})
         self._unended: tuple[int, float] | None = None
@@ -145,6 +146,7 @@ class Sensor:
                 lag_by_broker=self._by_broker,
                 state_bytes=slowly.health.by_vertex,
                 queue_shares=self._queues(counts),
+                senders=self._senders(),
             )
             if activity is not None and activity.seconds > self._longest_s:
                 activity, self._kept = None, [counts]
@@ -196,6 +198,25 @@ class Sensor:
                 found[vertex.id] = [min(max(one.get(_QUEUE, 0.0), 0.0), 1.0) for one in values]
         return found
 
+    def _read_edges(self) -> tuple[VertexEdge, ...]:
+        """Those of the job, which stay; none until it is scheduled."""
+        if not self._edges:
+            self._edges = graph(self._rest.get(f"/jobs/{self.job}/plan")["plan"])[1]
+        return self._edges
+
+    def _senders(self) -> dict[str, list[str]]:
+        """The vertices that send to each one, by id, where all that they emit goes to it, once.
+
+        What a vertex emits on several edges is counted together.
+        """
+        edges, found = self._read_edges(), {}
+        emits = Counter(edge.upstream for edge in edges)
+        for id_ in {edge.downstream for edge in edges}:
+            into = [edge for edge in edges if edge.downstream == id_]
+            if all(emits[e.upstream] == 1 and _partitioning(e) is not Partitioning.BROADCAST for e in into):
+                found[id_] = [edge.upstream for edge in into]
+        return found
+
     def meter(self, sight: Sight) -> Meter:
         """A meter of the job as it runs now.
 
@@ -203,14 +224,13 @@ class Sensor:
             InvalidInput: it runs as one vertex, so that there is none whose tasks a policy could set.
         """
         running = {v.id: v for v in sight.vertices}
-        plan = self._rest.get(f"/jobs/{self.job}/plan")["plan"]
-        edges = [e for e in graph(plan)[1] if e.upstream in running and e.downstream in running]
+        edges = [e for e in self._read_edges() if e.upstream in running and e.downstream in running]
         if not edges:
             raise InvalidInput(
                 f"a policy needs a source and another vertex, but the job runs as {len(running)} vertex: Flink chained all of "
                 "it; split the chain with disableChaining() or startNewChain(), or switch chaining off"
             )
-        hashed = {e.downstream for e in edges if PARTITIONINGS.get(e.ship_strategy) is Partitioning.HASH}
+        hashed = {e.downstream for e in edges if _partitioning(e) is Partitioning.HASH}
         sources = [id_ for id_, v in running.items() if v.is_source]
         limits = {
             sight.names[id_]: {
@@ -224,6 +244,11 @@ class Sensor:
         meter = Meter(MeteredGraph(links, {sight.names[id_]: 1 / len(sources) for id_ in sources}, limits))
         meter.deployed(sight.tasks, {})
         return meter
+
+
+def _partitioning(edge: VertexEdge) -> Partitioning | None:
+    """None where records are spread without regard to what they are."""
+    return PARTITIONINGS.get(edge.ship_strategy)
 
 
 def _complete(counts: JobCounts) -> bool:
@@ -247,15 +272,16 @@ def record(meter: Meter, sight: Sight) -> None:
 
 
 def known_rates(rates: Rates, sight: Sight, reads: frozenset[str]) -> Rates:
-    """The rates without what was not read."""
+    """The rates without what was not read, and with the records in flight."""
     activity = sight.activity
+    in_flight = {} if activity is None else {sight.names[id_]: n for id_, n in activity.in_flight.items()}
     no_lag = set() if activity is None else {sight.names[id_] for id_ in activity.lag_unknown}
     not_busy = set() if activity is None else {sight.names[id_] for id_ in activity.busy_unknown}
     operators = {}
     for name, metrics in rates.operators.items():
         if name in not_busy and name in rates.source_rates:
             continue  # a policy may do without a source's metrics
-        unread: dict[str, object] = {"state_latency_s": None}
+        unread: dict[str, object] = {"state_latency_s": None, "in_flight_records": in_flight.get(name)}
         unread |= {} if "cpu_cores" in reads else {"cpu_cores": None}
         unread |= {} if "input_queue_share" in reads else {"input_queue_share": None}
         unread |= {"lag_records": None, "lag_change_per_s": None} if name in no_lag else {}

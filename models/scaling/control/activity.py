@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from models.capacity.observed.counts import JobCounts, VertexCounts
+from models.capacity.observed.in_flight import in_flight
 from models.capacity.observed.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
 from models.capacity.observed.lag import rounds
 from models.metrics import Activity
@@ -31,6 +32,8 @@ class JobActivity:
     """Sources, by id, that do not report what waits."""
     busy_unknown: frozenset[str]
     """Vertices, by id, that do not report their busy time."""
+    in_flight: Mapping[str, float]
+    """Records on their way to each vertex, by id, where that is known."""
 
     @property
     def arrival_rate(self) -> float:
@@ -49,6 +52,7 @@ def activity_since(
     lag_by_broker: bool = False,
     state_bytes: Mapping[str, float] | None = None,
     queue_shares: Mapping[str, Sequence[float]] | None = None,
+    senders: Mapping[str, Sequence[str]] | None = None,
 ) -> JobActivity | None:
     """What was done from the last but one reading to the last.
 
@@ -57,6 +61,7 @@ def activity_since(
         lag_by_broker: whether the broker counts what waits.
         state_bytes: of each vertex that keeps state, by id.
         queue_shares: share of its input buffers that each task uses, by vertex id, where it was read.
+        senders: as for `in_flight`.
 
     Returns:
         None while a running task does not yet report counters that are newer than those of the last but one reading.
@@ -99,6 +104,7 @@ def activity_since(
         arriving=arriving,
         lag_unknown=frozenset(unknown),
         busy_unknown=frozenset(one.vertex for one in done if one.busy_s is None),
+        in_flight=in_flight(after, done, senders or {}),
     )
 
 

@@ -19,6 +19,10 @@ e_i is learned (`attainable`): that of the busiest operator from the rate read w
 rate reaches back to when none did; from a higher rate than expected; and, with less weight, from the rate at which its
 busiest task would be busy all the time, where that is less than expected. Busyness gives an upper bound only: it
 leaves out the waits between operators that come before full load.
+
+Records that wait inside the job, q_i of them before operator i and o_i its true rate, count as source records, too: they take
+q_i / (e_i o_i) to work off, in which the job takes that times its capacity. What the sources read into buffers that fill was not
+taken by the job, and does not count as attained.
 """
 
 import math
@@ -91,7 +95,7 @@ class Learned:
         self._records: dict[str, float] = {}
         self._stale: set[str] = set()
         self._attainable = AttainableShares(CAPACITY_MEMORY_S)
-        self._lag = 0.0
+        self._waiting = self._inside = 0.0
         self._waited_s = 0.0
         self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
@@ -125,26 +129,43 @@ class Learned:
             InvalidInput: an operator lacks busyness, or a source the rate that it read.
         """
         read = read_rate(rates)
-        lag, before = lag_of(rates), self._lag
-        self._lag = lag
-        waits = min(lag, before) > SATURATED_LAG_S * read
+        waiting, inside = self.waiting(rates), self._inside_of(rates)
+        waits = min(waiting, self._waiting) > SATURATED_LAG_S * read
+        taken = max(read - max(inside - self._inside, 0.0) / seconds, 0.0)
+        self._waiting, self._inside = waiting, inside
         self._waited_s = self._waited_s + seconds if waits else 0.0
         self._sources = frozenset(rates.sources)
-        if read > 0 and warm:
-            self._add(rates, read, seconds)
+        if taken > 0 and warm:
+            self._add(rates, taken, seconds)
             self._demand = self._demand_of(rates)
             if "learning" not in self._settings.without:
-                self._learn_share(rates, read, seconds)
+                self._learn_share(rates, taken, seconds)
         elif self.known:
             self._demand = self._demand_of(rates)
 
-    def _add(self, rates: Rates, read: float, seconds: float) -> None:
+    def waiting(self, rates: Rates) -> float:
+        """Records that wait before the sources and inside the job, source records."""
+        return lag_of(rates) + self._inside_of(rates)
+
+    def _inside_of(self, rates: Rates) -> float:
+        known = {n: m.in_flight_records for n, m in rates.operators.items() if m.in_flight_records}
+        if self._demand is None or not known:
+            return 0.0
+        now = self._demand.tasks[None, :]
+        shares = dict(zip(self._demand.names, self._shares(now)[0], strict=True))
+        seconds = sum(
+            records / (shares.get(name, ATTAINABLE_SHARE) * (rates.operators[name].true_processing_rate or math.inf))
+            for name, records in known.items()
+        )
+        return float(self.capacity(now)[0][0]) * seconds
+
+    def _add(self, rates: Rates, taken: float, seconds: float) -> None:
         keep = math.exp(-seconds / METRICS_MEMORY_S)
         for name, metrics in rates.operators.items():
             kept = 0.0 if name in self._stale else keep
             useful = _needed(name, "busyness", metrics.busyness) * metrics.parallelism * seconds
             self._useful_s[name] = kept * self._useful_s.get(name, 0.0) + useful
-            self._records[name] = kept * self._records.get(name, 0.0) + read * seconds
+            self._records[name] = kept * self._records.get(name, 0.0) + taken * seconds
         self._stale.clear()
 
     def _demand_of(self, rates: Rates) -> Demand:
@@ -192,7 +213,7 @@ class Learned:
         predicted = champion.model.predict(champion.memory_mb, tasks[:, scaled].sum(axis=1))
         return np.asarray(np.clip(predicted / np.min(demand.even_capacities(tasks), axis=1), LEAST_SHARE, 1.0))
 
-    def _learn_share(self, rates: Rates, read: float, seconds: float) -> None:
+    def _learn_share(self, rates: Rates, taken: float, seconds: float) -> None:
         demand = self.demand
         now = demand.tasks[None, :]
         even = demand.even_capacities(now)[0]
@@ -204,10 +225,10 @@ class Learned:
         saturated = self._waited_s >= RATES_WINDOW_S or (self._waited_s > 0 and busy[tightest] >= LEAST_BUSY)
         self._attainable.pass_time(seconds)
         for i, name in enumerate(demand.names):
-            if (i == tightest and saturated) or read > each[i]:
-                self._attainable.observe(name, float(even[i]), read, expected, SEEN_WEIGHT)
-            elif LEAST_BUSY <= busy[i] < 1 and read / busy[i] < CLEARLY_LESS * each[i]:
-                self._attainable.observe(name, float(even[i]), read / busy[i], expected, _weight(busy[i]))
+            if (i == tightest and saturated) or taken > each[i]:
+                self._attainable.observe(name, float(even[i]), taken, expected, SEEN_WEIGHT)
+            elif LEAST_BUSY <= busy[i] < 1 and taken / busy[i] < CLEARLY_LESS * each[i]:
+                self._attainable.observe(name, float(even[i]), taken / busy[i], expected, _weight(busy[i]))
 
 
 def _busiest(metrics: OperatorMetrics) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from models.scaling.ds2.model import ds2
 from models.scaling.policy import Decision, Facts, Outlook, Recommendation, Rescaled
 from models.scaling.rates import Rates
-from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned, lag_of, read_rate
+from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned, read_rate
 from models.scaling.sluice.downtime import Downtime
 from models.scaling.sluice.forecast import RateForecast
 from models.scaling.sluice.lateness import LatenessBudget
@@ -139,7 +139,7 @@ class Sluice:
 
     def observe(self, facts: Facts) -> Recommendation:
         """The next step; see `models.scaling.policy.Policy.observe`."""
-        lag = lag_of(facts.rates)
+        lag = self._learned.waiting(facts.rates)
         present = self._take_in(facts, lag)
         since = _running_s(facts)
         if facts.last_rescale is not None and since < self._settings.least_between_s:

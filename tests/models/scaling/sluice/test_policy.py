@@ -158,3 +158,16 @@ def test_a_source_without_metrics_is_named(rates: RatesOf) -> None:
     without = whole.model_copy(update={"operators": {n: m for n, m in whole.operators.items() if n != "source"}})
     with pytest.raises(InvalidInput, match="metrics of source 'source'"):
         Sluice(SluiceSettings()).observe(Facts(30.0, 30.0, without))
+
+
+def test_a_job_whose_buffers_fill_is_scaled_up_though_nothing_waits_before_its_sources(rates: RatesOf) -> None:
+    # 2500 records/s are read, of which two maps take 1900.
+    calm = [rates(1500.0, (1, 2, 1))] * 6
+    filling = [rates(2500.0, (1, 2, 1), in_flight_records=6000.0 * (i + 1)) for i in range(3)]
+    strict = SluiceSettings(restart_s=1.0, objective_s=5.0)
+    found = steps(Sluice(strict), [*calm, *filling])[6:]
+    assert [one.deploy is not None for one in found] == [True] * 3
+    assert all(one.deploy is None or one.deploy.parallelism["map"] >= 4 for one in found)
+    # Where what is in flight is unknown, it looks as if the maps took all of it, and nothing waits.
+    unseen = steps(Sluice(strict), [*calm, *([rates(2500.0, (1, 2, 1))] * 3)])[6:]
+    assert [one.deploy is not None for one in unseen] == [True, False, False]
