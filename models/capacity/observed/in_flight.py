@@ -5,8 +5,8 @@ sources. Where all that the senders U of a vertex v emit goes to v, once,
 
     in flight = sum over u in U of (out_u - max(T_u - T_v, 0) x rate_u) - in_v, at least 0
 
-with out and in counted since the start, which all of them share, as a restart takes all tasks along. Flink reports counters late,
-those of one vertex later than those of another: T is how long the tasks had run when they were counted.
+with out and in counted since the start, which all of them share, as a restart takes all tasks along. Flink reports counters
+late, those of one vertex later than those of another: T is how long the tasks had run when they were counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
