@@ -21,8 +21,9 @@ busiest task would be busy all the time, where that is less than expected. Busyn
 leaves out the waits between operators that come before full load.
 
 Records that wait inside the job, q_i of them before operator i and o_i its true rate, count as source records, too: they take
-q_i / (e_i o_i) to work off, in which the job takes that times its capacity. What the sources read into buffers that fill was
-not taken by the job, and does not count as attained.
+q_i / (e_i o_i) to work off, in which the job takes that times its capacity. They count where a task of i is busy nearly all the
+time: elsewhere they are on their way, and do not wait. What the sources read into buffers that fill was not taken by the job, and
+does not count as attained.
 """
 
 import math
@@ -54,6 +55,8 @@ SEEN_WEIGHT: Final = 4.0
 CLEARLY_LESS: Final = 0.97
 LEAST_BUSY: Final = 0.5
 """Busyness of the busiest task from which it says something of the capacity."""
+FULLY_BUSY: Final = 0.9
+"""Busyness of the busiest task from which records wait before it."""
 TIME_NOISE: Final = 0.02
 """Standard deviation of a task's measured times: the largest of n is too large by sqrt(2 ln n) times that."""
 
@@ -148,14 +151,18 @@ class Learned:
         return lag_of(rates) + self._inside_of(rates)
 
     def _inside_of(self, rates: Rates) -> float:
-        known = {n: m.in_flight_records for n, m in rates.operators.items() if m.in_flight_records}
-        if self._demand is None or not known:
+        waiting = {
+            name: m.in_flight_records or 0.0
+            for name, m in rates.operators.items()
+            if (m.max_busyness or m.busyness or 0.0) >= FULLY_BUSY
+        }
+        if self._demand is None or not waiting:
             return 0.0
         now = self._demand.tasks[None, :]
         shares = dict(zip(self._demand.names, self._shares(now)[0], strict=True))
         seconds = sum(
             records / (shares.get(name, ATTAINABLE_SHARE) * (rates.operators[name].true_processing_rate or math.inf))
-            for name, records in known.items()
+            for name, records in waiting.items()
         )
         return float(self.capacity(now)[0][0]) * seconds
 

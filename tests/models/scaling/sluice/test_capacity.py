@@ -184,6 +184,8 @@ def test_what_waits_inside_counts_and_what_fills_buffers_is_not_taken(rates: Rat
     filling = rates(2500.0, (1, 2, 1), in_flight_records=950.0)
     assert learned.waiting(filling) == pytest.approx(950.0)
     assert learned.waiting(rates(2500.0, (1, 2, 1), lag=100.0, in_flight_records=950.0)) == pytest.approx(1050.0)
+    # A task that is not busy all the time has them on their way.
+    assert learned.waiting(rates(1500.0, (1, 2, 1), in_flight_records=950.0)) == 0
     # The source reads 2500 records/s for 10 s, of which 6000 lie in buffers: 1900 records/s are taken, as was expected.
     learned.observe(rates(2500.0, (1, 2, 1), in_flight_records=6000.0), 10.0, warm=True)
     assert capacity_of(learned) == pytest.approx(1900.0, rel=0.02)
