@@ -21,9 +21,9 @@ busiest task would be busy all the time, where that is less than expected. Busyn
 leaves out the waits between operators that come before full load.
 
 Records that wait inside the job, q_i of them before operator i and o_i its true rate, count as source records, too: they take
-q_i / (e_i o_i) to work off, in which the job takes that times its capacity. They count where a task of i is busy nearly all the
-time: elsewhere they are on their way, and do not wait. What the sources read into buffers that fill was not taken by the job, and
-does not count as attained.
+q_i / (e_i o_i) to work off, in which the job takes that times its capacity. They count where a task of i is busy nearly all
+the time: elsewhere they are on their way, and do not wait. What the sources read into buffers that fill was not taken by the
+job, and does not count as attained.
 """
 
 import math

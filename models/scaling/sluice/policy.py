@@ -1,14 +1,13 @@
 """Sluice's own scaling policy: the fewest tasks with which few enough records are late.
 
 The user states an objective: the share of records that must not wait longer than some seconds. The rest is a budget of late
-records (`lateness`). At each interval every deployment that might serve is compared with the current one over the next
-minutes (`outlook`): the tasks that it runs, and the records that are late, averaged over paths that the rate may take
-(`forecast`) and over what its capacity may be (`capacity`), its own downtime and later corrections included. The deployment
-with the fewest task-seconds is recommended, where a late record costs what the budget makes it worth.
+records (`lateness`), which sets what one of them is worth. At each interval every deployment that might serve is compared with
+the current one over the next minutes (`outlook`): the tasks that it runs, and the records that are late, averaged over paths
+that the rate may take (`forecast`) and over what its capacity may be (`capacity`), its own downtime and later corrections
+included. The deployment with the fewest task-seconds is recommended, those that late records are worth added.
 
 As a result, the first step goes to the right size; scale-downs come as soon as they are safe; a rescale whose own downtime
-makes records late happens where it saves enough; an overload is ended as soon as possible; and a rate that no forecast
-foresaw costs some of the budget, which is then made up for by more room.
+makes records late happens where it saves enough; and an overload is ended as soon as possible.
 """
 
 from dataclasses import dataclass
@@ -97,7 +96,7 @@ class Sluice:
             trend=self._with("trend"),
             season=self._with("season"),
         )
-        self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S, follows=self._with("budget"))
+        self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S)
         self._downtime = Downtime(s.restart_s, learns=self._with("downtime"))
         self._rescaled: Rescaled | None = None
         self._last_s: float | None = None

@@ -8,11 +8,10 @@ from models.capacity.growth.capacity_model import CapacityModel
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
 
-Element = Literal["budget", "trend", "season", "errors", "corrections", "lag", "learning", "key-groups", "downtime"]
-"""budget: late records left over may be spent, and those overspent must be made up for. trend, season: candidates of the
-forecast. errors: its past errors; without them the forecast counts as certain. corrections: later rescales looked ahead.
-lag: the present rate from the growth of the lag. learning: the share of the even capacity that is attained. key-groups: the
-busiest task has the most key groups. downtime: that of a rescale is learned."""
+Element = Literal["trend", "season", "errors", "corrections", "lag", "learning", "key-groups", "downtime"]
+"""trend, season: candidates of the forecast. errors: its past errors; without them the forecast counts as certain.
+corrections: later rescales looked ahead. lag: the present rate from the growth of the lag. learning: the share of the even
+capacity that is attained. key-groups: the busiest task has the most key groups. downtime: that of a rescale is learned."""
 
 
 class ChampionModel(Format):
