@@ -1,0 +1,1 @@
+"""Plans for objectives, and whether a real Flink keeps what they promise."""

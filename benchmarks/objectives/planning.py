@@ -1,0 +1,131 @@
+"""The program is measured through `sluice plan --testbed flink --feed kafka --flink ...`, and planned for objectives."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+from running_jobs import program_jar
+
+from models.plan import Plan
+from pipelines.inputs.plan_request import PlanRequest
+from pipelines.progress import LineProgress
+from pipelines.run import PipelineRun
+from pipelines.stages import run_all
+from pipelines.store.plans import PlanStore
+from pipelines.store.workspace import Workspace
+from testbeds.flink.local.distribution import Release
+from testbeds.flink.local.processes import LocalCluster
+from testbeds.flink.local.profile import Profile, TaskManager
+from testbeds.flink.programs.user_programs import BROKERS, UserJar
+from testbeds.kafka.feeding.feeder import GeneratedFeed
+from testbeds.kafka.supply import FedTopic, KafkaFeed
+
+FOLDER: Final = "objectives"
+RUN: Final = "objectives-measured"
+"""All plans are of the measurements of one run."""
+JOB: Final = "objectives"
+TOPIC: Final = "events"
+GROUP: Final = "objectives"
+PARTITIONS: Final = 8
+COSTS_US: Final = (600, 3000, 600)
+"""What parsing, counting and storing a record waits."""
+KEYS: Final = 1000
+ARGUMENTS: Final = (BROKERS, TOPIC, GROUP, *map(str, COSTS_US), "0.0", "false")
+FEED: Final = KafkaFeed((FedTopic(TOPIC, PARTITIONS, GeneratedFeed(TOPIC, keys=KEYS)),))
+CHECKPOINTS_S: Final = 5.0
+"""Between checkpoints of the planned job."""
+MEMORY_MB: Final = 1400.0
+MEASURED_ON: Final = (3, 8)
+"""TaskManagers, and slots of each."""
+MOST_SLOTS: Final = 8
+"""With which it is measured; the plans take more."""
+MOST_MEASUREMENTS: Final = 3
+KINDS: Final = (
+    {"name": "small", "slots": 4, "memory_mb": MEMORY_MB, "price_per_hour": 0.25},
+    {"name": "large", "slots": 16, "memory_mb": MEMORY_MB, "price_per_hour": 1.10},
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a plan is asked for."""
+
+    rate: float
+    """Records/s."""
+    objective: str
+    headroom: float | None = None
+    """In place of the default risk."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program's files, kept in the workspace, so that a killed run repeats no measurement."""
+
+    folder: Path
+    workspace: Workspace
+    release: Release
+
+    @classmethod
+    def of(cls, workspace: Workspace, release: Release) -> "Program":
+        made = cls(workspace.local_folder(FOLDER, "program"), workspace, release)
+        made.folder.mkdir(parents=True, exist_ok=True)
+        if not made.jar.exists():
+            program_jar(made.folder, release)
+        made.write("cloud", {"name": "cloud", "kinds": list(KINDS)})
+        made.write(
+            JOB,
+            {
+                "name": JOB,
+                "jar": made.jar.name,
+                "entry_class": "KafkaJob",
+                "arguments": list(ARGUMENTS),
+                "topics": {TOPIC: {"partitions": PARTITIONS, "keys": KEYS}},
+            },
+        )
+        return made
+
+    @property
+    def jar(self) -> Path:
+        return self.folder / "kafka-job.jar"
+
+    @property
+    def user_jar(self) -> UserJar:
+        """As the testbed submits it: each task in a slot of its own."""
+        return UserJar(self.jar, "KafkaJob", ARGUMENTS, FEED)
+
+    def file(self, name: str) -> str:
+        return str(self.folder / f"{name}.yaml")
+
+    def write(self, name: str, content: dict[str, object]) -> None:
+        Path(self.file(name)).write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    @contextmanager
+    def measurable(self) -> Iterator[None]:
+        """A Flink to measure on, with the processors of the machine."""
+        count, slots = MEASURED_ON
+        with LocalCluster(release=self.release) as cluster:
+            cluster.ensure(Profile(tuple(TaskManager(f"tm{i}", slots, MEMORY_MB) for i in range(count))))
+            address = {"rest_url": cluster.rest.url}
+            self.write("measured-on", {"name": "measured-on", "count": count, "slots": slots, "flink": address})
+            yield
+
+    def planned(self, asked: Asked) -> Plan:
+        """As `sluice plan` does: measured the first time, inside `measurable`."""
+        request = PlanRequest(
+            job=self.file(JOB),
+            rate=asked.rate,
+            cluster=self.file("cloud"),
+            testbed="flink",
+            flink=self.file("measured-on"),
+            feed="kafka",
+            objective=asked.objective,
+            headroom=asked.headroom,
+            max_task_slots=MOST_SLOTS,
+            max_measurements=MOST_MEASUREMENTS,
+            run=RUN,
+        )
+        run_all(PipelineRun(request, self.workspace, LineProgress(print)))
+        return PlanStore(self.workspace).current(JOB)
