@@ -30,7 +30,7 @@ JOB: Final = "objectives"
 TOPIC: Final = "events"
 GROUP: Final = "objectives"
 PARTITIONS: Final = 8
-COSTS_US: Final = (600, 3000, 600)
+COSTS_US: Final = (1500, 8000, 1500)
 """What parsing, counting and storing a record waits."""
 KEYS: Final = 1000
 ARGUMENTS: Final = (BROKERS, TOPIC, GROUP, *map(str, COSTS_US), "0.0", "false")

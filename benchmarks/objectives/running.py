@@ -50,6 +50,10 @@ class Running:
         (source,) = (o.name for o in self.submission.job.sources)
         self.recorder.follow(self.deployed.id, self.deployed.vertices[source].id, restored)
 
+    def offer(self, rate: float) -> None:
+        """From now on feed these records/s."""
+        self.fed.offer(rate)
+
     def wait_until_it_reads(self) -> None:
         wait_for(lambda: self.reads or None, START_S, "the first record")
 
@@ -97,7 +101,7 @@ def running(program: Program, plan: Plan, tasks: Mapping[str, int], supply: Kafk
         with Recorder(cluster.rest.url, supply.connection, TOPIC) as recorder:
             run = Running(submission, tasks, fed, recorder, supply.connection, plan.target_rate)
             run.start()
-            fed.offer(plan.target_rate)
+            run.offer(plan.target_rate / 2)
             run.wait_until_it_reads()
             try:
                 yield run
