@@ -21,7 +21,9 @@ from testbeds.kafka.supply import KafkaSupply
 SETTLE_S: Final = 40.0
 """At least; half as long at half the rate, in which code is compiled."""
 MOST_SETTLE_S: Final = 120.0
-_AFTER_S: Final = 10.0
+LATE_S: Final = 30.0
+"""How much later than promised a recovery is waited for."""
+_AFTER_S: Final = 5.0
 
 
 class Checked(Format):
@@ -102,7 +104,7 @@ def _outage(run: Running, asked: Objectives) -> tuple[float, float]:
     started = run.recorder.now_s
     run.start()
     run.wait_until_it_reads()
-    until = run.recorder.now_s + 2 * asked.recovery.within_s
+    until = run.recorder.now_s + asked.recovery.within_s + LATE_S
     while run.recorder.now_s < until and run.waiting() > run.rate:
         time.sleep(1.0)
     time.sleep(_AFTER_S)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from rich.console import Console
 from running_jobs import program_jar
 
 from models.plan import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import LineProgress
+from pipelines.registry.selection_record import SELECTION_FILE
 from pipelines.run import PipelineRun
-from pipelines.stages import run_all
+from pipelines.stages import run_all, run_stage
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import Release
@@ -23,6 +25,7 @@ from testbeds.flink.programs.user_programs import BROKERS, UserJar
 from testbeds.kafka.feeding.feeder import GeneratedFeed
 from testbeds.kafka.supply import FedTopic, KafkaFeed
 
+NOTES: Final = Console(stderr=True, width=180)
 FOLDER: Final = "objectives"
 RUN: Final = "objectives-measured"
 """All plans are of the measurements of one run."""
@@ -102,9 +105,19 @@ class Program:
     def write(self, name: str, content: dict[str, object]) -> None:
         Path(self.file(name)).write_text(yaml.safe_dump(content), encoding="utf-8")
 
+    @property
+    def is_measured(self) -> bool:
+        return self.workspace.exists(f"runs/{JOB}/{RUN}/{SELECTION_FILE}")
+
     @contextmanager
     def measurable(self) -> Iterator[None]:
-        """A Flink to measure on, with the processors of the machine."""
+        """A Flink to measure on, with the processors of the machine; none where all has been measured.
+
+        Measurements on a Flink at another address do not count as the same, so a run that is killed before that begins again.
+        """
+        if self.is_measured:
+            yield
+            return
         count, slots = MEASURED_ON
         with LocalCluster(release=self.release) as cluster:
             cluster.ensure(Profile(tuple(TaskManager(f"tm{i}", slots, MEMORY_MB) for i in range(count))))
@@ -113,7 +126,7 @@ class Program:
             yield
 
     def planned(self, asked: Asked) -> Plan:
-        """As `sluice plan` does: measured the first time, inside `measurable`."""
+        """As `sluice plan` does inside `measurable` the first time; then from the same measurements."""
         request = PlanRequest(
             job=self.file(JOB),
             rate=asked.rate,
@@ -127,5 +140,11 @@ class Program:
             max_measurements=MOST_MEASUREMENTS,
             run=RUN,
         )
-        run_all(PipelineRun(request, self.workspace, LineProgress(print)))
+        run = PipelineRun(request, self.workspace, LineProgress(NOTES.print))
+        if self.is_measured:  # as a replan does
+            run.start()
+            for name in ("size", "scale", "place", "publish"):
+                run_stage(name, run)
+        else:
+            run_all(run)
         return PlanStore(self.workspace).current(JOB)

@@ -22,6 +22,8 @@ from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.offsets import OffsetReader
 
 LOOK_S: Final = 0.5
+WAIT_S: Final = 0.008
+"""Waits are longer on a machine whose processors others use, and so are the steps of the job, which wait."""
 REFRESH: Final[Mapping[str, str]] = {"metrics.fetcher.update-interval": "250", "web.refresh-interval": "250"}
 _OFFSET: Final = re.compile(r"0\.(.*KafkaSourceReader\.topic\..+\.partition\.(\d+)\.currentOffset)")
 SERIES_SCHEMA: Final = pa.schema(
@@ -30,10 +32,11 @@ SERIES_SCHEMA: Final = pa.schema(
         pa.field("arrived", pa.int64(), nullable=False),
         pa.field("read", pa.int64()),
         pa.field("job", pa.string()),
+        pa.field("waited_s", pa.float64(), nullable=False),
     ]
 )
 """A row for each look: seconds since the begin; records that arrived in all partitions and that were read of them, both since
-the topic was created (null: no job runs, or it has read nothing yet); Flink's id of the job."""
+the topic was created (null: no job runs, or it has read nothing yet); Flink's id of the job; what a wait of WAIT_S took."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Look:
     arrived: int
     read: int | None
     job: str | None
+    waited_s: float
 
 
 class Recorder(Closing):
@@ -110,7 +114,9 @@ class Recorder(Closing):
         read = None if self._source is None else self._read(*self._source)
         at_s = self.now_s
         arrived = sum(one.end for one in self._ends.read().partitions)
-        return Look(at_s, arrived, read, None if self._source is None else self._source[0])
+        begun = time.monotonic()
+        time.sleep(WAIT_S)
+        return Look(at_s, arrived, read, None if self._source is None else self._source[0], time.monotonic() - begun)
 
     def _read(self, job: str, vertex: str) -> int | None:
         """Records read, by offsets; None before the first."""

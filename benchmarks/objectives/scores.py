@@ -35,6 +35,9 @@ class RecoveryScore(Format):
     restart_s: NonNegative = Field(description="The part of it from the start of the job on.")
     rate: NonNegative = Field(description="At which records arrived from the stop on, records/s.")
     caught_up: NonNegative = Field(description="Records/s that were read in the middle half of the catch-up.")
+    waits_s: tuple[NonNegative, NonNegative] = Field(
+        description="What a wait of `recording.WAIT_S` took before the outage and during the catch-up, means."
+    )
     recovery_s: NonNegative | None = Field(
         description="From the end of the outage until no more waited than before it, or a second's records; null: never."
     )
@@ -88,7 +91,10 @@ def recovery_score(series: pa.Table, stopped_s: float, started_s: float) -> Reco
     last = int(recovered[0]) if len(recovered) else len(at) - 1
     quarter = (last - first) // 4
     early, late = first + quarter, last - quarter
+    times, waited = (series.column(name).to_numpy() for name in ("at_s", "waited_s"))
+    caught = (times > started_s) & (times <= at[last])
     return RecoveryScore(
+        waits_s=(float(waited[times <= stopped_s].mean()), float(waited[caught].mean())),
         outage_s=float(lag[first]) / rate,
         down_s=up_s - stopped_s,
         restart_s=up_s - started_s,
