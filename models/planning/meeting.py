@@ -17,6 +17,7 @@ from models.errors import Infeasible
 from models.objectives.objectives import LagObjective, Objectives, RecoveryObjective, SizingKind, seconds_in_words
 from models.objectives.outcome import ObjectiveOutcome, PlanObjectives
 from models.objectives.recovery import recovery_s
+from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
 
 STEP: Final = 1.1
@@ -160,13 +161,16 @@ def _rate_outcome(sizing: Sizing, rate: float, alone: int, most_rate: float) -> 
 def _recovery_outcome(
     sizing: Sizing, asked: RecoveryObjective, rate: float, first: int, found: _Found, most_rate: float
 ) -> ObjectiveOutcome:
-    capacity = min(predicted_mst(sizing.model, sizing.budget).value, most_rate)
+    mst = predicted_mst(sizing.model, sizing.budget)
+    capacity = min(mst.value, most_rate)
     seen = found.foreseen.recovery_s
     limited = recovery_s(asked, rate, most_rate) if math.isfinite(most_rate) else 0.0
     seconds = recovery_s(asked, rate, capacity) if seen is None or limited is None else max(seen, limited)
     needs = found.slots if found.missed == "recovery" else first
     counted = "" if asked.restart_s else ", in which its restart is counted"
-    recovers = "is not predicted to recover" if seconds is None else f"recovers in {seconds:,.0f} s"
+    recovers = "is not predicted to recover"
+    if seconds is not None:
+        recovers = f"is expected to recover in {seconds:,.0f} s{_recovery_range(asked, rate, mst, most_rate, seen)}"
     return ObjectiveOutcome(
         kind="recovery",
         stated=asked.text,
@@ -179,6 +183,17 @@ def _recovery_outcome(
             f"after an outage of {seconds_in_words(asked.outage_s)}{counted}, while records keep arriving at the rate"
         ),
     )
+
+
+def _recovery_range(asked: RecoveryObjective, rate: float, mst: Interval, most_rate: float, seen: float | None) -> str:
+    """The times at the ends of the MST's interval; empty where the twin was asked, or the ends are the same in words."""
+    fast, slow = (recovery_s(asked, rate, min(end, most_rate)) for end in (mst.high, mst.low))
+    if seen is not None or fast is None:
+        return ""
+    if slow is None:
+        return f" ({fast:,.0f} s or more, perhaps never, with {mst.probability:.0%} probability)"
+    text = f"{fast:,.0f} to {slow:,.0f} s"
+    return "" if f"{fast:,.0f}" == f"{slow:,.0f}" else f" ({text} with {mst.probability:.0%} probability)"
 
 
 def _lag_outcome(asked: LagObjective, found: _Found) -> ObjectiveOutcome:

@@ -78,6 +78,24 @@ def test_recovery_binds_where_it_needs_more_than_the_rate() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        # 6,000 to 8,000 records/s are 2,000 to 4,000 above the rate, which read 900 s of 4,000 records/s.
+        (1000.0, "is expected to recover in 1,200 s (900 to 1,800 s with 95% probability)"),
+        # 3,500 to 10,500 records/s: the low end is less than the rate.
+        (3500.0, "is expected to recover in 1,200 s (554 s or more, perhaps never, with 95% probability)"),
+        (0.0, "is expected to recover in 1,200 s after an outage"),
+    ],
+)
+def test_how_sure_the_capacity_model_is_of_a_recovery_is_stated(half: float, words: str) -> None:
+    asked = parse_objectives("recover 15 min outage in 20 min")
+    unsure = MODEL.model_copy(update={"capacity": line(100.0, error=half / 1.959964)})
+    found = meet(sizing(1.75).model_copy(update={"model": unsure}), asked, RATE, 50, 1000, None)
+    assert found.objectives is not None and (recovery := found.objectives.outcome("recovery")) is not None
+    assert words in recovery.sentence
+
+
 def test_lag_binds_at_the_fewest_slots_whose_lag_is_short_enough() -> None:
     # 1200 / 60 = 20 s. Sizes are tried in steps of 10 %, and the last step is halved until it is within 3 %.
     asked = parse_objectives("lag p99 < 20 s")
