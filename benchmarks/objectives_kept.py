@@ -102,8 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Console(width=180).print(_table(plans, found))
 
 
+def _waits(made: Checked) -> str:
+    """Before the outage and while the job caught up."""
+    return "-" if made.recovery is None else ", ".join(f"{1000 * one:.1f}" for one in made.recovery.waits_s) + " ms"
+
+
 def _table(plans: Mapping[str, Plan], found: Mapping[str, Sequence[Checked]]) -> Table:
-    table = Table("case", "tasks", "objective", "promised", "measured", "kept", "p99 before", "load")
+    table = Table("case", "tasks", "objective", "promised", "measured", "kept", "p99 before", "8 ms took", "load")
     for case, checks in found.items():
         plan = plans[case]
         assert plan.objectives is not None

@@ -34,7 +34,7 @@ class RecoveryScore(Format):
     down_s: NonNegative = Field(description="From the stop of the job until its source read again.")
     restart_s: NonNegative = Field(description="The part of it from the start of the job on.")
     rate: NonNegative = Field(description="At which records arrived from the stop on, records/s.")
-    caught_up: NonNegative = Field(description="Records/s that were read in the middle half of the catch-up.")
+    caught_up: NonNegative = Field(description="Records/s that were read during the catch-up.")
     waits_s: tuple[NonNegative, NonNegative] = Field(
         description="What a wait of `recording.WAIT_S` took before the outage and during the catch-up, means."
     )
@@ -89,8 +89,6 @@ def recovery_score(series: pa.Table, stopped_s: float, started_s: float) -> Reco
     usual = max(float(lag[before & (at > stopped_s - USUAL_S)].max()), rate)
     recovered = np.flatnonzero(after & (lag <= usual))
     last = int(recovered[0]) if len(recovered) else len(at) - 1
-    quarter = (last - first) // 4
-    early, late = first + quarter, last - quarter
     times, waited = (series.column(name).to_numpy() for name in ("at_s", "waited_s"))
     caught = (times > started_s) & (times <= at[last])
     return RecoveryScore(
@@ -99,7 +97,7 @@ def recovery_score(series: pa.Table, stopped_s: float, started_s: float) -> Reco
         down_s=up_s - stopped_s,
         restart_s=up_s - started_s,
         rate=rate,
-        caught_up=max(0.0, float(read[late] - read[early]) / max(float(at[late] - at[early]), 1e-9)),
+        caught_up=float(read[last] - read[first]) / max(float(at[last] - up_s), 1e-9),
         recovery_s=float(at[last]) - up_s if len(recovered) else None,
         watched_s=float(at[-1]) - up_s,
     )
