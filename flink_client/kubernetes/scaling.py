@@ -175,9 +175,7 @@ def check_changeable(resource: FlinkDeployment) -> None:
             "FlinkDeployment (one with spec.job)"
         )
     if job.get("state", "running") != "running":
-        raise InvalidInput(
-            f"{resource.reference} is {job['state']}; set spec.job.state to running, then try again"
-        )
+        raise InvalidInput(f"{resource.reference} is {job['state']}; set spec.job.state to running, then try again")
     if configuration.get("job.autoscaler.enabled") == "true":
         raise InvalidInput(
             f"the operator's autoscaler scales {resource.reference} itself and would undo the change; set "

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from models.errors import InvalidInput
 from pipelines.cli import app
 from pipelines.cli.duration import seconds_of
+from pipelines.cli.extras import require
 from pipelines.cli.output import (
     JsonOption,
     KafkaOption,
@@ -30,7 +31,7 @@ from pipelines.cli.settings import policy_settings
 if TYPE_CHECKING:
     from models.scaling.control.limits import ControlLimits
     from pipelines.control.record import AutopilotDecision
-    from pipelines.control.request import AutopilotRequest
+    from pipelines.control.request import AutopilotRequest, DeploymentTarget
 
 
 class _RunByDefault(TyperGroup):
@@ -98,6 +99,30 @@ def run(
             show_default=False,
         ),
     ] = None,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="FlinkDeployment that deploys the job, to change through the Kubernetes API.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
+            show_default=False,
+        ),
+    ] = None,
+    through: Annotated[
+        str,
+        typer.Option(
+            metavar="operator|rest",
+            help="With --kubernetes: change the resource, and let the operator rescale the job; or let Flink rescale it, and "
+            "then write the tasks into the resource, so that the operator keeps them.",
+        ),
+    ] = "operator",
     program: Annotated[
         Path | None,
         typer.Option(
@@ -117,6 +142,7 @@ def run(
 ) -> None:
     """Observe a running job, and rescale it as the policy decides. Ctrl-C ends it; the job keeps running as it is."""
     from flink_client.rest import FlinkRest
+    from pipelines.control.actions.deployment import JobDeployment, checked_owner
     from pipelines.control.autopilot import Autopilot
     from pipelines.control.running import fly
     from pipelines.control.wording import line
@@ -126,15 +152,22 @@ def run(
 
     url = named_address(flink).rest_url
     place = Workspace(workspace)
-    request = _request(job, name, url, policy, settings, _limits(limit, freeze), dry_run, timeout, program)
+    target = _deployment(kubernetes, context, through, program)
+    request = _request(job, name, url, policy, settings, _limits(limit, freeze), dry_run, timeout, program, target)
 
     def show(decision: "AutopilotDecision") -> None:
         print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
 
     with FlinkRest(url, timeout_s=10.0, patience_s=0.0, token_variable=token_variable) as rest:
+        if (remark := checked_owner(rest, target)) is not None:
+            _say(f"autopilot: {remark}")
+        if target is not None:
+            require("kubernetes")
+            JobDeployment(target).check(acts=not dry_run)
         loop = Autopilot(place, request, rest, log_ends=None if kafka is None else BrokerLogEnds(kafka))
         mode = "dry run of " if dry_run else ""
-        _say(f"autopilot: {mode}policy {policy} for {request.job} on {url}, every {loop.every_s:g} s; Ctrl-C ends it")
+        where = url if target is None else f"{url} (FlinkDeployment {target.reference})"
+        _say(f"autopilot: {mode}policy {policy} for {request.job} on {where}, every {loop.every_s:g} s; Ctrl-C ends it")
         with _stopped(None if duration is None else seconds_of(duration, 1.0)) as stop:
             fly([loop], show, stop, say=_say)
     _say(f"autopilot: ended; {request.job} keeps running as it is")
@@ -213,6 +246,7 @@ def _request(
     dry_run: bool,
     timeout_s: float,
     program: Path | None,
+    deployment: "DeploymentTarget | None",
 ) -> "AutopilotRequest":
     from flink_client.restart import RestartProgram
     from pipelines.control.request import AutopilotRequest
@@ -231,7 +265,29 @@ def _request(
         dry_run=dry_run,
         timeout_s=timeout_s,
         program=None if program is None else read_as(program, RestartProgram),
+        deployment=deployment,
     )
+
+
+def _deployment(
+    kubernetes: str | None, context: str | None, through: str, program: Path | None
+) -> "DeploymentTarget | None":
+    """Raises InvalidInput: options contradict each other, or have another form."""
+    from flink_client.kubernetes.resource import parse_reference
+    from pipelines.control.request import DeploymentTarget
+
+    if through not in ("operator", "rest"):
+        raise InvalidInput(f"--through must be operator or rest, but got {through!r:.80}")
+    if kubernetes is None:
+        if context is not None or through != "operator":
+            raise InvalidInput(
+                "--context and --through are for a FlinkDeployment; name it: --kubernetes NAMESPACE/NAME"
+            )
+        return None
+    if program is not None:
+        raise InvalidInput("--program is for jobs without --kubernetes, whose operator restarts a job; leave it away")
+    parse_reference(kubernetes)
+    return DeploymentTarget(kubernetes, context, "rest" if through == "rest" else "operator")
 
 
 def _limits(given: list[str] | None, freeze: list[str] | None) -> "ControlLimits":

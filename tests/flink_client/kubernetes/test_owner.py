@@ -11,7 +11,9 @@ def test_the_owner_is_read_from_the_reference_and_the_namespace() -> None:
     assert owner_of(settings) == "streaming/word-count"
     quoted = {OWNER: f"apiVersion:v1,kind:Pod,name:other;{OTHERS},name:'q5'"}
     assert owner_of(quoted) == "default/q5"
-    yaml = {OWNER: "[{name: other, kind: Pod}, {name: q5, kind: FlinkDeployment, apiVersion: flink.apache.org/v1beta1}]"}
+    yaml = {
+        OWNER: "[{name: other, kind: Pod}, {name: q5, kind: FlinkDeployment, apiVersion: flink.apache.org/v1beta1}]"
+    }
     assert owner_of(yaml) == "default/q5"
 
 
