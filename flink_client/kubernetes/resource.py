@@ -3,9 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
-
-from pydantic import AfterValidator
+from typing import Any, Final
 
 from flink_client.rest import OVERRIDES_OPTION
 from models.errors import InvalidInput, SluiceError
@@ -111,38 +109,6 @@ def read_resource(document: Mapping[str, Any]) -> FlinkDeployment:
         spec=document.get("spec") or {},
         status=document.get("status") or {},
     )
-
-
-def checked_reference(text: str) -> str:
-    """`NAMESPACE/NAME` as it is. Raises ValueError: it has another form."""
-    namespace, _, name = text.partition("/")
-    if not all(_is_kubernetes_name(part) for part in (namespace, name)):
-        raise ValueError(
-            f"must be NAMESPACE/NAME of a FlinkDeployment, such as streaming/nexmark-q5, but got {text!r:.200}"
-        )
-    return text
-
-
-DeploymentReference = Annotated[str, AfterValidator(checked_reference)]
-"""NAMESPACE/NAME of a FlinkDeployment."""
-
-
-def parse_reference(text: str) -> tuple[str, str]:
-    """Namespace and name of the option --kubernetes.
-
-    Raises:
-        InvalidInput: it is not `NAMESPACE/NAME`.
-    """
-    try:
-        namespace, _, name = checked_reference(text).partition("/")
-    except ValueError as error:
-        raise InvalidInput(f"--kubernetes {error}") from None
-    return namespace, name
-
-
-def _is_kubernetes_name(text: str) -> bool:
-    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-."
-    return 0 < len(text) <= 253 and set(text) <= set(allowed) and text[0] not in "-." and text[-1] not in "-."
 
 
 def parsed_overrides(text: str, where: str) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from flink_client.address import Address
-from flink_client.kubernetes.resource import DeploymentReference
+from flink_client.kubernetes.reference import DeploymentReference
 from models.scaling.control.limits import ControlLimits
 from models.schema import Format, Name, Positive
 

@@ -1,4 +1,4 @@
-"""The Flink Kubernetes operator of a steered job: it acts on changes of the spec by simulated time, in place as the real one does."""
+"""The Flink Kubernetes operator of a steered job: it scales in place, as the real one does, but by simulated time."""
 
 import copy
 from collections.abc import Callable

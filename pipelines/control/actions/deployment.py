@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager, suppress
 
 from flink_client.kubernetes.owner import owner_of
 from flink_client.kubernetes.progress import unsettled
+from flink_client.kubernetes.reference import parse_reference
 from flink_client.kubernetes.refusals import Conflict
-from flink_client.kubernetes.resource import FlinkDeployment, parse_reference
+from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import check_changeable, redeploys_for, spec_change
 from flink_client.rest import FlinkRest
 from flink_client.running import settings

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from flink_client.kubernetes.progress import progress
+from flink_client.kubernetes.reference import parse_reference
 from flink_client.kubernetes.refusals import Conflict, NotPermitted
-from flink_client.kubernetes.resource import FlinkDeployment, parse_reference
+from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import spec_change
 from flink_client.rest import FlinkRest
 from flink_client.running import awaited

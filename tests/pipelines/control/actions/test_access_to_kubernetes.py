@@ -32,8 +32,12 @@ def test_a_missing_right_refuses_the_rescale_and_a_bound_role_lets_it_through(
     refused = [d for d in flight.fly(loop, 60.0) if d.rescale is not None]
     assert refused and {d.done for d in refused} == {"refused"}
     said = refused[0].reason
-    assert said.startswith("the right to patch flinkdeployments.flink.apache.org in namespace streaming is missing (403")
-    assert "bind the Role of docker/kubernetes/role.yaml to this account; nothing was changed" in said and "\n" not in said
+    assert said.startswith(
+        "the right to patch flinkdeployments.flink.apache.org in namespace streaming is missing (403"
+    )
+    assert (
+        "bind the Role of docker/kubernetes/role.yaml to this account; nothing was changed" in said and "\n" not in said
+    )
     assert operator.generation == 1 and flight.flink.changes == []
     uses(PLANNER)
     assert "rescaled" in [d.done for d in flight.fly(loop, 90.0)] and flight.job.tasks[COUNT] == 7
@@ -62,7 +66,9 @@ def test_a_right_that_is_lost_after_flink_has_rescaled_takes_the_rescale_back(
 ) -> None:
     """Else the next reconciliation would, at a time of its own."""
     uses(PLANNER)
-    operator.server.before = lambda verb: operator.server._verbs[PLANNER].discard("patch") if verb == "dry-run" else None
+    operator.server.before = lambda verb: (
+        operator.server._verbs[PLANNER].discard("patch") if verb == "dry-run" else None
+    )
     (taken, *_) = [d for d in flight.fly(autopilot("rest", back_off_s=600.0), 60.0) if d.rescale is not None]
     assert taken.done == "rolled-back" and "the right to patch" in taken.reason
     assert [one[COUNT] for one in flight.job.puts] == [7, 4] and operator.generation == 1

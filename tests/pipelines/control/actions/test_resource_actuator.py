@@ -68,7 +68,9 @@ def test_a_conflict_by_an_edit_between_reading_and_writing_is_respected_as_a_per
     stored = flight.fly(autopilot(respect_s=600.0), 180.0)
     (taken,) = acted(stored)
     assert taken.done == "failed" and taken.someone_else_at is not None
-    assert "somebody else has changed FlinkDeployment streaming/wordcount meanwhile, which was left alone" in taken.reason
+    assert (
+        "somebody else has changed FlinkDeployment streaming/wordcount meanwhile, which was left alone" in taken.reason
+    )
     assert operator.overrides == {COUNT: 5} and flight.job.tasks[COUNT] == 5
     assert {d.held for d in stored if d.number > taken.number} <= {"restarting", "person"}
     assert any(d.held == "person" for d in stored)
