@@ -83,11 +83,11 @@ def test_the_flinkdeployment_of_its_file_is_changed(
     assert "'context' and 'through' are for a FlinkDeployment" in caplog.text
 
 
-def test_a_permission_without_a_flinkdeployment_is_not_one_with_it(flight: Flight, says: Says) -> None:
-    says(mode="approved")
-    before = rules_digest(_rules(flight))
-    says(mode="approved", kubernetes=REFERENCE)
-    assert rules_digest(_rules(flight)) != before
+def test_a_permission_without_a_flinkdeployment_is_not_one_with_it() -> None:
+    plain = Autopiloting(flink="http://f:8081", policy="ds2", settings={"policy_interval_s": 10.0})
+    # As it was before there was 'kubernetes', so that permissions from then hold.
+    assert rules_digest(plain) == "e4cab4d384e6d506108954064d3bf66e7ec8d979bdfeceddd869688c0f0fc6eb"
+    assert rules_digest(plain.model_copy(update={"kubernetes": REFERENCE})) != rules_digest(plain)
 
 
 def test_a_dry_run_changes_nothing_and_reports_nothing(flight: Flight, says: Says) -> None:
