@@ -25,6 +25,8 @@ class SteeredOperator:
         """Whether it acts on changes; whether it refuses them."""
         self.writes: list[dict[str, int]] = []
         """Overrides that were written, in order."""
+        self.documents: list[dict[str, Any]] = []
+        """The resource at the begin, and after each of these writes."""
         self.meanwhile: list[Callable[[], None]] = []
         """What happens once before the next patch is taken."""
         self._changed: tuple[int, float] | None = None
@@ -35,6 +37,7 @@ class SteeredOperator:
         made["metadata"] |= {"generation": 1, "resourceVersion": "1"}
         self.server.objects[REFERENCE] = made
         self._report("STABLE")
+        self.documents.append(copy.deepcopy(self.resource))
 
     @property
     def resource(self) -> dict[str, Any]:
@@ -81,6 +84,7 @@ class SteeredOperator:
                 return
             self._changed = (self.generation, self._clock())
             self.writes.append(self.overrides)
+            self.documents.append(copy.deepcopy(self.resource))
         since_s = self._clock() - self._changed[1]
         if not self.acts or since_s < self.takes_s / 2:
             return

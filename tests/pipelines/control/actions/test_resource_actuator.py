@@ -7,6 +7,7 @@ import pytest
 
 from deployed_resource import OVERRIDES
 from flight import Flight
+from operators_verdict import verdicts
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.record import AutopilotDecision
 from steered_flink import COUNT, SINK, SOURCE
@@ -50,6 +51,19 @@ def test_what_does_not_come_about_in_time_is_taken_back_in_the_resource_and_coun
     state = loop.files.state()
     assert state is not None and state.rolled_back_in_a_day == 1 and state.backing_off_until is not None
     assert state.resource == "streaming/wordcount"
+
+
+@pytest.mark.slow
+def test_the_operators_own_classes_take_the_patch_and_the_one_back_for_a_scaling(
+    flight: Flight, operator: SteeredOperator, autopilot: Made
+) -> None:
+    """SCALE is done in place; an UPGRADE would redeploy the job."""
+    operator.fails = True
+    flight.fly(autopilot(back_off_s=600.0), 60.0)
+    before, patched, back = (
+        {key: one[key] for key in ("apiVersion", "kind", "metadata", "spec")} for one in operator.documents
+    )
+    assert [kind for kind, _ in verdicts((before, patched), (patched, back))] == ["SCALE", "SCALE"]
 
 
 def test_an_operator_that_refuses_the_spec_is_quoted_and_gets_the_former_one_back(
