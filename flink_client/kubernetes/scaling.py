@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flink_client.kubernetes.resource import FlinkDeployment
+from flink_client.kubernetes.resource import FlinkDeployment, parsed_overrides
 from flink_client.rest import OVERRIDES_OPTION, overrides
 from models.errors import InvalidInput
 
@@ -181,6 +181,7 @@ def check_changeable(resource: FlinkDeployment) -> None:
             f"the operator's autoscaler scales {resource.reference} itself and would undo the change; set "
             "job.autoscaler.enabled: false in its flinkConfiguration"
         )
+    parsed_overrides(configuration.get(OVERRIDES_OPTION, ""), resource.reference)
     written = resource.spec.get("flinkConfiguration") or {}
     for option in (OVERRIDES_OPTION, SLOTS_OPTION):
         if option in configuration and option not in written:

@@ -121,6 +121,6 @@ def checked_owner(rest: FlinkRest, target: DeploymentTarget | None) -> str | Non
             f"FlinkDeployment {owner} deploys the Flink at {rest.url}, and not {target.reference}; name it"
         )
     return (
-        f"FlinkDeployment {owner} deploys the job, and is not changed, so the operator undoes rescales when it next deploys "
-        f"the job; name it (--kubernetes {owner}) to have them kept"
+        f"FlinkDeployment {owner} deploys this Flink, and is not changed, so the operator undoes rescales when it next "
+        f"deploys the job; name it (--kubernetes {owner}) to have them kept"
     )

@@ -50,7 +50,7 @@ def test_what_does_not_come_about_in_time_is_taken_back_in_the_resource_and_coun
     assert operator.writes[1] == {**TASKS, COUNT: 4}, "no override is removed, since that would redeploy the job"
     state = loop.files.state()
     assert state is not None and state.rolled_back_in_a_day == 1 and state.backing_off_until is not None
-    assert state.resource == "streaming/wordcount"
+    assert state.resource == "streaming/wordcount" and state.respects_until is None, "its own change is nobody else's"
 
 
 @pytest.mark.slow
@@ -122,13 +122,13 @@ def test_an_edit_while_the_operator_acts_is_left_as_it_is(
         ({"mode": "standalone"}, "the operator would redeploy the job, since the resource is in standalone mode"),
         ({"image": "flink:1.19"}, "the operator is not done with FlinkDeployment streaming/wordcount"),
         ({"job": None}, "streaming/wordcount is a session cluster"),
+        ({"flinkConfiguration": {OVERRIDES: "count=4"}}, f"{OVERRIDES} must be vertexId:tasks"),
     ],
 )
 def test_a_resource_that_cannot_be_scaled_in_place_now_holds_the_rescale_back(
     flight: Flight, operator: SteeredOperator, autopilot: Made, edit: dict[str, Any], why: str
 ) -> None:
-    if "image" in edit:
-        operator.acts = False
+    operator.acts = "mode" in edit
     operator.edit(**edit)
     before = operator.generation
     stored = flight.fly(autopilot(), 60.0)
@@ -175,6 +175,16 @@ def test_a_rescale_by_rest_that_the_resource_states_already_goes_through_flink(
     (taken,) = acted(flight.fly(autopilot(), 60.0))
     assert taken.done == "rescaled" and flight.job.puts == [TASKS]
     assert "patch" not in operator.server.verbs
+
+
+def test_a_rescale_that_makes_the_job_worse_is_taken_back_in_the_resource(
+    flight: Flight, operator: SteeredOperator, autopilot: Made
+) -> None:
+    flight.job.breaks_above = 6
+    stored = acted(flight.fly(autopilot(judge_s=20.0, back_off_s=600.0), 110.0))
+    assert [d.done for d in stored] == ["rescaled", "rolled-back"]
+    assert "it reads 1 records/s after 1,600 before" in stored[1].reason
+    assert operator.writes == [TASKS, {**TASKS, COUNT: 4}] and flight.flink.changes == []
 
 
 def test_a_dry_run_reads_alone(flight: Flight, operator: SteeredOperator, autopilot: Made) -> None:
