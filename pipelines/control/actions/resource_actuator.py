@@ -51,7 +51,7 @@ def standing(resource: FlinkDeployment, intent: Intent) -> Standing:
     return "taken-back" if (since, mark) == (2, mark_of(intent) + _TAKEN_BACK) else "someone-else"
 
 
-class _NotReached(SluiceError):
+class _NotBroughtAbout(SluiceError):
     """The tasks do not run as wanted in time, or the operator failed."""
 
 
@@ -115,7 +115,7 @@ class ResourceActuator:
             )
         except _SomeoneElse as error:
             return self._ended("failed", f"{error}, which was left alone", someone_else=True)
-        except _NotReached as error:
+        except _NotBroughtAbout as error:
             self._journal.mark(intent.number, RESOURCE_TAKING_BACK, IntentStep(at=datetime.now(UTC), said=str(error)))
             return self._take_back(intent, str(error))
         return self._ended("rescaled", remark)
@@ -129,7 +129,7 @@ class ResourceActuator:
             return carried
         written = self._through_operator(intent)
         if written.done == "rescaled":
-            return replace(carried, why=written.why)
+            return replace(carried, why=written.why, flink_job=written.flink_job)
         if written.done == "refused":
             return self._flink.take_back(intent, str(written.why))
         return written
@@ -153,7 +153,7 @@ class ResourceActuator:
 
     def _take_back(self, intent: Intent, why: str) -> Carried:
         assert intent.resource is not None
-        former = {vertex: (intent.required_before or intent.before)[vertex] for vertex in intent.wanted}
+        former = {vertex: (intent.required_before or {}).get(vertex, intent.before[vertex]) for vertex in intent.wanted}
         try:
             stands = self._patched(intent, "written", former, mark_of(intent) + _TAKEN_BACK)
             generation = intent.resource.generation + (2 if stands == "taken-back" else 1)
@@ -161,7 +161,7 @@ class ResourceActuator:
             self._follow(intent, generation, error_before, former, max(self._timeout_s, BACK_S))
         except _SomeoneElse as error:
             return self._ended("failed", f"{why}; {error}, which was left alone", someone_else=True)
-        except (_NotReached, InvalidInput) as error:
+        except (_NotBroughtAbout, InvalidInput) as error:
             return self._ended("failed", f"{why}; the former tasks do not run either: {error}")
         return self._ended("rolled-back", why)
 
@@ -217,7 +217,7 @@ class ResourceActuator:
             A remark, where the job runs as wanted, but is not called stable in time.
 
         Raises:
-            _NotReached: they do not.
+            _NotBroughtAbout: they do not.
             _SomeoneElse: the spec was changed again.
         """
         until, read_s, state, reason = self._clock() + seconds, float("-inf"), "waiting", ""
@@ -226,13 +226,13 @@ class ResourceActuator:
             if self._clock() >= read_s + _READ_EVERY_S:
                 read_s, (state, reason) = self._clock(), self._progress(intent, generation, error_before)
             if state == "failed":
-                raise _NotReached(reason)
+                raise _NotBroughtAbout(reason)
             if missing is None and state == "stable":
                 return None
             if self._clock() > until:
                 if missing is None and state == "running":
                     return f"the operator did not call it stable within {seconds:g} s"
-                raise _NotReached(f"{missing or reason} after {seconds:g} s")
+                raise _NotBroughtAbout(f"{missing or reason} after {seconds:g} s")
             self._beat()
             self._sleep(LOOK_EVERY_S)
 
