@@ -15,6 +15,7 @@ from kubernetes.client.exceptions import ApiException
 
 from flink_client.access.trust import tls_fault
 from flink_client.kubernetes.credentials import settings_for
+from flink_client.kubernetes.refusals import Conflict, NotPermitted
 from flink_client.kubernetes.resource import FlinkDeployment, read_resource
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
@@ -59,6 +60,7 @@ class KubernetesApi(Closing):
 
         Raises:
             InvalidInput: there is none.
+            NotPermitted: by the credentials, their rights or the certificate.
             SluiceError: the API server refused, or does not answer.
         """
         return self._asked(
@@ -88,6 +90,7 @@ class KubernetesApi(Closing):
         Raises:
             Conflict: the resource was changed meanwhile.
             InvalidInput: it is gone, or the operator's definition does not take a field.
+            NotPermitted: by the credentials, their rights or the certificate.
             SluiceError: the API server refused, or does not answer.
         """
         body = {
@@ -143,7 +146,9 @@ class KubernetesApi(Closing):
 
     def _silent(self, error: Exception, more: str = "") -> SluiceError:
         fault = tls_fault(error, self._access, None if self._access.connection else _TRUST)
-        return SluiceError(fault or f"the API server {self.url} does not answer ({self._hidden(error)}){more}")
+        if fault is not None:
+            return NotPermitted(fault)
+        return SluiceError(f"the API server {self.url} does not answer ({self._hidden(error)}){more}")
 
     def _hidden(self, error: Exception) -> str:
         return self._access.hidden(str(error))[:200]
@@ -157,7 +162,7 @@ class KubernetesApi(Closing):
         fix = "renew the token or the certificate"
         if self._access.connection is not None:
             fix = self._access.credentials.refused
-        return SluiceError(f"{self._access.shown} does not accept the credentials (401: {said}); {fix}")
+        return NotPermitted(f"{self._access.shown} does not accept the credentials (401: {said}); {fix}")
 
     def _refusal(self, error: ApiException, verb: str, namespace: str, name: str) -> SluiceError:
         """One sentence for what the API server said; each of these answers means that nothing was changed."""
@@ -167,7 +172,7 @@ class KubernetesApi(Closing):
         if error.status == 403 and "admission webhook" in said:
             return InvalidInput(f"the operator does not admit the change of {what} ({said}); nothing was changed")
         if error.status == 403:
-            return SluiceError(
+            return NotPermitted(
                 f"the right to {verb} {PLURAL}.{GROUP} in namespace {namespace} is missing (403: {said}); bind the Role of "
                 "docker/kubernetes/role.yaml to this account"
             )
@@ -184,29 +189,6 @@ class KubernetesApi(Closing):
         if error.status in (400, 422):
             return InvalidInput(f"{what} would not be valid ({error.status}: {said}); nothing was changed")
         return SluiceError(f"{url} refused to {verb} {what} ({error.status}: {said})")
-
-
-class Conflict(SluiceError):
-    """The resource was changed since it was read; nothing was written."""
-
-
-def parse_reference(text: str) -> tuple[str, str]:
-    """Namespace and name of `NAMESPACE/NAME`.
-
-    Raises:
-        InvalidInput: it has another form.
-    """
-    namespace, _, name = text.partition("/")
-    if not all(_is_kubernetes_name(part) for part in (namespace, name)):
-        raise InvalidInput(
-            f"--kubernetes must be NAMESPACE/NAME of a FlinkDeployment, such as streaming/nexmark-q5, but got {text!r:.200}"
-        )
-    return namespace, name
-
-
-def _is_kubernetes_name(text: str) -> bool:
-    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-."
-    return 0 < len(text) <= 253 and set(text) <= set(allowed) and text[0] not in "-." and text[-1] not in "-."
 
 
 def _message(error: ApiException) -> str:

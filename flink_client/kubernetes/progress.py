@@ -16,18 +16,25 @@ class OperatorProgress:
     reason: str
 
 
-def progress(resource: FlinkDeployment, written: FlinkDeployment, error_before: str | None) -> OperatorProgress:
+def unsettled(resource: FlinkDeployment) -> str | None:
+    """What the operator reports while it is at work on the resource; None where it is done."""
+    if resource.lifecycle in (STABLE, DEPLOYED) and resource.reconciled_generation == resource.generation:
+        return None
+    return f"{resource.lifecycle or 'no state'}{'' if resource.error is None else f' ({resource.error})'}"
+
+
+def progress(resource: FlinkDeployment, generation: int, error_before: str | None) -> OperatorProgress:
     """Compare the resource with what was written.
 
     Args:
-        written: the resource as the API server returned it for the change.
+        generation: that the resource has by the change.
         error_before: the operator's error before the change, which it may keep for a while.
     """
-    if resource.generation > written.generation:
+    if resource.generation > generation:
         return OperatorProgress("overtaken", f"{resource.reference} was changed again by somebody else meanwhile")
     if resource.error is not None and resource.error != error_before:
         return OperatorProgress("failed", f"the operator reports: {resource.error}")
-    if (resource.reconciled_generation or 0) < written.generation:
+    if (resource.reconciled_generation or 0) < generation:
         return OperatorProgress("waiting", "the operator has not taken the change up yet")
     job = f"the job is {(resource.job_state or 'in an unknown state').lower()}"
     if resource.lifecycle in FAILED:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flink_client.kubernetes.resource import FlinkDeployment
+from flink_client.kubernetes.resource import FlinkDeployment, parsed_overrides
 from flink_client.rest import OVERRIDES_OPTION, overrides
 from models.errors import InvalidInput
 
@@ -77,7 +77,7 @@ def spec_change(
     Raises:
         InvalidInput: the resource has a form that cannot be changed safely.
     """
-    _check_changeable(resource)
+    check_changeable(resource)
     spec, undo, fields = _Patch(), _Patch(), []
     for path, before, after, back in (*_tasks(resource, wanted, running), *_sizes(resource, size)):
         spec.put(path, after)
@@ -85,7 +85,7 @@ def spec_change(
         fields.append(f"{_shown(path)}: {'unset' if before is None else before} -> {after}")
     sized = tuple(field for field in fields if not field.startswith(f"flinkConfiguration.{OVERRIDES_OPTION}"))
     return SpecChange(
-        spec.document, undo.document, tuple(fields), _redeploys(resource, sized, adaptive) if fields else None
+        spec.document, undo.document, tuple(fields), redeploys_for(resource, adaptive, sized) if fields else None
     )
 
 
@@ -165,23 +165,23 @@ def _equal(one: float | None, other: float) -> bool:
     return one is not None and math.isclose(one, other, rel_tol=_TOLERANCE)
 
 
-def _check_changeable(resource: FlinkDeployment) -> None:
+def check_changeable(resource: FlinkDeployment) -> None:
+    """Raise InvalidInput if the resource has a form that cannot be changed safely."""
     configuration = resource.configuration
     job = resource.spec.get("job")
     if not isinstance(job, Mapping):
         raise InvalidInput(
-            f"{resource.reference} is a session cluster without a job of its own; a plan is applied to an application's "
+            f"{resource.reference} is a session cluster without a job of its own; what is changed is an application's "
             "FlinkDeployment (one with spec.job)"
         )
     if job.get("state", "running") != "running":
-        raise InvalidInput(
-            f"{resource.reference} is {job['state']}; set spec.job.state to running, then apply the plan"
-        )
+        raise InvalidInput(f"{resource.reference} is {job['state']}; set spec.job.state to running, then try again")
     if configuration.get("job.autoscaler.enabled") == "true":
         raise InvalidInput(
-            f"the operator's autoscaler scales {resource.reference} itself and would undo the plan; set "
+            f"the operator's autoscaler scales {resource.reference} itself and would undo the change; set "
             "job.autoscaler.enabled: false in its flinkConfiguration"
         )
+    parsed_overrides(configuration.get(OVERRIDES_OPTION, ""), resource.reference)
     written = resource.spec.get("flinkConfiguration") or {}
     for option in (OVERRIDES_OPTION, SLOTS_OPTION):
         if option in configuration and option not in written:
@@ -191,7 +191,13 @@ def _check_changeable(resource: FlinkDeployment) -> None:
             )
 
 
-def _redeploys(resource: FlinkDeployment, sized: tuple[str, ...], adaptive: bool | None) -> str | None:
+def redeploys_for(resource: FlinkDeployment, adaptive: bool | None, sized: tuple[str, ...] = ()) -> str | None:
+    """Why the operator redeploys the job if its overrides change; None if it scales it in place.
+
+    Args:
+        adaptive: whether the job runs with the adaptive scheduler; None: as far as the resource says.
+        sized: the fields that change beside the overrides.
+    """
     configuration = resource.configuration
     if sized:
         return f"a change of {', '.join(field.partition(':')[0] for field in sized)} is an upgrade"

@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 
 from models.errors import InvalidInput
 from pipelines.cli import app
+from pipelines.cli.autopilot_options import autopilot_request, control_limits, deployment_target
 from pipelines.cli.duration import seconds_of
+from pipelines.cli.extras import require
 from pipelines.cli.output import (
     JsonOption,
     KafkaOption,
@@ -25,12 +27,9 @@ from pipelines.cli.output import (
     print_json_line,
     progress_console,
 )
-from pipelines.cli.settings import policy_settings
 
 if TYPE_CHECKING:
-    from models.scaling.control.limits import ControlLimits
     from pipelines.control.record import AutopilotDecision
-    from pipelines.control.request import AutopilotRequest
 
 
 class _RunByDefault(TyperGroup):
@@ -98,6 +97,30 @@ def run(
             show_default=False,
         ),
     ] = None,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="FlinkDeployment that deploys the job, to change through the Kubernetes API.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
+            show_default=False,
+        ),
+    ] = None,
+    through: Annotated[
+        str,
+        typer.Option(
+            metavar="operator|rest",
+            help="With --kubernetes: change the resource, and let the operator rescale the job; or let Flink rescale it, and "
+            "then write the tasks into the resource, so that the operator keeps them.",
+        ),
+    ] = "operator",
     program: Annotated[
         Path | None,
         typer.Option(
@@ -117,6 +140,7 @@ def run(
 ) -> None:
     """Observe a running job, and rescale it as the policy decides. Ctrl-C ends it; the job keeps running as it is."""
     from flink_client.rest import FlinkRest
+    from pipelines.control.actions.deployment import JobDeployment, checked_owner
     from pipelines.control.autopilot import Autopilot
     from pipelines.control.running import fly
     from pipelines.control.wording import line
@@ -126,15 +150,24 @@ def run(
 
     url = named_address(flink).rest_url
     place = Workspace(workspace)
-    request = _request(job, name, url, policy, settings, _limits(limit, freeze), dry_run, timeout, program)
+    target = deployment_target(kubernetes, context, through, program)
+    request = autopilot_request(
+        job, name, url, policy, settings, control_limits(limit, freeze), dry_run, timeout, program, target
+    )
 
     def show(decision: "AutopilotDecision") -> None:
         print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
 
     with FlinkRest(url, timeout_s=10.0, patience_s=0.0, token_variable=token_variable) as rest:
+        if (remark := checked_owner(rest, target)) is not None:
+            _say(f"autopilot: {remark}")
+        if target is not None:
+            require("kubernetes")
+            JobDeployment(target).check(acts=not dry_run)
         loop = Autopilot(place, request, rest, log_ends=None if kafka is None else BrokerLogEnds(kafka))
         mode = "dry run of " if dry_run else ""
-        _say(f"autopilot: {mode}policy {policy} for {request.job} on {url}, every {loop.every_s:g} s; Ctrl-C ends it")
+        where = url if target is None else f"{url} (FlinkDeployment {target.reference})"
+        _say(f"autopilot: {mode}policy {policy} for {request.job} on {where}, every {loop.every_s:g} s; Ctrl-C ends it")
         with _stopped(None if duration is None else seconds_of(duration, 1.0)) as stop:
             fly([loop], show, stop, say=_say)
     _say(f"autopilot: ended; {request.job} keeps running as it is")
@@ -201,48 +234,6 @@ def _known(job: str, workspace: str | None) -> str:
             f"no autopilot has run for {job!r:.80} in this workspace; there are {', '.join(jobs) or 'none'}"
         )
     return job
-
-
-def _request(
-    job: str,
-    name: str | None,
-    url: str,
-    policy: str,
-    settings: list[str] | None,
-    limits: "ControlLimits",
-    dry_run: bool,
-    timeout_s: float,
-    program: Path | None,
-) -> "AutopilotRequest":
-    from flink_client.restart import RestartProgram
-    from pipelines.control.request import AutopilotRequest
-    from pipelines.inputs.files import read_as
-    from pipelines.observe.job_file import safe_name
-
-    if name is not None and safe_name(name) != name:
-        raise InvalidInput(f"--as must be letters, digits and . _ -, at most 60 of them, but got {name!r:.80}")
-    return AutopilotRequest(
-        job=name or safe_name(job),
-        flink_url=url,
-        flink_name=job,
-        policy=policy,
-        settings=policy_settings(settings or []),
-        limits=limits,
-        dry_run=dry_run,
-        timeout_s=timeout_s,
-        program=None if program is None else read_as(program, RestartProgram),
-    )
-
-
-def _limits(given: list[str] | None, freeze: list[str] | None) -> "ControlLimits":
-    """Raises InvalidInput: there is no such limit, or its value is out of range."""
-    from models.scaling.control.limits import ControlLimits
-    from pipelines.inputs.files import validate_as
-
-    windows = [dict(zip(("begin", "end"), text.split("-", 1), strict=False)) for text in freeze or []]
-    return validate_as(
-        {**policy_settings(given or [], "--limit"), "freeze": windows}, ControlLimits, origin="the limits"
-    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from flink_client.metrics.counts import LogEnds
@@ -19,6 +20,7 @@ from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Facts, Rescaled
 from models.scaling.rates import Rates
 from pipelines.control.account import JobAccount
+from pipelines.control.actions.deployment import OpenApi, open_api
 from pipelines.control.actions.hands import Hands
 from pipelines.control.actions.intents import Intent, IntentJournal
 from pipelines.control.files import AutopilotFiles
@@ -63,10 +65,12 @@ class Autopilot:
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         holder: str = "",
+        connect: OpenApi = open_api,
     ) -> None:
         """
         Args:
             log_ends: where what waits is counted by the broker.
+            connect: to Kubernetes, where the job has a FlinkDeployment.
             clock: monotonic, seconds.
             now: the time of day.
 
@@ -80,6 +84,7 @@ class Autopilot:
         self._reads = POLICIES[request.policy].reads
         self._watch = JobWatch(rest, request, self._reads, log_ends, clock)
         self._journal = IntentJournal(workspace, request.job)
+        self._connect = connect
         self._seeker = LeaseSeeker(workspace, request.job, clock, holder)
         self._lease: Lease | None = None
         self._account = JobAccount()
@@ -155,7 +160,9 @@ class Autopilot:
         numbers = (self.files.newest_number(), self._journal.newest_number())
         self._diary = Diary(self.files, max(numbers) + 1)
         self._state = StateKeeper(self.files, self.request, self._lease, self._clocks, self.every_s)
-        self._hands = Hands(self._rest, self.request, self._journal, self._lease, self._clocks, self._beat)
+        self._hands = Hands(
+            self._rest, self.request, self._journal, self._lease, self._clocks, self._beat, self._connect
+        )
         before = self.files.state()
         if before is not None:
             self._watch.job = before.flink_job
@@ -203,12 +210,15 @@ class Autopilot:
         sight = now.sight
         if read is None:
             return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so its rates are unknown"))
-        rates, bounds = known_rates(read, sight, self._reads), bounds_of(sight, self.limits)
+        rates = known_rates(read, sight, self._reads)
+        bounds = bounds_of(sight, self.limits, on_demand=self.request.deployment is not None)
         now = _Round(sight, now.began_s, rates, seconds, bounds)
         if (worse := self._account.judge(rates, sight.time_s, self.limits.judge_s)) is not None:
             return self._take_back(now, worse)
         try:
-            step = decide(self.policy, self._facts(now), RunningTasks(sight.tasks, {}), self._holds, bounds.grant)
+            step = decide(
+                self.policy, self._facts(now), RunningTasks(sight.tasks, {}), partial(self._holds, sight), bounds.grant
+            )
         except InvalidInput as error:
             return self._held_by(now, Hold("partial", str(error)))
         except Infeasible as error:
@@ -226,8 +236,11 @@ class Autopilot:
             max_task_slots=now.bounds.most_in_all,
         )
 
-    def _holds(self) -> Hold | None:
+    def _holds(self, sight: Sight) -> Hold | None:
         """What forbids a rescale now."""
+        return self._limited() or self._hands.hold(sight, str(self._watch.job))
+
+    def _limited(self) -> Hold | None:
         switch = self.files.switch()
         stopped = (
             None if switch is None else f"{switch.by} has stopped it" + (f": {switch.reason}" if switch.reason else "")
@@ -266,16 +279,16 @@ class Autopilot:
         assert on is not None
         wanted = {name: on.before.get(name, count) for name, count in tasks.items()}
         why = f"the last rescale is taken back, since {why}"
-        intent = self._hands.intent(now.sight, self._diary.number, str(self._watch.job), wanted, "roll-back", why)
-        held = self._holds_back()
+        held = self._holds_back(now.sight)
         if held is not None or self.request.dry_run or not tasks:
             return self._decision(now, "held-back" if held else "none", held.why if held else why, held=held)
+        intent = self._hands.intent(now.sight, self._diary.number, str(self._watch.job), wanted, "roll-back", why)
         return self._act(now, intent)
 
-    def _holds_back(self) -> Hold | None:
-        """The stop switch alone keeps from taking a rescale back."""
-        held = self._holds()
-        return held if held is not None and held.limit == "stopped" else None
+    def _holds_back(self, sight: Sight) -> Hold | None:
+        """Of the limits the stop switch alone keeps from taking a rescale back."""
+        held = self._limited()
+        return held if held is not None and held.limit == "stopped" else self._hands.hold(sight, str(self._watch.job))
 
     def _resume(self, now: _Round) -> AutopilotDecision | None:
         """Bring to its end what a former process has begun."""

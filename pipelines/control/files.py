@@ -39,6 +39,7 @@ class AutopilotState(Format):
     flink_url: str = Field(description="REST address of the Flink, without a password, or connection:NAME.")
     flink_name: Label = Field(description="Name or id of the job on that Flink.")
     flink_job: str | None = Field(None, description="Flink's id of the job; null before it was found.")
+    resource: str | None = Field(None, description="NAMESPACE/NAME of the FlinkDeployment that it changes, if any.")
     policy: str = Field(description="Name of the policy.")
     settings: dict[str, str | float | bool] = Field(description="What its settings differ from the defaults in.")
     dry_run: bool = Field(description="Whether it changes nothing.")

@@ -32,12 +32,17 @@ def unfit(sight: Sight, newest_s: float | None, limits: ControlLimits) -> Hold |
     return None if sight.fault is None else Hold("partial", sight.fault)
 
 
-def bounds_of(sight: Sight, limits: ControlLimits) -> TaskBounds:
-    """How many tasks each vertex may have."""
+def bounds_of(sight: Sight, limits: ControlLimits, *, on_demand: bool = False) -> TaskBounds:
+    """How many tasks each vertex may have.
+
+    Args:
+        on_demand: whether TaskManagers are started as slots are requested, so that the allowed slots count as there.
+    """
     vertices = [(sight.names[v.id], v) for v in sight.vertices]
+    there = 0 if sight.slowly is None else sight.slowly.slots
     return TaskBounds.of(
         limits,
-        0 if sight.slowly is None else sight.slowly.slots,
+        max(there, limits.most_slots or 0) if on_demand else there,
         {name: v.max_parallelism for name, v in vertices},
         {name: v.slot_group for name, v in vertices},
     )

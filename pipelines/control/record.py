@@ -21,6 +21,10 @@ rolled-back  the job did not come to run as wanted, or did worse; the former tas
 """
 
 
+Method = Literal["in-place", "restart", "resource"]
+"""How: through Flink's resource requirements, by a savepoint and a restart, or through the job's FlinkDeployment."""
+
+
 class SeenVertex(Format):
     """A vertex of the job in the interval before the decision. Rates are sums over its tasks."""
 
@@ -80,7 +84,9 @@ class RescaleTaken(Format):
     """A rescale that was tried or, in a dry run, would have been."""
 
     intent: PositiveInt | None = Field(description="Number of the intent that was stored before; null in a dry run.")
-    method: Literal["in-place", "restart"] = Field(description="In place: through resource requirements.")
+    method: Method = Field(
+        description="In place: through Flink's resource requirements; resource: through the FlinkDeployment."
+    )
     before: dict[Name, PositiveInt] = Field(description="Tasks by vertex.")
     after: dict[Name, PositiveInt] = Field(description="Tasks wanted within the limits, by vertex.")
     cut: str | None = Field(None, description="What the limits took from the recommendation, in words.")

@@ -2,10 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from flink_client.restart import RestartProgram
 from models.scaling.control.limits import ControlLimits
+
+Through = Literal["operator", "rest"]
+"""How a job that has a FlinkDeployment is rescaled.
+
+operator   the tasks are written into the resource, and the operator rescales the job
+rest       Flink is asked to, and the tasks are written into the resource once they run, so that the operator keeps them
+"""
+
+
+@dataclass(frozen=True)
+class DeploymentTarget:
+    """The FlinkDeployment that deploys the job."""
+
+    reference: str
+    """NAMESPACE/NAME."""
+    context: str | None = None
+    """Of the kubeconfig, or connection:NAME; None: the current one or, without a kubeconfig, the pod's service account."""
+    through: Through = "operator"
 
 
 @dataclass(frozen=True)
@@ -25,6 +43,8 @@ class AutopilotRequest:
     """For a rescale to come about, seconds."""
     program: RestartProgram | None = None
     """How to start the job, where a change takes a restart."""
+    deployment: DeploymentTarget | None = None
+    """None: the job is rescaled through Flink alone."""
 
 
 @dataclass(frozen=True)

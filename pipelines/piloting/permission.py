@@ -36,7 +36,10 @@ class AskedPermission(Format):
 
 def rules_digest(rules: Autopiloting) -> str:
     """What a permission holds for: where the autopilot acts, by which policy, and within which limits."""
-    return digest(rules.model_copy(update={"approval_s": 1.0}))
+    later = (
+        {"kubernetes", "context", "through"} if rules.kubernetes is None else set()
+    )  # permissions are older than these
+    return digest(rules.model_copy(update={"approval_s": 1.0}).model_dump(mode="json", by_alias=True, exclude=later))
 
 
 def permission_of(workspace: Workspace, job: str, rules: Autopiloting) -> AutopilotPermission | None:

@@ -11,10 +11,11 @@ from typing import Final
 from flink_client.rest import FlinkRest
 from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
+from pipelines.control.actions.deployment import checked_owner
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LeaseLost
 from pipelines.control.record import AutopilotDecision
-from pipelines.control.request import AutopilotRequest
+from pipelines.control.request import AutopilotRequest, DeploymentTarget
 from pipelines.control.running import ASKED_S, SEEK_EVERY_S
 from pipelines.following.jobs import file_beside_job, job_file, operated_jobs
 from pipelines.inputs.autopiloting import Autopiloting
@@ -128,10 +129,13 @@ class JobPilot:
             dry_run=not may_act,
             timeout_s=rules.timeout_s,
             program=self._program(rules),
+            deployment=_deployment(rules),
         )
         rest = FlinkRest(rules.flink, timeout_s=ANSWER_S, patience_s=0.0, token_variable=rules.token_variable)
         ends = None if rules.kafka is None else BrokerLogEnds(rules.kafka)
         try:
+            if (remark := checked_owner(rest, request.deployment)) is not None:
+                self._say(f"the autopilot of {self._job}: {remark}")
             loop = Autopilot(
                 self._workspace, request, rest, log_ends=ends, clock=self._clock, sleep=self._sleep, now=self._now
             )
@@ -164,3 +168,9 @@ class JobPilot:
         if what != self._said:
             _logger.warning("%s", what)
         self._said = what
+
+
+def _deployment(rules: Autopiloting) -> DeploymentTarget | None:
+    if rules.kubernetes is None:
+        return None
+    return DeploymentTarget(rules.kubernetes, rules.context, rules.through)

@@ -112,7 +112,7 @@ def store_autopilots(workspace: Workspace, now: datetime | None = None, minutes:
     stopped = AutopilotFiles(workspace, STOPPED_JOB)
     last = decided(1, now - timedelta(minutes=4), STOPPED_JOB, done="held-back", held="stopped", seen=unknown())
     stopped.keep(last)
-    stopped.keep_state(state_of(last, now, STOPPED_JOB, phase="stopped", policy="ds2"))
+    stopped.keep_state(state_of(last, now, STOPPED_JOB, phase="stopped", policy="ds2", resource="streaming/orders"))
     stopped.stop(StopSwitch(job=STOPPED_JOB, by="ada", reason=SCRIPT_REASON, stopped_at=now - timedelta(hours=2)))
 
     silent = AutopilotFiles(workspace, SILENT_JOB)

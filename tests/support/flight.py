@@ -8,9 +8,10 @@ from typing import Any
 from flink_client.metrics.counts import LogEnds
 from flink_client.rest import FlinkRest
 from models.scaling.control.limits import ControlLimits
+from pipelines.control.actions.deployment import OpenApi, open_api
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.record import AutopilotDecision
-from pipelines.control.request import AutopilotRequest
+from pipelines.control.request import AutopilotRequest, DeploymentTarget
 from pipelines.store.workspace import Workspace
 from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 
@@ -33,7 +34,8 @@ class Flight:
 
     def autopilot(
         self, *, policy: str = "ds2", settings: dict[str, Any] | None = None, dry_run: bool = False, timeout_s: float = 20.0,
-        holder: str = "", sleep: Callable[[float], None] | None = None, log_ends: LogEnds | None = None, **limits: Any,
+        holder: str = "", sleep: Callable[[float], None] | None = None, log_ends: LogEnds | None = None,
+        deployment: DeploymentTarget | None = None, connect: OpenApi = open_api, **limits: Any,
     ) -> Autopilot:  # fmt: skip
         request = AutopilotRequest(
             job="clicks",
@@ -44,6 +46,7 @@ class Flight:
             limits=ControlLimits(**{"settle_s": 5.0, "least_between_s": 30.0, **limits}),
             dry_run=dry_run,
             timeout_s=timeout_s,
+            deployment=deployment,
         )
         rest = FlinkRest(self.flink.url, timeout_s=0.5, patience_s=0.0)
         self.rests.append(rest)
@@ -56,6 +59,7 @@ class Flight:
             now=self.now,
             holder=holder,
             log_ends=log_ends,
+            connect=connect,
         )
 
     def fly(self, autopilot: Autopilot, seconds: float) -> list[AutopilotDecision]:

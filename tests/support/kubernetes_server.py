@@ -34,6 +34,10 @@ class FakeKubernetes(AnsweringServer):
         self.objects: dict[str, dict[str, Any]] = {}
         self.version: tuple[int, object] = 200, VERSION
         """What it answers to the question for its version."""
+        self.before: Callable[[str], None] = lambda verb: None
+        """Called with the verb of each request that is let in."""
+        self.verbs: list[str] = []
+        """Of these requests; a dry run is a verb of its own."""
         self._version = 100
         role = next(one for one in yaml.safe_load_all(ROLE.read_text()) if one["kind"] == "Role")
         self._verbs = {PLANNER: set(role["rules"][0]["verbs"]), READER: {"get"}}
@@ -59,6 +63,8 @@ class FakeKubernetes(AnsweringServer):
             what = f'flinkdeployments.flink.apache.org "{name}" is forbidden: User "{token}" cannot {verb} resource'
             return _status(403, what)
         key = f"{namespace}/{name}"
+        self.verbs.append("dry-run" if query.get("dryRun") == ["All"] else verb)
+        self.before(self.verbs[-1])
         if verb == "create":
             document = json.loads(body)
             return 201, self._store(f"{namespace}/{document['metadata']['name']}", document, generation=1)

@@ -140,6 +140,8 @@ class SteeredFlink(AnsweringServer):
     def __init__(self, *jobs: SteeredJob) -> None:
         self.jobs = {job.id: job for job in jobs}
         self.requests: list[tuple[str, str]] = []
+        self.settings: dict[str, str] = {}
+        """Further settings of the JobManager."""
         self.answers = True
         self.before: Callable[[str, str], None] = lambda method, path: None
         """Called with each request, which it may fail."""
@@ -185,6 +187,7 @@ class SteeredFlink(AnsweringServer):
             "/jobmanager/config": [
                 {"key": "jobmanager.scheduler", "value": "adaptive" if first.adaptive else "default"},
                 {"key": "metrics.fetcher.update-interval", "value": "1 s"},
+                *({"key": key, "value": value} for key, value in self.settings.items()),
             ],
             "/taskmanagers": {"taskmanagers": [{"id": "tm1"}]},
             "/taskmanagers/tm1": {

@@ -171,7 +171,7 @@ class _ResourceApplication:
             except SluiceError as error:  # it may answer later
                 state, reason = "waiting", str(error)
             else:
-                now = progress(self._last, written, error_before)
+                now = progress(self._last, written.generation, error_before)
                 state, reason = now.state, now.reason
             if state == "overtaken":
                 raise _Overtaken(reason)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flink_client.deployment import check_most_tasks, wanted_parallelism
-from flink_client.kubernetes.resource import DEPLOYED, STABLE, FlinkDeployment
+from flink_client.kubernetes.progress import unsettled
+from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import SpecChange, spec_change
 from flink_client.rest import FlinkRest
 from flink_client.running import Scheduler, find_job, running_job
@@ -136,11 +137,10 @@ def upgrade_mode(resource: FlinkDeployment) -> str:
 
 
 def _check_settled(resource: FlinkDeployment) -> None:
-    if resource.lifecycle not in (STABLE, DEPLOYED) or resource.reconciled_generation != resource.generation:
-        error = "" if resource.error is None else f" ({resource.error})"
+    if (reported := unsettled(resource)) is not None:
         raise SluiceError(
-            f"the operator is not done with FlinkDeployment {resource.reference}: it reports "
-            f"{resource.lifecycle or 'no state'}{error}; wait until it is STABLE, then apply the plan again"
+            f"the operator is not done with FlinkDeployment {resource.reference}: it reports {reported}; wait until it is "
+            "STABLE, then apply the plan again"
         )
 
 

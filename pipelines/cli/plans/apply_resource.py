@@ -7,7 +7,8 @@ from typing import Any
 from rich.text import Text
 
 from flink_client.answers import flinks_answers
-from flink_client.kubernetes.api import KubernetesApi, parse_reference
+from flink_client.kubernetes.api import KubernetesApi
+from flink_client.kubernetes.reference import parse_reference
 from flink_client.rest import FlinkRest
 from models.errors import SluiceError
 from models.job import Job

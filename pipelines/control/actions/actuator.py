@@ -22,16 +22,19 @@ from pipelines.control.actions.intents import SAVEPOINT, TAKING_BACK, Intent, In
 LOOK_EVERY_S: Final = 0.2
 LEAST: Final = 1
 """Tasks with which a vertex goes on while slots are missing, as Flink itself sets it and the operator's autoscaler does."""
-_BACK_S: Final = 60.0
+BACK_S: Final = 60.0
 """Shortest time limit for the former tasks to run again."""
 _logger = logging.getLogger(__name__)
+
+
+CarriedDone = Literal["rescaled", "refused", "failed", "rolled-back"]
 
 
 @dataclass(frozen=True)
 class Carried:
     """How an intent ended."""
 
-    done: Literal["rescaled", "refused", "failed", "rolled-back"]
+    done: CarriedDone
     flink_job: str
     seconds: float
     """From the first request of this process to the end."""
@@ -65,6 +68,7 @@ class Actuator:
         """
         self._rest, self._journal, self._restart = rest, journal, restart
         self._timeout_s, self._beat, self._clock, self._sleep = timeout_s, beat, clock, sleep
+        self._begun_s = self._up_s = clock()
 
     def carry_out(self, intent: Intent) -> Carried:
         """Bring an intent to its end, from wherever it stands.
@@ -74,6 +78,15 @@ class Actuator:
         """
         self._begun_s, self._up_s = self._clock(), self._clock()
         return self._in_place(intent) if intent.method == "in-place" else self._by_restart(intent)
+
+    def take_back(self, intent: Intent, why: str) -> Carried:
+        """Request the former tasks again, and wait until they run.
+
+        Raises:
+            SluiceError: as `carry_out`, which then takes it back.
+        """
+        self._journal.mark(intent.number, TAKING_BACK, IntentStep(at=datetime.now(UTC), said=why))
+        return self._take_back(intent, why)
 
     # --- in place
 
@@ -95,9 +108,7 @@ class Actuator:
                 return self._ended("refused", intent.flink_job, f"{error}; nothing was changed")
             self._wait(intent.flink_job, intent.wanted, intent.before, self._timeout_s)
         except (NotRunning, TimedOut) as error:
-            said = f"{error}{self._flinks_word(intent.flink_job, known)}"
-            self._journal.mark(intent.number, TAKING_BACK, IntentStep(at=datetime.now(UTC), said=said))
-            return self._take_back(intent, said)
+            return self.take_back(intent, f"{error}{self._flinks_word(intent.flink_job, known)}")
         ended = self._ended("rescaled", intent.flink_job, None)
         times = [s for id_, (_, _, s) in self._recorded(intent.flink_job).items() if id_ not in known and s is not None]
         return replace(ended, flinks_rescale_s=sum(times)) if times else ended
@@ -105,7 +116,7 @@ class Actuator:
     def _take_back(self, intent: Intent, why: str) -> Carried:
         try:
             self._rest.require(intent.flink_job, intent.required_before or intent.before, LEAST)
-            self._wait(intent.flink_job, {}, {}, max(self._timeout_s, _BACK_S))
+            self._wait(intent.flink_job, {}, {}, max(self._timeout_s, BACK_S))
         except (NotRunning, TimedOut) as error:
             return self._ended("failed", intent.flink_job, f"{why}; the former tasks do not run either: {error}")
         return self._ended("rolled-back", intent.flink_job, why)
@@ -150,7 +161,7 @@ class Actuator:
                 trigger=intent.savepoint_trigger,
             )
         self._journal.mark(intent.number, SAVEPOINT, IntentStep(at=datetime.now(UTC), said=savepoint))
-        self._until(lambda: None if self._state(intent.flink_job) in ENDED else "it still runs", _BACK_S)
+        self._until(lambda: None if self._state(intent.flink_job) in ENDED else "it still runs", BACK_S)
         return savepoint
 
     def _of_ended(self, job: str) -> str:
@@ -171,9 +182,9 @@ class Actuator:
         with suppress(SluiceError):
             self._rest.cancel(intent.new_job)
         try:
-            self._until(lambda: None if self._state(intent.new_job) in (None, *ENDED) else "it still runs", _BACK_S)
+            self._until(lambda: None if self._state(intent.new_job) in (None, *ENDED) else "it still runs", BACK_S)
             self._start(intent.former_job, intent.before, savepoint)
-            self._wait(intent.former_job, intent.before, {}, max(self._timeout_s, _BACK_S))
+            self._wait(intent.former_job, intent.before, {}, max(self._timeout_s, BACK_S))
         except SluiceError as error:
             said = f"{why}; starting the former tasks failed, too: {error}; its savepoint is {savepoint}"
             return self._ended("failed", intent.former_job, said)
@@ -232,7 +243,7 @@ class Actuator:
 
     def _ended(
         self,
-        done: Literal["rescaled", "refused", "failed", "rolled-back"],
+        done: CarriedDone,
         job: str,
         why: str | None,
         *,

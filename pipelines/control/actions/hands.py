@@ -2,16 +2,22 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final, Literal
 
+from flink_client.kubernetes.reference import parse_reference
 from flink_client.rest import FlinkRest
 from flink_client.restart import Restart, prepare_restart
 from flink_client.running import Scheduler, scheduler, settings
-from models.errors import InvalidInput
+from models.errors import InvalidInput, SluiceError
+from models.scaling.control.guard import Hold
+from pipelines.apply.kubernetes.applying import ResourceApi
 from pipelines.control.actions.actuator import Actuator, Carried
-from pipelines.control.actions.intents import Intent, IntentJournal
+from pipelines.control.actions.deployment import JobDeployment, OpenApi
+from pipelines.control.actions.intents import IntendedResource, Intent, IntentJournal
+from pipelines.control.actions.resource_actuator import ResourceActuator, standing
 from pipelines.control.keeping.lease import Lease, LeaseLost
-from pipelines.control.record import PolicyAdvice
+from pipelines.control.record import Method, PolicyAdvice
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.control.sensing import Sight
 
@@ -30,13 +36,23 @@ class Hands:
         lease: Lease,
         clocks: Clocks,
         beat: Callable[[], None],
+        connect: OpenApi,
     ) -> None:
         """
         Args:
             beat: called while an action is under way.
+            connect: to Kubernetes, where the job has a FlinkDeployment.
         """
         self._rest, self._request, self._journal, self._lease = rest, request, journal, lease
-        self._clocks, self._beat = clocks, beat
+        self._clocks, self._beat, self._connect = clocks, beat, connect
+        target = request.deployment
+        self._deployment = None if target is None else JobDeployment(target, connect)
+
+    def hold(self, sight: Sight, flink_job: str) -> Hold | None:
+        """Why the job's FlinkDeployment may not be changed now; None if it may, or there is none. Only GET requests."""
+        if self._deployment is None:
+            return None
+        return self._deployment.hold(flink_job, sight.slowly is not None and sight.slowly.required is not None)
 
     def intent(
         self,
@@ -51,25 +67,28 @@ class Hands:
         cut: str | None = None,
         decision_s: float = 0.0,
     ) -> Intent:
-        """An action that is not begun.
+        """An action that is not begun. Where the job has a FlinkDeployment, `hold` has read it.
 
         Args:
             wanted: tasks of each vertex, by name.
         """
         required = None if sight.slowly is None else sight.slowly.required
+        tasks = {v.id: wanted[sight.names[v.id]] for v in sight.vertices}
+        resource = None if self._deployment is None else self._deployment.intended()
         return Intent(
             job=self._request.job,
             number=number,
             fence=self._lease.number,
             intended_at=self._clocks.now(),
             flink_job=flink_job,
-            method="restart" if required is None else "in-place",
+            method=self._method(tasks, required),
             purpose=purpose,
             why=why,
             names=dict(sight.names),
             before={v.id: len(v.tasks) for v in sight.vertices},
-            wanted={v.id: wanted[sight.names[v.id]] for v in sight.vertices},
+            wanted=tasks,
             required_before=None if required is None else dict(required),
+            resource=resource,
             savepoint_trigger=secrets.token_hex(16),
             new_job=secrets.token_hex(16),
             former_job=secrets.token_hex(16),
@@ -96,16 +115,32 @@ class Hands:
         self._lease.renew(always=True)
         if not self._journal.holds(intent):
             raise LeaseLost(f"another autopilot acts on {intent.job}: it has taken the number {intent.number}")
+        return self._carried_out(intent, restart)
+
+    def _carried_out(self, intent: Intent, restart: Restart | None) -> Carried:
+        timeout_s, beat, clock, sleep = self._request.timeout_s, self._beat, self._clocks.monotonic, self._clocks.sleep
         actuator = Actuator(
-            self._rest,
-            self._journal,
-            timeout_s=self._request.timeout_s,
-            restart=restart,
-            beat=self._beat,
-            clock=self._clocks.monotonic,
-            sleep=self._clocks.sleep,
+            self._rest, self._journal, timeout_s=timeout_s, restart=restart, beat=beat, clock=clock, sleep=sleep
         )
-        return actuator.carry_out(intent)
+        if intent.resource is None:
+            return actuator.carry_out(intent)
+        with self._connected(intent.resource) as api:
+            return ResourceActuator(
+                api, actuator, self._rest, self._journal, timeout_s=timeout_s, beat=beat, clock=clock, sleep=sleep
+            ).carry_out(intent)
+
+    def _connected(self, resource: IntendedResource) -> AbstractContextManager[ResourceApi]:
+        """Raises SluiceError: there are no credentials now; an action that is under way is resumed once there are."""
+        try:
+            return self._connect(resource.context)
+        except InvalidInput as error:
+            raise SluiceError(str(error)) from error
+
+    def _method(self, tasks: Mapping[str, int], required: Mapping[str, int] | None) -> Method:
+        if self._deployment is None:
+            return "restart" if required is None else "in-place"
+        by_rest = self._deployment.target.through == "rest" or self._deployment.states(tasks)
+        return "in-place" if by_rest else "resource"
 
     def end(self, intent: Intent) -> None:
         """Its decision is recorded."""
@@ -117,6 +152,8 @@ class Hands:
             return False
         if self._journal.begun(intent.number):
             return False
+        if intent.method == "resource" and intent.resource is not None:
+            return not self._is_written(intent, intent.resource)
         if intent.method == "in-place":
             required = self._rest.requirements(intent.flink_job)
             return all(required.get(v) == n for v, n in (intent.required_before or intent.before).items())
@@ -124,6 +161,14 @@ class Hands:
         answer = self._rest.get_if_there(path)
         triggered = self._rest.get_if_there(f"{path}/savepoints/{intent.savepoint_trigger}") is not None
         return answer is not None and answer["state"] == "RUNNING" and not triggered
+
+    def _is_written(self, intent: Intent, resource: IntendedResource) -> bool:
+        with self._connected(resource) as api:
+            try:
+                found = api.read(*parse_reference(resource.reference))
+            except InvalidInput:  # it is gone
+                return False
+        return standing(found, intent) in ("written", "taken-back")
 
     def _restart(self) -> Restart:
         """Raises InvalidInput: it is not known how to start the job."""

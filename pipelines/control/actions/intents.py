@@ -3,10 +3,12 @@
     autopilot/J/intents/NUMBER.json                what is about to be done; the number is that of the decision's record
     autopilot/J/intents/NUMBER-savepoint.json      the savepoint of a restart
     autopilot/J/intents/NUMBER-taking-back.json    the former tasks are about to be requested again
+    autopilot/J/intents/NUMBER-taking-back-resource.json  they are about to be written into the FlinkDeployment again
     autopilot/J/intents/NUMBER-ended.json          its decision is recorded
 
 An action that has no end is resumed by whoever holds the lease next. Each of its steps is idempotent: requirements are set to
-the same value again; a savepoint and the job that starts from it have ids that the intent fixes, which Flink accepts once.
+the same value again; a savepoint and the job that starts from it have ids that the intent fixes, which Flink accepts once; a
+FlinkDeployment has the intent's mark in it.
 """
 
 import re
@@ -16,13 +18,23 @@ from typing import Final, Literal
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
-from pipelines.control.record import PolicyAdvice
+from pipelines.control.record import Method, PolicyAdvice
 from pipelines.store.workspace import Workspace, to_json
 
 _FILE: Final = re.compile(r"(?P<number>\d{9,})(?P<step>-[a-z-]+)?\.json")
 _ENDED: Final = "-ended"
 TAKING_BACK: Final = "-taking-back"
+RESOURCE_TAKING_BACK: Final = "-taking-back-resource"
 SAVEPOINT: Final = "-savepoint"
+
+
+class IntendedResource(Format):
+    """The FlinkDeployment that an action changes, as it was when the action was intended."""
+
+    reference: str = Field(description="NAMESPACE/NAME.")
+    context: str | None = Field(description="Of the kubeconfig, or connection:NAME; null: the current one.")
+    generation: PositiveInt = Field(description="Of the spec; one that was changed since is left alone.")
+    error: str | None = Field(description="The operator's error, which is not of this action.")
 
 
 class Intent(Format):
@@ -34,7 +46,7 @@ class Intent(Format):
     fence: PositiveInt
     intended_at: datetime
     flink_job: str
-    method: Literal["in-place", "restart"]
+    method: Method
     purpose: Literal["rescale", "roll-back"]
     why: str
     names: dict[str, Name] = Field(description="Name of each vertex by id.")
@@ -42,6 +54,9 @@ class Intent(Format):
     wanted: dict[str, PositiveInt] = Field(description="Tasks by vertex id.")
     required_before: dict[str, PositiveInt] | None = Field(
         description="Requested tasks by vertex id before (in place)."
+    )
+    resource: IntendedResource | None = Field(
+        None, description="Where a FlinkDeployment is changed: through it (resource), or after Flink (in place)."
     )
     savepoint_trigger: str = Field(description="Id of the savepoint's request (restart).")
     new_job: str = Field(description="Flink's id of the job that is started (restart).")

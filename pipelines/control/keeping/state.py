@@ -61,6 +61,7 @@ class StateKeeper:
                 flink_url=without_password(request.flink_url),
                 flink_name=request.flink_name,
                 flink_job=self.flink_job,
+                resource=None if request.deployment is None else request.deployment.reference,
                 policy=request.policy,
                 settings=request.settings,
                 dry_run=request.dry_run,

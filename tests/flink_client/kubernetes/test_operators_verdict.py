@@ -1,11 +1,8 @@
 """The operator's own classes decide what a change is, and its published definition whether it is valid."""
 
 import copy
-import json
-import subprocess
 import zipfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,28 +13,11 @@ from deployed_resource import CHAIN, JOB_ID, OVERRIDES, SOURCE, document, settle
 from flink_client.kubernetes.resource import read_resource
 from flink_client.kubernetes.scaling import SpecChange, TaskManagerSize, spec_change
 from kubernetes_server import merge_patched
-from testbeds.local.jdk import find_jdk
-from testbeds.local.maven import jars
+from operators_verdict import Document, operator_jars, verdicts
 
-HERE = Path(__file__).parent / "operator"
-Document = dict[str, Any]
 LARGER = TaskManagerSize(count=3, slots=8, memory_mb=4096, cores=2.5)
 
 pytestmark = pytest.mark.slow
-
-
-@cache
-def operator_jars() -> Path:
-    return jars(HERE / "operator.pom.xml", "the operator's verdict")
-
-
-def verdicts(*changes: tuple[Document, Document]) -> list[tuple[str, str]]:
-    """Type of each change (SCALE, UPGRADE, IGNORE), and what the operator keeps of the spec once it acted on it."""
-    java = find_jdk(needed_by="the operator's verdict") / "bin" / "java"
-    command = [str(java), "-cp", f"{operator_jars()}/*", str(HERE / "Verdict.java")]
-    done = subprocess.run(command, input=json.dumps(changes), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def changed(made: Document, size: TaskManagerSize | None = None) -> tuple[SpecChange, Document]:

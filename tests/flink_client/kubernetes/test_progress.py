@@ -8,7 +8,8 @@ import pytest
 from deployed_resource import document, settled
 from flink_client.kubernetes.progress import progress
 
-WRITTEN = settled(document(), generation=2)
+WRITTEN = 2
+"""Generation of the resource by the change."""
 
 
 def state(generation: int = 2, error_before: str | None = None, **status: Any) -> str:

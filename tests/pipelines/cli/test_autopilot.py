@@ -1,18 +1,21 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from flight import Flight
+from kubernetes_server import PLANNER, READER
 from pipelines.cli import run
 from pipelines.store.workspace import Workspace
 from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
+from steered_operator import REFERENCE, SteeredOperator
 
 STATED = ["--policy", "ds2", "--set", "policy_interval_s=5", "--limit", "settle_s=5", "--for", "1s"]
 
 
 @pytest.fixture
-def flight(tmp_path: Path) -> Flight:
+def flight(tmp_path: Path) -> Iterator[Flight]:
     clock = SimulatedClock()
     job = SteeredJob(clock)
     with SteeredFlink(job) as flink:
@@ -53,6 +56,10 @@ def test_it_is_stopped_and_started(flight: Flight, capsys: pytest.CaptureFixture
         (["--freeze", "8 to 10"], "freeze"),
         (["--policy", "best"], "there is no policy 'best'"),
         (["--as", "a b"], "--as must be letters"),
+        (["--context", "prod"], "--context and --through are for a FlinkDeployment"),
+        (["--kubernetes", "clicks"], "--kubernetes must be NAMESPACE/NAME"),
+        (["--kubernetes", "a/b", "--through", "kubectl"], "--through must be operator or rest"),
+        (["--kubernetes", "a/b", "--program", "p.yaml"], "--program is for jobs without --kubernetes"),
     ],
 )
 def test_wrong_options_are_named(
@@ -61,3 +68,44 @@ def test_wrong_options_are_named(
     command = ["autopilot", "clicks", "--flink", flight.flink.url, "--workspace", flight.workspace.url, "--for", "1s"]
     assert run([*command, *arguments]) == 2
     assert why in capsys.readouterr().err
+
+
+@pytest.fixture
+def operator(flight: Flight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SteeredOperator]:
+    made = SteeredOperator(flight.job, flight.clock)
+    with made.server:
+        monkeypatch.setenv("KUBECONFIG", str(made.kubeconfig(tmp_path, PLANNER)))
+        yield made
+
+
+def test_the_flinkdeployment_is_checked_at_the_begin(
+    flight: Flight,
+    operator: SteeredOperator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["autopilot", "clicks", "--flink", flight.flink.url, "--workspace", flight.workspace.url, *STATED]
+    assert run([*command, "--kubernetes", REFERENCE, "--context", "test"]) == 0
+    assert f"(FlinkDeployment {REFERENCE})" in capsys.readouterr().err
+    assert operator.server.verbs == ["get", "dry-run"] and operator.generation == 1
+    assert run([*command, "--kubernetes", "streaming/other"]) == 2
+    assert "there is no FlinkDeployment streaming/other" in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setenv("KUBECONFIG", str(operator.kubeconfig(tmp_path, READER)))
+    assert run([*command, "--kubernetes", REFERENCE]) == 1
+    assert "the right to patch flinkdeployments" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_owner_by_flinks_settings_is_named(
+    flight: Flight, operator: SteeredOperator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flight.flink.settings = {
+        "kubernetes.jobmanager.owner.reference": "kind:FlinkDeployment,name:wordcount,controller:false",
+        "kubernetes.namespace": "streaming",
+    }
+    command = ["autopilot", "clicks", "--flink", flight.flink.url, "--workspace", flight.workspace.url, *STATED]
+    assert run([*command, "--kubernetes", "streaming/other"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"FlinkDeployment {REFERENCE} deploys the Flink at {flight.flink.url}, and not streaming/other" in said
+    assert run([*command, "--dry-run"]) == 0
+    assert f"name it (--kubernetes {REFERENCE}) to have them kept" in " ".join(capsys.readouterr().err.split())

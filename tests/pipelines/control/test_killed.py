@@ -1,11 +1,11 @@
 """An autopilot that is killed at any step of an action: the next one brings it to its end, once."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from flight import Flight
+from killing import Death, Killed, fly_until_killed
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LEASE_S
 from pipelines.control.record import AutopilotDecision
@@ -13,32 +13,6 @@ from pipelines.store.workspace import Workspace
 from steered_flink import COUNT
 
 ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
-STEPS = ("create_bytes", "write_bytes", "require", "requirements", "job")
-
-
-class Killed(BaseException):
-    """As SIGKILL does: nothing is cleaned up."""
-
-
-class Death:
-    """Ends a process before or after its n-th effect."""
-
-    def __init__(self, at: int, *, after: bool) -> None:
-        self.at, self.after, self.seen, self.happened = at, after, 0, False
-
-    def of(self, effect: Callable[..., Any]) -> Callable[..., Any]:
-        def mortal(*given: Any, **named: Any) -> Any:
-            self.seen += 1
-            if self.seen == self.at and not self.after:
-                self.happened = True
-                raise Killed
-            done = effect(*given, **named)
-            if self.seen == self.at:
-                self.happened = True
-                raise Killed
-            return done
-
-        return mortal
 
 
 def mortal(flight: Flight, death: Death) -> Autopilot:
@@ -50,13 +24,6 @@ def mortal(flight: Flight, death: Death) -> Autopilot:
     rest = flight.rests[-1]
     rest.put, rest.require = death.of(rest.put), death.of(rest.require)  # type: ignore[method-assign]
     return autopilot
-
-
-def fly_until_killed(flight: Flight, autopilot: Autopilot, seconds: float) -> None:
-    try:
-        flight.fly(autopilot, seconds)
-    except Killed:
-        return
 
 
 def stored(flight: Flight) -> list[AutopilotDecision]:

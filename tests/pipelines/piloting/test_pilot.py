@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flight import BEGIN, Flight
+from kubernetes_server import PLANNER
 from pipelines.control.files import AutopilotFiles
 from pipelines.control.record import PolicyOutlook
 from pipelines.following.jobs import job_file
@@ -15,6 +16,8 @@ from pipelines.inputs.job_files import operations_of
 from pipelines.piloting.events import PilotEvent, budget_event
 from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
 from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs
+from steered_flink import COUNT
+from steered_operator import REFERENCE, TASKS, SteeredOperator
 
 Says = Callable[..., Path]
 
@@ -61,6 +64,30 @@ def test_alone_it_rescales_and_reports_it(flight: Flight, says: Says) -> None:
     # The interval has the step in it, so fewer than the 8 of 3,000 records/s at 400 a task.
     assert event.after["count"] == 7
     assert flight.job.puts
+
+
+def test_the_flinkdeployment_of_its_file_is_changed(
+    flight: Flight, says: Says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = SteeredOperator(flight.job, flight.clock)
+    monkeypatch.setenv("KUBECONFIG", str(operator.kubeconfig(tmp_path, PLANNER)))
+    says(mode="alone", kubernetes=REFERENCE, context="test")
+    with operator.server:
+        pilot = _pilot(flight)
+        (event, *_) = _poll(flight, pilot, 90)
+        pilot.close()
+    assert event.kind == "rescaled" and operator.overrides == {**TASKS, COUNT: event.after["count"]}
+    says(context="test")
+    pilot = _pilot(flight)
+    assert _poll(flight, pilot, 1) == []
+    assert "'context' and 'through' are for a FlinkDeployment" in caplog.text
+
+
+def test_a_permission_without_a_flinkdeployment_is_not_one_with_it() -> None:
+    plain = Autopiloting(flink="http://f:8081", policy="ds2", settings={"policy_interval_s": 10.0})
+    # As it was before there was 'kubernetes', so that permissions from then hold.
+    assert rules_digest(plain) == "e4cab4d384e6d506108954064d3bf66e7ec8d979bdfeceddd869688c0f0fc6eb"
+    assert rules_digest(plain.model_copy(update={"kubernetes": REFERENCE})) != rules_digest(plain)
 
 
 def test_a_dry_run_changes_nothing_and_reports_nothing(flight: Flight, says: Says) -> None:

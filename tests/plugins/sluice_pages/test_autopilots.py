@@ -41,6 +41,7 @@ def test_words_of_a_stop_switch_are_shown_as_text(reader: httpx.Client) -> None:
     assert SCRIPT_REASON not in text
     assert html.escape(SCRIPT_REASON, quote=False).replace("'", "&#39;") in text
     assert "Flink does not answer" in text and "unknown" in text
+    assert "through FlinkDeployment <code>streaming/orders</code>" in text
 
 
 def test_the_figures_of_a_job_are_data(reader: httpx.Client) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from api_server import ApiServer
 from deployed_resource import CHAIN, NAME, NAMESPACE, OTHER, OVERRIDES, SOURCE, Operator
-from flink_client.kubernetes.api import Conflict, KubernetesApi
+from flink_client.kubernetes.api import KubernetesApi
+from flink_client.kubernetes.refusals import Conflict
 from flink_server import word_count_plan
 from kubernetes_server import PLANNER, READER, write_kubeconfig
 from models.errors import InvalidInput, SluiceError
