@@ -159,11 +159,12 @@ class Learned:
         if self._demand is None or not waiting:
             return 0.0
         now = self._demand.tasks[None, :]
-        shares = dict(zip(self._demand.names, self._shares(now)[0], strict=True))
-        seconds = sum(
-            records / (shares.get(name, ATTAINABLE_SHARE) * (rates.operators[name].true_processing_rate or math.inf))
-            for name, records in waiting.items()
-        )
+        shares = dict(zip(self._demand.names, self._shares(now)[0].tolist(), strict=True))
+        seconds = 0.0
+        for name, records in waiting.items():
+            seconds += records / (
+                shares.get(name, ATTAINABLE_SHARE) * (rates.operators[name].true_processing_rate or math.inf)
+            )
         return float(self.capacity(now)[0][0]) * seconds
 
     def _add(self, rates: Rates, taken: float, seconds: float) -> None:
