@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 ROOT = Path(__file__).parents[1]
 LONGEST = (
@@ -28,6 +29,10 @@ IN_REAL_TIME = (
     "pipelines/observe",
 )
 """Folders whose slow tests measure rates, or times, of real programs."""
+MEASURING = "gw0"
+"""The process that runs the folders in real time."""
+NICE = 5
+"""Of the other processes, so that what is measured is disturbed little by them."""
 SKIP_NOTHING = "SLUICE_TESTS_SKIP_NOTHING"
 SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated", "broker"})
 """Fixtures that start MLflow, Airflow, Spark, Kafka or a Java compiler, or run a pipeline; their tests are marked slow."""
@@ -60,10 +65,27 @@ logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 class OneProcessAFolder(LoadScopeScheduling):
-    """Tests of a folder share its servers, so one process runs them all."""
+    """Tests of a folder share its servers, so one process runs them all.
+
+    The folders in real time wait most of their time. One process runs them, one after another; the others run the rest
+    meanwhile. A process takes of the other kind where nothing is left of its own.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0].rpartition("/")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        measures = node.gateway.id == MEASURING
+        own = (folder for folder in self.workqueue if (folder.removeprefix("tests/") in IN_REAL_TIME) == measures)
+        if (folder := next(own, None)) is not None:
+            self.workqueue.move_to_end(folder, last=False)
+        super()._assign_work_unit(node)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the process that measures precedence over the others."""
+    if getattr(config, "workerinput", {"workerid": MEASURING})["workerid"] != MEASURING:
+        os.nice(NICE)
 
 
 @pytest.hookimpl(tryfirst=True)
