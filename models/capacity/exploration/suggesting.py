@@ -96,7 +96,7 @@ def suggest(
                 random_state=seed,
             )
             optimizer.tell([axes.point(budget) for budget in corners], costs)
-            for _ in range(EVEN_POINTS - len(corners) + CHOSEN_POINTS):
+            for left in reversed(range(EVEN_POINTS - len(corners) + CHOSEN_POINTS)):
                 point = optimizer.ask()
-                optimizer.tell(point, cost(axes.budget(point)))
+                optimizer.tell(point, cost(axes.budget(point)), fit=left > 0)  # the last point decides on no other
     return min(tried.values(), key=lambda found: (found.log_width - narrowing.log_width) / found.minutes)
