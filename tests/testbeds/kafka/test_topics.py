@@ -169,7 +169,8 @@ def _until_dropped(kafka: KafkaConnection) -> int:
         consumer.close()
 
 
-def test_an_address_where_no_broker_is_is_an_error_in_words() -> None:
+def test_an_address_where_no_broker_is_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbeds.kafka.topics.ANSWER_S", 1.0)  # a refused connection is tried again until then
     with pytest.raises(SluiceError, match=r"no Kafka broker answers at 127\.0\.0\.1:9; check the address"):
         Topics(KafkaConnection("127.0.0.1:9"))
     with pytest.raises(InvalidInput, match="HOST:PORT, but got 'broker'"):
