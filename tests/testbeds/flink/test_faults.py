@@ -97,7 +97,10 @@ def test_rest_that_fails_for_a_moment_changes_no_number(proxy: Proxy, testbed: F
     assert counted["map"] == pytest.approx(5 * RATE, rel=0.15)
 
 
-def test_rest_that_is_too_slow_ends_the_measurement(proxy: Proxy, testbed: FlinkTestbed) -> None:
+def test_rest_that_is_too_slow_ends_the_measurement(
+    proxy: Proxy, testbed: FlinkTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbeds.flink.measuring.watch._LATE_S", 5.0)
     with testbed.deploy(small_job(), CONFIGURATION, run="r", seed=1) as run:
         run.inject(RATE, 5.0, "ramp")
         _later(1.0, lambda: setattr(proxy, "delay_s", 2.0))
