@@ -18,7 +18,7 @@ LONGEST = (
     *("testbeds/flink", "pipelines/stages", "pipelines", "pipelines/cli/plans", "models/capacity/exploration"),
     *("dags", "testbeds/kafka", "deployment", "spark", "pipelines/observe", "pipelines/apply", "faults"),
 )
-"""Folders by how long their tests take, the longest first; beside those on a real Flink first some that start few processes."""
+"""Folders by how long their tests take, the longest first of each kind."""
 IN_REAL_TIME = (
     "testbeds/flink",
     "testbeds/kafka",
@@ -68,7 +68,7 @@ class OneProcessAFolder(LoadScopeScheduling):
     """Tests of a folder share its servers, so one process runs them all.
 
     The folders in real time wait most of their time. One process runs them, one after another; the others run the rest
-    meanwhile. A process takes of the other kind where nothing is left of its own.
+    meanwhile. A process takes of the other kind once nothing is left of its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -90,8 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use heavy fixtures as slow, and run the folders that take minutes first, so that both processes end
-    at about the same time."""
+    """Mark tests that use heavy fixtures as slow, and run the folders that take minutes first, so that all processes
+    end at about the same time."""
     order = {ROOT / "tests" / folder: place for place, folder in enumerate(LONGEST)}
     real_time = {ROOT / "tests" / folder for folder in IN_REAL_TIME}
     items.sort(key=lambda item: order.get(item.path.parent, len(order)))
