@@ -21,6 +21,7 @@ LONGEST = (
 """Folders by how long their tests take, the longest first of each kind."""
 IN_REAL_TIME = (
     "testbeds/flink",
+    "testbeds/flink/local",
     "testbeds/kafka",
     "testbeds/kafka/feeding",
     "pipelines/apply",
