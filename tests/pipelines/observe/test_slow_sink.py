@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -66,16 +67,14 @@ public final class Calling {
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster() as made:
-        made.ensure(Profile((TaskManager("tm1", 4, 900.0),)))
-        yield made
-
-
-@pytest.fixture(scope="module")
-def jar(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("jar")
-    return cluster.rest.upload(made_jar(JAR, "Calling", folder, cluster.kit, flink_home(), find_jdk()))
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[FlinkRest, str]]]:
+    """By the kind of calls: a cluster for the job alone, whose CPU is the job's, and the jar on it."""
+    with LocalCluster() as one, LocalCluster() as other:
+        made = made_jar(JAR, "Calling", tmp_path_factory.mktemp("jar"), one.kit, flink_home(), find_jdk())
+        for cluster in (one, other):
+            cluster.ensure(Profile((TaskManager("tm1", 4, 900.0),)))
+        clusters = {"one at a time": one, "side by side": other}
+        yield {calls: (cluster.rest, cluster.rest.upload(made)) for calls, cluster in clusters.items()}
 
 
 def seen(flink: FlinkRest, jar: str, calls: str, tasks: int, place: Workspace) -> ObservedJob:
@@ -88,27 +87,31 @@ def seen(flink: FlinkRest, jar: str, calls: str, tasks: int, place: Workspace) -
         flink.cancel(job)
 
 
-def by_two_and_four_tasks(
-    cluster: LocalCluster, jar: str, calls: str, place: Workspace
+def seen_meanwhile(
+    ready: dict[str, tuple[FlinkRest, str]], tasks: int, place: Workspace
 ) -> tuple[ObservedJob, ObservedJob]:
-    """The job with two tasks that call, which alone leave open what limits them, and then with four."""
-    first = seen(cluster.rest, jar, calls, 2, place)
-    assert first.suspected_limit is not None
-    assert first.suspected_limit.certainty == "possible"
-    return first, seen(cluster.rest, jar, calls, 4, place)
+    """The job whose tasks share the service, and the one whose tasks do not, at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(seen, *ready[calls], calls, tasks, place) for calls in ("one at a time", "side by side")]
+        shared, alone = (one.result() for one in both)
+    return shared, alone
 
 
-def test_a_shared_limit_is_found_by_two_numbers_of_tasks(cluster: LocalCluster, jar: str, tmp_path: Path) -> None:
-    _, second = by_two_and_four_tasks(cluster, jar, "one at a time", Workspace(tmp_path / "workspace"))
-    limit = second.suspected_limit
+def test_two_numbers_of_tasks_distinguish_a_shared_limit_from_long_calls(
+    ready: dict[str, tuple[FlinkRest, str]], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    few_shared, few_alone = seen_meanwhile(ready, 2, place)
+    for few in (few_shared, few_alone):  # two tasks leave open what limits them
+        assert few.suspected_limit is not None
+        assert few.suspected_limit.certainty == "possible"
+    many_shared, many_alone = seen_meanwhile(ready, 4, place)
+    limit = many_shared.suspected_limit
     assert limit is not None
-    assert (limit.certainty, limit.vertex) == ("likely", second.vertices[1].name)
+    assert (limit.certainty, limit.vertex) == ("likely", many_shared.vertices[1].name)
     # Sleeping takes a little longer than asked for: by up to a tenth of 4 ms where the machine is shared.
     assert 0.8 / CALL_S < limit.rate_limit <= 1.02 / CALL_S
-    assert second.vertices[1].parallelism == 4
-
-
-def test_calls_that_take_long_are_no_limit(cluster: LocalCluster, jar: str, tmp_path: Path) -> None:
-    first, second = by_two_and_four_tasks(cluster, jar, "side by side", Workspace(tmp_path / "workspace"))
-    assert second.suspected_limit is None
-    assert second.vertices[1].observed_rate == pytest.approx(2 * (first.vertices[1].observed_rate or 0.0), rel=0.15)
+    assert many_shared.vertices[1].parallelism == 4
+    assert many_alone.suspected_limit is None
+    few_rate, many_rate = (job.vertices[1].observed_rate or 0.0 for job in (few_alone, many_alone))
+    assert many_rate == pytest.approx(2 * few_rate, rel=0.15)
