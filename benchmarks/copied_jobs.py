@@ -40,7 +40,7 @@ RATE: Final = 30_000.0
 PLANNED_AT: Final = "2026-01-01T00:00:00+00:00"
 _OUTPUTS: Final = {EXPLORATION_FILE: ExplorationRecord, PROFILE_FILE: ProfileRecord}
 _RUN: Final = "copied"
-_EVENTS: Final = 3
+_EVENTS: Final = 12
 """Changes of the rate, and checks for drift, of each job."""
 
 
@@ -109,6 +109,17 @@ class CopiedJobs:
         samples = samples.append_column("job", pa.array([job] * len(samples)))
         samples = samples.append_column("run", pa.array(["window"] * len(samples)))
         self.workspace.write_table(f"production/{job}/window.parquet", samples)
+
+
+def airflow_settings(workspace: Path) -> dict[str, str]:
+    """Settings of an Airflow that works on the workspace with this checkout."""
+    lines = (ROOT / "docker" / "airflow.env").read_text().splitlines()
+    shared = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    return shared | {
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "SLUICE_WORKSPACE": str(workspace),
+    }
 
 
 def operate(workspace: Workspace, job: str, now: datetime) -> None:

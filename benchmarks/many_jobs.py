@@ -1,0 +1,162 @@
+"""Hundreds of jobs with plans: the jobs page, the following of their rates, and checks for drift, each beside its period.
+
+    python benchmarks/many_jobs.py [--jobs 500] [--workspace FOLDER] [--checked 3]
+
+One job is measured and planned on the simulator; the others are copies of it (`copied_jobs`), with records of operation in the
+workspace. A server of this machine speaks Prometheus's API. The pages are those of a running Airflow (SQLite, 127.0.0.1).
+
+    page     all jobs, a search and a state, as the browser gets them; the first answer also reads every plan
+    listing  the search for jobs to follow, every 30 s
+    round    all jobs are polled at the same moment, which is the worst case, every 15 s
+    drift    a check of one job as the task `watch` of the DAG does it, in a process of its own with its own Spark, once a day
+
+Seconds are by the clock; CPU seconds are those of the process, and say more where others use the machine, too.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from copied_jobs import RATE, CopiedJobs, airflow_settings, operate  # noqa: E402
+
+from pipelines.following.threads import in_thread  # noqa: E402
+from pipelines.rates.follow import JobFollower, followed_jobs  # noqa: E402
+from pipelines.store.plans import PlanStore  # noqa: E402
+from pipelines.store.workspace import Workspace  # noqa: E402
+from prometheus_server import PrometheusServer  # noqa: E402
+from running_airflow import RunningAirflow  # noqa: E402
+
+ROUNDS: Final = 3
+LISTING_S: Final = 30.0
+DAY_S: Final = 86_400.0
+PAGES: Final = {
+    "all jobs": "/sluice/",
+    "search": "/sluice/?search=job-04",
+    "state": "/sluice/?state=drifted",
+    "JSON": "/sluice/jobs.json",
+}
+WATCH: Final = "import sys; from sluice_airflow.tasks.drift import watch; watch(sys.argv[1], None)"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--workspace", type=Path, help="workspace to use and keep; default: a temporary one")
+    parser.add_argument("--checked", type=int, default=3, help="jobs to check for drift")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sluice-many-") as temporary, PrometheusServer() as prometheus:
+        folder = asked.workspace or Path(temporary) / "workspace"
+        os.environ |= airflow_settings(folder)
+        workspace = Workspace(folder)
+        names = [f"job-{number:03}" for number in range(asked.jobs)]
+        _make(workspace, folder.parent / "jobs", names, prometheus)
+        _follow(workspace, prometheus)
+        _check(names[: asked.checked], len(names))
+        _show(Path(temporary))
+
+
+def _make(workspace: Workspace, folder: Path, names: list[str], prometheus: PrometheusServer) -> None:
+    began, jobs, known = time.monotonic(), CopiedJobs(workspace, folder), set(PlanStore(workspace).jobs())
+    for name in names:
+        operations = {"replan": {"rates": {"prometheus": {"url": prometheus.url, "query": name}}}}
+        if name in known:
+            jobs.write_file(name, operations)
+        else:
+            jobs.add(name, operations)
+            operate(workspace, name, datetime.now(UTC))
+    prometheus.rates = dict.fromkeys(names, RATE)
+    print(f"{len(names)} jobs in {workspace.url}, made in {time.monotonic() - began:.0f} s\n", flush=True)
+
+
+def _follow(workspace: Workspace, prometheus: PrometheusServer) -> None:
+    listed = [_measured(lambda: followed_jobs(workspace)) for _ in range(ROUNDS)]
+    _print("listing", listed, LISTING_S)
+    followers = [JobFollower(workspace, job) for job in followed_jobs(workspace)]
+
+    async def round_of_all() -> None:
+        await asyncio.gather(*(in_thread(follower.poll, "a rate") for follower in followers))
+
+    polled = [_measured(lambda: asyncio.run(round_of_all())) for _ in range(ROUNDS)]
+    assert len(prometheus.queries) == ROUNDS * len(followers), "each poll reads the rate of its job"
+    _print("round", polled, followers[0].interval_s)
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{len(followers)} jobs are followed; {peak_mib:.0f} MiB at most\n", flush=True)
+
+
+def _check(names: list[str], jobs: int) -> None:
+    """Each in a process of its own, as Airflow runs tasks."""
+    took = []
+    for name in names:
+        began, cpu = time.monotonic(), _cpu_of_children()
+        subprocess.run([sys.executable, "-c", WATCH, name], cwd=ROOT, check=True, capture_output=True)
+        took.append((time.monotonic() - began, _cpu_of_children() - cpu))
+    _print("drift", took, DAY_S)
+    print(f"{jobs} jobs: {jobs * took[-1][0] / 3600:.1f} h of one slot a day\n", flush=True)
+
+
+def _show(temporary: Path) -> None:
+    airflow = RunningAirflow(temporary / "airflow", temporary / "airflow.log")
+    try:
+        airflow.log_in()
+        for name, path in PAGES.items():
+            with _cpu_of(airflow.component("api-server")) as cpu:
+                took, sizes = [], []
+                for _ in range(ROUNDS + 1):
+                    began, used = time.monotonic(), cpu()
+                    sizes.append(len(airflow.content("GET", path)))
+                    took.append((time.monotonic() - began, cpu() - used))
+            print(f"{name:9} {sizes[-1] / 1024:7.0f} KiB  first {took[0][0]:6.2f} s", end="")
+            print("  then " + "  ".join(f"{wall:.2f} s ({used:.2f} CPU)" for wall, used in took[1:]), flush=True)
+        server = psutil.Process(airflow.component("api-server"))
+        resident = sum(process.memory_info().rss for process in (server, *server.children(recursive=True)))
+        print(f"API server: {resident / 2**20:.0f} MiB")
+    finally:
+        airflow.stop()
+
+
+def _measured(call: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds by the clock, and of CPU."""
+    began, cpu = time.monotonic(), time.process_time()
+    call()
+    return time.monotonic() - began, time.process_time() - cpu
+
+
+@contextmanager
+def _cpu_of(pid: int) -> Any:
+    """A function that returns the CPU seconds of a process and those below it."""
+    server = psutil.Process(pid)
+
+    def used() -> float:
+        times = [process.cpu_times() for process in (server, *server.children(recursive=True))]
+        return sum(one.user + one.system for one in times)
+
+    yield used
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _print(name: str, took: list[tuple[float, float]], period_s: float) -> None:
+    text = "  ".join(f"{wall:.2f} s ({cpu:.2f} CPU)" for wall, cpu in took)
+    print(f"{name:8} {text}   period {period_s:g} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
