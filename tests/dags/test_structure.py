@@ -82,6 +82,7 @@ def test_drift_is_looked_for_in_each_job_and_asks_for_a_capacity_plan(dags: dict
     watch = dags["watch_drift"].get_task("watch")
     assert watch.is_mapped
     assert watch.upstream_task_ids == {"jobs"}
+    assert watch.max_active_tis_per_dag == 2, "hundreds of jobs leave slots to other DAGs"
     assert [asset.name for asset in watch.partial_kwargs["outlets"]] == ["sluice-reprofile"]
     assert dags["watch_drift"].schedule == "@daily"
     timetable = dags["capacity_plan"].timetable
