@@ -6,6 +6,7 @@ came about. Everything is stored by the functions that Sluice itself stores it w
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ MODEL_JOB: Final = "wordcount"
 RATE: Final = 30_000.0
 """That all jobs are planned for, records/s."""
 PLANNED_AT: Final = "2026-01-01T00:00:00+00:00"
-_OUTPUTS: Final = {EXPLORATION_FILE: ExplorationRecord, PROFILE_FILE: ProfileRecord}
+_OUTPUTS: Final[Mapping[str, Any]] = {EXPLORATION_FILE: ExplorationRecord, PROFILE_FILE: ProfileRecord}
 _RUN: Final = "copied"
 _EVENTS: Final = 12
 """Changes of the rate, and checks for drift, of each job."""
@@ -77,8 +78,7 @@ class CopiedJobs:
         run = PipelineRun(self._measured.request.model_copy(update={"job": str(file)}), self.workspace)
         run.start()
         for name, form in _OUTPUTS.items():
-            output: Any = self._measured.output(name, form)
-            self.workspace.once(run.key(name), {}, form, lambda output=output: output)
+            self.workspace.once(run.key(name), {}, form, partial(self._measured.output, name, form))
         features = _of_job(self.workspace.read_table(self._measured.key(FEATURES_FILE)), job)
         self.workspace.write_table(run.key(FEATURES_FILE), features)
         self._register(run)
@@ -95,7 +95,7 @@ class CopiedJobs:
         own = self._measured.output(SELECTION_FILE, SelectionRecord)
         selection = own.model_copy(update={"job": job, "model_uri": f"models:/{job}/1", "model_version": 1})
         with mlflow_errors(tracking):
-            source = tracking.client.get_model_version(own.job, str(own.model_version)).source
+            source = tracking.client.get_model_version(own.job, str(own.model_version)).source or ""
             register(tracking, job, f"A copy of {own.model_uri}.")
             tags = {SELECTION_TAG: selection_tag(selection), "sluice.job": job}
             tracking.client.create_model_version(job, source, tags=tags)

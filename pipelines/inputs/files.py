@@ -66,7 +66,8 @@ def read_as_one_of(path: Path, choose: Callable[[Any], type[Model]]) -> Model:
     The model of the same text at the same path is the same object. Followers read the files of all jobs every few seconds, and
     parsing YAML is most of that work.
     """
-    return _parsed_as_one_of(path, _text(path), choose)
+    found: Model = _parsed_as_one_of(path, _text(path), choose)
+    return found
 
 
 @lru_cache(maxsize=_MOST_KEPT)

@@ -70,7 +70,7 @@ def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
         return change
 
     def is_of_job(content: Mapping[str, Any]) -> bool:
-        return content.get("job") == change["job"]
+        return bool(content.get("job") == change["job"])
 
     later = events.after(dag_run.run_after)
     extras = unread(Workspace(), later, dag_run.dag_id, dag_run.run_id, is_of_job)
