@@ -136,7 +136,7 @@ def _follow(workspace: Workspace) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(FOLLOWED_S):
                 async for event in Following("the rate of", lambda: followed_jobs(workspace), follow).events(LISTING_S):
-                    raise SystemExit(f"the rate of {event.job} has not changed")
+                    print(f"         the rate of {event.job} has changed")
 
     wall_s, cpu_s = _measured(lambda: asyncio.run(watch()))
     gaps = [b - a for one in followers for a, b in pairwise(one.polled_at)]

@@ -57,8 +57,8 @@ PATIENCE_S: Final = 180.0
 RESTLESS: Final = "restless"
 EVERY_S: Final = 3.0
 """Between two changes of the restless job."""
-FALL: Final = 0.15
-"""Of the rate when all change at once: to plans of a dozen tasks, whose placement takes no time to speak of."""
+FALL: Final = 0.2
+"""Of the rate when all change at once: to plans of some twenty tasks."""
 
 
 def main() -> None:

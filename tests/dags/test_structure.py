@@ -141,6 +141,7 @@ def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[
     }
     inlets = {task.task_id: [asset.name for asset in task.inlets] for task in stages}
     assert {task: names for task, names in inlets.items() if names} == {
+        "jobs": ["sluice-reprofile"],
         "check_features": ["sluice-samples"],
         "approve": ["sluice-features"],
         "publish": ["sluice-model"],
