@@ -50,11 +50,15 @@ The record is stored beside the plan in the workspace
 """,
 )
 def apply_plan() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Finds the new plans that may be applied.")
-    def plans(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
+    @task(execution_timeout=timedelta(minutes=5), inlets=[PLAN], doc_md="Finds the new plans that may be applied.")
+    def plans(
+        params: Any = None, triggering_asset_events: Any = None, inlet_events: Any = None, dag_run: Any = None
+    ) -> list[str]:
         from sluice_airflow.tasks.applying import plans_to_apply
+        from sluice_airflow.unread import events_of_run
 
-        return plans_to_apply(params, [event.extra for event in triggering_asset_events[PLAN]])
+        extras = events_of_run(triggering_asset_events[PLAN], inlet_events[PLAN], dag_run)
+        return plans_to_apply(params, extras)
 
     @task(execution_timeout=timedelta(minutes=5), doc_md="Determines the steps without changing anything.")
     def rehearse(plan_uri: str) -> str:

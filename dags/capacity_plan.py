@@ -14,9 +14,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from pipelines.inputs.plan_request import PlanRequest
 from sluice_airflow.approvals.model import ModelApproval
 from sluice_airflow.assets import FEATURES, MODEL, PLAN, REPROFILE, SAMPLES
-from sluice_airflow.measuring.pool import POOL
 from sluice_airflow.measuring.stage import MeasuringStage
 from sluice_airflow.params import params_of
+from sluice_airflow.pools import MEASURING
 from sluice_airflow.retries import RETRYING
 from sluice_airflow.turns import JobTurn
 
@@ -89,14 +89,18 @@ Assets: `sluice-samples`, `sluice-features`, `sluice-model`, `sluice-plan`.
 def capacity_plan() -> None:
     @task(
         execution_timeout=timedelta(minutes=5),
+        inlets=[REPROFILE],
         doc_md="Lists the jobs to measure again: all with a plan in a scheduled run, else those of the events.",
     )
-    def jobs(dag_run: Any = None, triggering_asset_events: Any = None) -> list[dict[str, Any]]:
+    def jobs(
+        dag_run: Any = None, triggering_asset_events: Any = None, inlet_events: Any = None
+    ) -> list[dict[str, Any]]:
         from sluice_airflow.tasks.drift import newest_of_each_job, planned_jobs
+        from sluice_airflow.unread import events_of_run
 
-        return (
-            planned_jobs() if dag_run.run_type == "scheduled" else newest_of_each_job(_extras(triggering_asset_events))
-        )
+        if dag_run.run_type == "scheduled":
+            return planned_jobs()
+        return newest_of_each_job(events_of_run(triggering_asset_events[REPROFILE], inlet_events[REPROFILE], dag_run))
 
     @task(execution_timeout=timedelta(minutes=5), doc_md="Stores the validated request in the workspace.")
     def request(asked: list[dict[str, Any]], params: Any = None, dag_run: Any = None) -> str:
@@ -137,7 +141,7 @@ def capacity_plan() -> None:
             request_uri=request_uri,
             previous_uri=uri,
             limit=stage.timeout,
-            pool=POOL,
+            pool=MEASURING,
             doc_md=stage.does,
         ).output
     for stage in BEFORE_APPROVAL:
@@ -153,11 +157,6 @@ def capacity_plan() -> None:
     ).output
     for stage in AFTER_APPROVAL:
         uri = _stage_task(stage)(request_uri, uri)
-
-
-def _extras(events: Any) -> list[dict[str, Any]]:
-    """The content of the events that started the run, in order of time; empty in other runs."""
-    return [event.extra for event in sorted(events.get(REPROFILE, []), key=lambda event: event.timestamp)]
 
 
 def _stage_task(stage: Stage) -> Callable[[Any, Any], Any]:

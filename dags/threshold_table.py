@@ -36,11 +36,15 @@ stored, so a retry adds the missing ones. Asset: `sluice-thresholds`.
 """,
 )
 def threshold_table() -> None:
-    @task(execution_timeout=timedelta(minutes=1), doc_md="Finds the jobs with new plans.")
-    def jobs(params: Any = None, triggering_asset_events: Any = None) -> list[str]:
+    @task(execution_timeout=timedelta(minutes=1), inlets=[PLAN], doc_md="Finds the jobs with new plans.")
+    def jobs(
+        params: Any = None, triggering_asset_events: Any = None, inlet_events: Any = None, dag_run: Any = None
+    ) -> list[str]:
         from sluice_airflow.tasks.thresholds import jobs_with_new_plans
+        from sluice_airflow.unread import events_of_run
 
-        return jobs_with_new_plans(params, [event.extra for event in triggering_asset_events[PLAN]])
+        extras = events_of_run(triggering_asset_events[PLAN], inlet_events[PLAN], dag_run)
+        return jobs_with_new_plans(params, extras)
 
     @task(
         execution_timeout=timedelta(hours=12),

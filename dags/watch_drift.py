@@ -53,6 +53,7 @@ def watch_drift() -> None:
 
     @task(
         execution_timeout=timedelta(hours=1),
+        max_active_tis_per_dag=2,  # each has a Spark of its own, and hundreds of jobs have the day for it
         outlets=[REPROFILE],
         doc_md="Compares one job's production with its measurements, and requests new ones where they differ.",
     )

@@ -13,7 +13,7 @@ import httpx
 from flink_client.access.credentials import BearerToken, ClientCredentials, TokenInVariable, UserPassword
 from flink_client.access.header import client_tokens
 from flink_client.access.server import ServerAccess
-from flink_client.access.trust import context_of, unreadable
+from flink_client.access.trust import context_of
 
 MOST_BYTES: Final = 64 * 2**20
 """Default size limit of an answer: the metrics of a job with thousands of tasks take a tenth of it."""
@@ -35,18 +35,14 @@ def http_client(access: ServerAccess, *, timeout_s: float, most_bytes: int = MOS
         if isinstance(answer.stream, httpx.SyncByteStream):
             answer.stream = _Bounded(answer.stream, time.monotonic() + timeout_s, most_bytes)
 
-    auth, verify = _auth(access), context_of(access)
-    try:
-        return httpx.Client(
-            base_url=access.url,
-            timeout=timeout_s,
-            auth=auth,
-            verify=verify,
-            follow_redirects=False,
-            event_hooks={"response": [bound]},
-        )
-    except OSError as error:
-        raise unreadable(error) from error
+    return httpx.Client(
+        base_url=access.url,
+        timeout=timeout_s,
+        auth=_auth(access),
+        verify=context_of(access),
+        follow_redirects=False,
+        event_hooks={"response": [bound]},
+    )
 
 
 def _auth(access: ServerAccess) -> httpx.Auth | None:

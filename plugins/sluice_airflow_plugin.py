@@ -3,14 +3,14 @@
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-from sluice_airflow.measuring.pool import PoolMaker
+from sluice_airflow.pools import PoolMaker
 from sluice_airflow.standing.sqlite import OneWriteAtATime
 
 _ON_SQLITE = conf.get_mandatory_value("database", "sql_alchemy_conn").startswith("sqlite")
 
 
 class SluiceAirflow(AirflowPlugin):
-    """Makes the pool of measurements; on SQLite, lets writing requests take turns."""
+    """Makes the pools; on SQLite, lets writing requests take turns."""
 
     name = "sluice_airflow"
     listeners = [PoolMaker()]  # noqa: RUF012  (declared so in the base class)

@@ -2,6 +2,9 @@
 
 import os
 import ssl
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -20,27 +23,56 @@ _REFUSED: Final = (
 )
 
 
-def context_of(access: ServerAccess) -> ssl.SSLContext | bool:
-    """What httpx verifies the server with, and shows of the client. True: the machine's authorities, or SSL_CERT_FILE.
+def context_of(access: ServerAccess) -> ssl.SSLContext:
+    """What httpx verifies the server with, and shows of the client.
+
+    A context without a client's certificate is shared by all clients, until its file changes: loading the machine's authorities
+    takes many times as long as asking a server on the same network.
 
     Raises:
         InvalidInput: a file that the connection or SSL_CERT_FILE names cannot be read.
     """
-    if access.authority is None and access.identity is None:
-        return True
-    if access.authority is None:
-        context = _default()
-    else:
-        try:
-            context = ssl.create_default_context(cafile=access.authority)
-        except OSError as error:
-            raise InvalidInput(
-                f"the certificates in {str(access.authority)!r:.200} cannot be read ({_why(error)}); the field 'ca_file' of "
-                f"the connection {access.connection} must name a file of certificates (PEM)"
-            ) from error
-    if access.identity is not None:
-        _show(context, access.identity, str(access.connection))
+    if access.identity is None:
+        named = str(access.authority or os.environ.get(CERTIFICATES, ""))
+        return _shared(_Trust(named, os.environ.get("SSL_CERT_DIR"), _changed(named), access))
+    context = _trusting(access)
+    _show(context, access.identity, str(access.connection))
     return context
+
+
+@dataclass(frozen=True)
+class _Trust:
+    """Whom to trust, as the files are now."""
+
+    named: str
+    folder: str | None
+    changed: int
+    access: ServerAccess = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _shared(trust: _Trust) -> ssl.SSLContext:
+    return _trusting(trust.access)
+
+
+def _changed(named: str) -> int:
+    """When a file was changed, in nanoseconds; 0 where there is none."""
+    try:
+        return Path(named).stat().st_mtime_ns if named else 0
+    except OSError:
+        return 0
+
+
+def _trusting(access: ServerAccess) -> ssl.SSLContext:
+    if access.authority is None:
+        return _default()
+    try:
+        return ssl.create_default_context(cafile=access.authority)
+    except OSError as error:
+        raise InvalidInput(
+            f"the certificates in {str(access.authority)!r:.200} cannot be read ({_why(error)}); the field 'ca_file' of "
+            f"the connection {access.connection} must name a file of certificates (PEM)"
+        ) from error
 
 
 def context_of_issuer(access: ServerAccess) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from pipelines.drift.record import DriftReport
-from pipelines.store.workspace import Damaged, Workspace, to_json
+from pipelines.store.workspace import Workspace, to_json
 
 FOLDER: Final = "drift"
 _FILE: Final = re.compile(r"v(\d{6,})\.json")
@@ -31,17 +31,6 @@ def latest_drift(workspace: Workspace, job: str) -> DriftReport | None:
     """
     found = versions(workspace, job)
     return workspace.read(drift_key(job, found[-1]), DriftReport) if found else None
-
-
-def recent_drifts(workspace: Workspace, job: str, most: int) -> tuple[DriftReport, ...]:
-    """Up to `most` of the newest reports on a job's production, the newest first; damaged files are skipped."""
-    found = []
-    for version in reversed(versions(workspace, job)[-most:]):
-        try:
-            found.append(workspace.read(drift_key(job, version), DriftReport))
-        except Damaged:
-            continue
-    return tuple(found)
 
 
 def keep(workspace: Workspace, report: DriftReport) -> DriftReport:

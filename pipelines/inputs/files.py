@@ -4,6 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,8 @@ from pipelines.inputs.faults import LineOf, explain
 Model = TypeVar("Model", bound=BaseModel)
 MOST_DOCUMENT_BYTES: Final = 16 * 1024 * 1024
 """Larger YAML or JSON files are refused unread; the largest dataflows take less than 1 MiB."""
+_MOST_KEPT: Final = 2048
+"""Files of jobs and clusters that are kept parsed."""
 
 
 def read_text(path: Path) -> str:
@@ -58,8 +61,18 @@ def read_as(path: Path, model: type[Model]) -> Model:
 
 
 def read_as_one_of(path: Path, choose: Callable[[Any], type[Model]]) -> Model:
-    """Read a file and validate it as the model that `choose` returns for the parsed data; raises as `read_as`."""
-    document = _parse(path)
+    """Read a file and validate it as the model that `choose` returns for the parsed data; raises as `read_as`.
+
+    The model of the same text at the same path is the same object. Followers read the files of all jobs every few seconds, and
+    parsing YAML is most of that work.
+    """
+    found: Model = _parsed_as_one_of(path, _text(path), choose)
+    return found
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _parsed_as_one_of(path: Path, text: str, choose: Callable[[Any], type[Model]]) -> Model:
+    document = _document(path, text)
     return _validate(document.data, choose(document.data), str(path), document.line_of)
 
 
@@ -69,6 +82,10 @@ def validate_as(data: Any, model: type[Model], origin: str) -> Model:
 
 
 def _parse(path: Path) -> Document:
+    return _document(path, _text(path))
+
+
+def _text(path: Path) -> str:
     try:
         size = path.stat().st_size
     except OSError:
@@ -77,7 +94,10 @@ def _parse(path: Path) -> Document:
         raise InvalidInput(
             f"{path} must have at most {MOST_DOCUMENT_BYTES} bytes, but has {size}; is it the right file?"
         )
-    text = read_text(path)
+    return read_text(path)
+
+
+def _document(path: Path, text: str) -> Document:
     try:
         return parse_json(text) if path.suffix == ".json" else parse_yaml(text)
     except Unparsable as error:

@@ -64,7 +64,7 @@ def operating(workspace: Workspace, job: str) -> Operating:
         current=Outline.of(current),
         older=tuple(version for version in reversed(versions) if version < current.version),
         pin=pin_of(workspace, job),
-        actual=operation(workspace, current).actual,
+        actual=operation(workspace, job, current.version).actual,
         outlook=_outlook(workspace, store, current, applied),
         applied=tuple(applied),
         faults=tuple(faults),

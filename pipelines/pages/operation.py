@@ -1,23 +1,28 @@
 """The state of a job: its last known source rate, and whether production differs from the measurements."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal
 
 from pydantic import Field
 
 from models.errors import SluiceError
-from models.plan import Plan
 from models.schema import Format
 from pipelines.apply.record import recorded
 from pipelines.control.files import AutopilotFiles
-from pipelines.drift.reports import latest_drift, recent_drifts
-from pipelines.rates.record import last_event, recent_events
+from pipelines.drift.record import DriftReport
+from pipelines.drift.reports import drift_key, latest_drift, versions
+from pipelines.rates.record import RateChangeEvent, event_keys, last_event
 from pipelines.rates.status import read_status
-from pipelines.store.workspace import Workspace
+from pipelines.store.workspace import Damaged, Workspace
 
 MOST_RATES: Final = 12
 """Rates of each origin that are shown over time."""
+_MOST_KEPT: Final = 65_536
+"""Rates that are kept between two pages; each takes a few hundred bytes."""
 
 
 class ActualRate(Format):
@@ -75,21 +80,21 @@ class Operation(Format):
     faults: tuple[str, ...] = Field(description="What could not be read, and why.")
 
 
-def operation(workspace: Workspace, plan: Plan) -> Operation:
+def operation(workspace: Workspace, job: str, version: int) -> Operation:
     """Read the records of the job. Damaged ones are reported; the others are still shown."""
     seen: list[ActualRate | Drift | Lag] = []
     faults = []
     for look in (_applied, _told, _sampled, _piloted):
         try:
-            seen += look(workspace, plan)
+            seen += look(workspace, job, version)
         except SluiceError as error:
             faults.append(str(error))
     rates = sorted((one for one in seen if isinstance(one, ActualRate)), key=lambda one: one.seen_at)
     return Operation(
         actual=rates[-1] if rates else None,
-        rates=_over_time(workspace, plan.job, rates),
+        rates=_over_time(workspace, job, rates),
         lag=next((one for one in seen if isinstance(one, Lag)), None),
-        unfollowed=_unfollowed(workspace, plan.job),
+        unfollowed=_unfollowed(workspace, job),
         drift=next((one for one in seen if isinstance(one, Drift)), None),
         faults=tuple(faults),
     )
@@ -105,25 +110,51 @@ def _unfollowed(workspace: Workspace, job: str) -> Unfollowed | None:
 def _over_time(workspace: Workspace, job: str, seen: list[ActualRate]) -> tuple[RatePoint, ...]:
     """The rates that were seen, and those of earlier changes and checks; one for each time."""
     points = {one.seen_at: one.rate for one in seen}
-    for event in recent_events(workspace, job, MOST_RATES):
-        points[event.reported_at] = event.change.new_rate
-    for report in recent_drifts(workspace, job, MOST_RATES):
-        points[datetime.fromisoformat(report.created_at)] = report.source_rate
+    earlier = [
+        _Record(workspace.uri(key), "change", workspace, key) for key in event_keys(workspace, job)[-MOST_RATES:]
+    ]
+    for version in versions(workspace, job)[-MOST_RATES:]:
+        key = drift_key(job, version)
+        earlier.append(_Record(workspace.uri(key), "check", workspace, key))
+    for record in earlier:
+        with suppress(Damaged):  # the newest ones are reported above
+            point = _point(record)
+            points[point.seen_at] = point.rate
     return tuple(RatePoint(rate=rate, seen_at=at) for at, rate in sorted(points.items()))
 
 
-def _applied(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
-    for applied in recorded(workspace, plan.job, plan.version):
+@dataclass(frozen=True)
+class _Record:
+    """A stored change of the rate, or check for drift; neither is ever changed."""
+
+    uri: str
+    kind: Literal["change", "check"]
+    workspace: Workspace = field(compare=False)
+    key: str = field(compare=False)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _point(record: _Record) -> RatePoint:
+    """The rate in a record. It is kept, since a page of hundreds of jobs shows thousands."""
+    if record.kind == "change":
+        event = record.workspace.read(record.key, RateChangeEvent)
+        return RatePoint(rate=event.change.new_rate, seen_at=event.reported_at)
+    report = record.workspace.read(record.key, DriftReport)
+    return RatePoint(rate=report.source_rate, seen_at=datetime.fromisoformat(report.created_at))
+
+
+def _applied(workspace: Workspace, job: str, version: int) -> Iterator[ActualRate]:
+    for applied in recorded(workspace, job, version):
         if applied.effect is not None and applied.effect.rate is not None:
             yield ActualRate(
                 rate=applied.effect.rate,
                 seen_at=datetime.fromisoformat(applied.started_at),
-                how=f"on Flink, when version {plan.version} was applied",
+                how=f"on Flink, when version {version} was applied",
             )
 
 
-def _told(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
-    event = last_event(workspace, plan.job)
+def _told(workspace: Workspace, job: str, version: int) -> Iterator[ActualRate]:
+    event = last_event(workspace, job)
     if event is not None:
         yield ActualRate(
             rate=event.change.new_rate,
@@ -132,8 +163,8 @@ def _told(workspace: Workspace, plan: Plan) -> Iterator[ActualRate]:
         )
 
 
-def _sampled(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Drift]:
-    report = latest_drift(workspace, plan.job)
+def _sampled(workspace: Workspace, job: str, version: int) -> Iterator[ActualRate | Drift]:
+    report = latest_drift(workspace, job)
     if report is not None:
         looked_at = datetime.fromisoformat(report.created_at)
         yield Drift(drifted=report.drifted, reason=report.reason, plan_version=report.plan_version, looked_at=looked_at)
@@ -144,8 +175,8 @@ def _sampled(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Drift]:
         )
 
 
-def _piloted(workspace: Workspace, plan: Plan) -> Iterator[ActualRate | Lag]:
-    state = AutopilotFiles(workspace, plan.job).state()
+def _piloted(workspace: Workspace, job: str, version: int) -> Iterator[ActualRate | Lag]:
+    state = AutopilotFiles(workspace, job).state()
     if state is None or state.newest is None:
         return
     seen, at = state.newest.seen, state.newest.decided_at

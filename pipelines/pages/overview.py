@@ -2,10 +2,9 @@
 
 from pydantic import Field
 
-from models.plan import Plan
 from models.schema import Format
 from pipelines.pages.operation import ActualRate, Drift, Lag, RatePoint, Unfollowed, operation
-from pipelines.pages.versions import Outline
+from pipelines.pages.versions import Outline, outline_of
 from pipelines.store.pins import PlanPin, pin_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Damaged, Workspace
@@ -40,18 +39,18 @@ def overview(workspace: Workspace) -> Overview:
 
 
 def _row(workspace: Workspace, store: PlanStore, job: str) -> JobRow:
-    plan, faults = _newest_intact(store, job)
+    outline, faults = _newest_intact(store, job)
     pin = None
     try:
         pin = pin_of(workspace, job)
     except Damaged as error:
         faults.append(str(error))
-    if plan is None:
+    if outline is None:
         return JobRow(job=job, plan=None, actual=None, pin=pin, drift=None, faults=tuple(faults))
-    seen = operation(workspace, plan)
+    seen = operation(workspace, job, outline.version)
     return JobRow(
         job=job,
-        plan=Outline.of(plan),
+        plan=outline,
         actual=seen.actual,
         rates=seen.rates,
         lag=seen.lag,
@@ -62,11 +61,11 @@ def _row(workspace: Workspace, store: PlanStore, job: str) -> JobRow:
     )
 
 
-def _newest_intact(store: PlanStore, job: str) -> tuple[Plan | None, list[str]]:
+def _newest_intact(store: PlanStore, job: str) -> tuple[Outline | None, list[str]]:
     faults: list[str] = []
     for version in reversed(store.versions(job)):
         try:
-            return store.get(job, version), faults
+            return outline_of(store, job, version), faults
         except Damaged as error:
             faults.append(str(error))
     return None, faults

@@ -1,6 +1,8 @@
 """The versions of a job's plan in one line each, including damaged ones."""
 
 import re
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from pydantic import Field
@@ -13,6 +15,8 @@ from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Damaged, Workspace
 
 _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_MOST_KEPT: Final = 8192
+"""Outlines of versions; each takes about a kilobyte."""
 _MOST_SHOWN: Final = 80
 """Most characters of a name in an error."""
 
@@ -41,6 +45,31 @@ class Outline(Format):
             total_cores=None if found is None else found.total_cores,
             price_per_hour=None if found is None else found.price_per_hour,
         )
+
+
+@dataclass(frozen=True)
+class _File:
+    """The file of a version, as it is now."""
+
+    uri: str
+    sha256: str
+    store: PlanStore = field(compare=False)
+    job: str = field(compare=False)
+    version: int = field(compare=False)
+
+
+def outline_of(store: PlanStore, job: str, version: int) -> Outline:
+    """A version in short; kept while its file has the same bytes, since checking a plan takes longer than reading it.
+
+    Raises:
+        Damaged: its file is damaged.
+    """
+    return _outline(_File(store.uri(job, version), store.sha256(job, version), store, job, version))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _outline(file: _File) -> Outline:
+    return Outline.of(file.store.get(file.job, file.version))
 
 
 class VersionRow(Format):
@@ -96,6 +125,6 @@ def plan_of(store: PlanStore, job: str, version: int) -> Plan:
 
 def _row(store: PlanStore, job: str, version: int) -> VersionRow:
     try:
-        return VersionRow(version=version, plan=Outline.of(store.get(job, version)), damaged=None)
+        return VersionRow(version=version, plan=outline_of(store, job, version), damaged=None)
     except Damaged as error:
         return VersionRow(version=version, plan=None, damaged=str(error))

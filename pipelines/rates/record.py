@@ -63,15 +63,9 @@ def last_event(workspace: Workspace, job: str) -> RateChangeEvent | None:
     return None
 
 
-def recent_events(workspace: Workspace, job: str, most: int) -> tuple[RateChangeEvent, ...]:
-    """Up to `most` of the newest events of a job, the newest first; damaged files are skipped."""
-    found = []
-    for *_, key in reversed(_event(workspace, job)[-most:]):
-        try:
-            found.append(workspace.read(key, RateChangeEvent))
-        except Damaged:
-            continue
-    return tuple(found)
+def event_keys(workspace: Workspace, job: str) -> list[str]:
+    """Keys of the events of a job, the oldest first."""
+    return [key for *_, key in _event(workspace, job)]
 
 
 def next_number(workspace: Workspace, job: str, plan_version: int) -> int:

@@ -9,6 +9,7 @@ from models.schema import SCHEMA_VERSION, Format, Name, PositiveInt
 from pipelines.store.workspace import Missing, Workspace
 
 FOLDER: Final = "pins"
+_NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 class PlanPin(Format):
@@ -61,7 +62,7 @@ def release_pin(workspace: Workspace, job: str) -> PlanPin | None:
 
 def _key(job: str) -> str:
     try:
-        TypeAdapter(Name).validate_python(job)
+        _NAME.validate_python(job)
     except ValidationError:
         raise InvalidInput(
             f"the name of a job must be letters, digits and . _ - and begin with a letter or digit, but got {job!r}"

@@ -15,7 +15,7 @@ from models.errors import InvalidInput, SluiceError
 from models.plan import Plan, PlanContent, difference, same_deployment
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.files import validate_as
-from pipelines.store.digests import digest
+from pipelines.store.digests import digest, digest_bytes
 from pipelines.store.pins import PlanPin, check_unpinned, keep_pin
 from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
@@ -59,6 +59,10 @@ class PlanStore:
             Damaged: its file is truncated, was changed, or belongs elsewhere.
         """
         return self.get_stored(job, version).plan
+
+    def sha256(self, job: str, version: int) -> str:
+        """SHA-256, in hex, of the file of a version. Raises Missing."""
+        return digest_bytes(self._workspace.read_bytes(_key(job, version)))
 
     def get_stored(self, job: str, version: int) -> StoredPlan:
         """One version with its digest; raises as `get` does."""

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from running_airflow import RunningAirflow
-from sluice_airflow.measuring.pool import POOL
+from sluice_airflow.pools import MEASURING
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 JOBS = ("nexmark-q1", "nexmark-q2", "nexmark-q5")
@@ -32,8 +32,8 @@ def small_airflow(tmp_path_factory: pytest.TempPathFactory, workspace_folder: Pa
     airflow = RunningAirflow(folder / "home", folder / "airflow.log", SETTINGS)
     try:
         airflow.log_in()
-        three = {"name": POOL, "slots": 3, "include_deferred": True}
-        airflow.call("PATCH", f"/api/v2/pools/{POOL}?update_mask=slots", three)
+        three = {"name": MEASURING, "slots": 3, "include_deferred": True}
+        airflow.call("PATCH", f"/api/v2/pools/{MEASURING}?update_mask=slots", three)
         airflow.unpause_without_its_schedule("capacity_plan")
         yield airflow
     finally:

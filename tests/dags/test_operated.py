@@ -71,6 +71,21 @@ def test_an_event_makes_the_scheduler_replan_and_the_new_plan_gets_its_threshold
     airflow.pause("threshold_table")
 
 
+def test_changes_that_come_at_once_are_all_planned_for_though_airflow_starts_a_run_for_the_first_alone(
+    running_airflow: RunningAirflow, workspace: Workspace, planned: dict[str, Any]
+) -> None:
+    airflow, plans = running_airflow, PlanStore(workspace)
+    airflow.unpause("replan")
+    before = plans.versions(OTHER)
+    (asset,) = airflow.call("GET", "/api/v2/assets?name_pattern=sluice-rate-change")["assets"]
+    for job, rate in (("unplanned", 1e6), (OTHER, 8e6), (OTHER, 9e6)):
+        sent = {"asset_id": asset["id"], "extra": {"job": job, "rate": rate}}
+        airflow.call("POST", "/api/v2/assets/events", sent)
+    airflow.wait_for(lambda: plans.versions(OTHER) != before)
+    assert plans.versions(OTHER) == [*before, before[-1] + 1]
+    assert plans.current(OTHER).target_rate == 9e6
+
+
 def test_a_replan_requested_through_the_rest_api_stores_a_version(
     running_airflow: RunningAirflow, workspace: Workspace, planned: dict[str, Any]
 ) -> None:

@@ -18,7 +18,7 @@ from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import EvaluationRequest
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.threshold_request import ThresholdRequest
-from sluice_airflow.measuring.pool import POOL
+from sluice_airflow.pools import MEASURING, REPLANNING
 from sluice_airflow.triggers import AutopilotTrigger, CalendarTrigger, ObservationTrigger, RateChangeTrigger
 from sluice_airflow.turns import JobTurn
 
@@ -82,6 +82,7 @@ def test_drift_is_looked_for_in_each_job_and_asks_for_a_capacity_plan(dags: dict
     watch = dags["watch_drift"].get_task("watch")
     assert watch.is_mapped
     assert watch.upstream_task_ids == {"jobs"}
+    assert watch.max_active_tis_per_dag == 2, "hundreds of jobs leave slots to other DAGs"
     assert [asset.name for asset in watch.partial_kwargs["outlets"]] == ["sluice-reprofile"]
     assert dags["watch_drift"].schedule == "@daily"
     timetable = dags["capacity_plan"].timetable
@@ -93,6 +94,15 @@ def test_replanning_maps_one_plan_over_each_change(dags: dict[str, DAG]) -> None
     plan_again = dags["replan"].get_task("plan_again")
     assert plan_again.is_mapped
     assert plan_again.upstream_task_ids == {"changes"}
+
+
+def test_replans_take_turns_leave_slots_to_other_dags_and_go_first(dags: dict[str, DAG]) -> None:
+    dag = dags["replan"]
+    assert dag.max_active_runs == 1
+    assert dag.get_task("plan_again").partial_kwargs["pool"] == REPLANNING
+    assert dag.get_task("changes").pool != REPLANNING, "it must not wait for the replans before it"
+    longest = max(len(dags[name].tasks) for name in DAGS)  # a task weighs one for itself and each that waits for it
+    assert all(task.weight_rule == "absolute" and task.priority_weight > longest for task in dag.tasks)
 
 
 @pytest.mark.parametrize("name", DAGS)
@@ -131,6 +141,7 @@ def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[
     }
     inlets = {task.task_id: [asset.name for asset in task.inlets] for task in stages}
     assert {task: names for task, names in inlets.items() if names} == {
+        "jobs": ["sluice-reprofile"],
         "check_features": ["sluice-samples"],
         "approve": ["sluice-features"],
         "publish": ["sluice-model"],
@@ -224,7 +235,7 @@ def test_runs_for_several_jobs_go_on_beside_each_other_but_measure_in_one_pool(d
     dag = dags["capacity_plan"]
     assert dag.max_active_runs > 1
     pools = {task.task_id: task.pool for task in dag.tasks if task.pool != "default_pool"}
-    assert pools == dict.fromkeys(("profile", "explore"), POOL)
+    assert pools == dict.fromkeys(("profile", "explore"), MEASURING)
     assert isinstance(dag.get_task("turn"), JobTurn)
     assert dag.get_task("profile").upstream_task_ids == {"request", "turn"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.store.workspace import Workspace
 from sluice_airflow import turns
-from sluice_airflow.measuring.pool import POOL, PoolMaker
+from sluice_airflow.pools import MEASURING, REPLANNING, PoolMaker
 from sluice_airflow.rows import draw, first_before
 from sluice_airflow.turns import TurnTrigger
 
@@ -86,24 +86,25 @@ def test_the_trigger_fires_when_the_earlier_run_has_ended(
     assert looks == 3
 
 
-def test_the_pool_is_made_when_airflow_starts_and_keeps_changes(airflow_home: Path) -> None:
+def test_the_pools_are_made_when_airflow_starts_and_keep_changes(airflow_home: Path) -> None:
     from airflow.jobs.job import Job
     from airflow.models.pool import Pool
     from airflow.utils.session import create_session
 
-    def slots() -> int | None:
-        """Of the pool, which counts deferred tasks: their testbed is in use."""
+    def slots() -> list[tuple[int, bool] | None]:
+        """Of measurements and replans; whether deferred tasks count, since their testbed is in use."""
         with create_session() as session:
-            pool = Pool.get_pool(POOL, session=session)
-            assert pool is None or pool.include_deferred
-            return None if pool is None else int(pool.slots)
+            pools = [Pool.get_pool(name, session=session) for name in (MEASURING, REPLANNING)]
+            return [None if pool is None else (int(pool.slots), bool(pool.include_deferred)) for pool in pools]
 
-    if slots() is not None:
-        Pool.delete_pool(POOL)
+    for name, made in zip((MEASURING, REPLANNING), slots(), strict=True):
+        if made is not None:
+            Pool.delete_pool(name)
     PoolMaker().on_starting(component=object())
-    assert slots() is None, "tasks have no database"
+    assert slots() == [None, None], "tasks have no database"
     Job()  # scheduler, triggerer and DAG processor start with one, which calls the plugin's listener
-    assert slots() == 1
-    Pool.create_or_update_pool(POOL, 3, "two more testbeds", include_deferred=False)
+    assert slots() == [(1, True), (2, False)]
+    Pool.create_or_update_pool(MEASURING, 3, "two more testbeds", include_deferred=False)
+    Pool.create_or_update_pool(REPLANNING, 8, "many workers", include_deferred=False)
     Job()
-    assert slots() == 3
+    assert slots() == [(3, True), (8, False)]

@@ -71,6 +71,10 @@ class RunningAirflow:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """The JSON answer of the REST API."""
+        return json.loads(self.content(method, path, body))
+
+    def content(self, method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
+        """An answer: JSON of the REST API, or a page."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Content-Type", "application/json")
         if self._token:
@@ -78,7 +82,8 @@ class RunningAirflow:
         data = None if body is None else json.dumps(body).encode()
         try:
             with urllib.request.urlopen(request, data, timeout=30) as answer:
-                return json.load(answer)
+                found: bytes = answer.read()
+                return found
         except HTTPError as error:
             error.add_note(error.read().decode())
             error.add_note(self._log.read_text(errors="replace")[-3000:])

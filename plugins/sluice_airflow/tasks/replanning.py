@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.embedded.stage_process import call
 from sluice_airflow.reporting import reported, task_progress
+from sluice_airflow.unread import STARTED_BY_EVENTS, content_of, unread
 
 if TYPE_CHECKING:
+    from models.errors import InvalidInput
     from pipelines.store.workspace import Workspace
 
 Change = dict[str, Any]
@@ -18,10 +20,11 @@ record."""
 def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]], dag_run: str) -> list[Change]:
     """The rate changes to plan for: of the asset events the latest for each job, or the one in the parameters.
 
-    A change of a followed rate or calendar for which another DAG run plans is left out.
+    A job has the place of its first event. A change of a followed rate or calendar for which another DAG run plans is left
+    out. Events that are no change are logged; those of other jobs do not wait for their correction.
 
     Raises:
-        InvalidInput: there is no change, or one lacks the job or the rate.
+        InvalidInput: there is no change, or each lacks the job or the rate.
     """
     from models.errors import InvalidInput
 
@@ -34,8 +37,47 @@ def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]],
                 "a replan needs a job and its new rate, but neither an asset event nor the parameters carry them; "
                 'trigger the DAG with {"job": "nexmark-q5", "rate": 3000000}'
             )
-        changes = [_change(_payload(extra)) for extra in extras]
+        changes, faults = _understood(extras)
+        if not changes:
+            raise faults[0]
+        for fault in faults:
+            task_progress().say(f"   left out: {fault}")
         return list({change["job"]: change for change in changes if _take(change, dag_run)}.values())
+
+
+def _understood(extras: Sequence[Mapping[str, Any]]) -> "tuple[list[Change], list[InvalidInput]]":
+    """The changes that events carry, and the faults of those that carry none."""
+    from models.errors import InvalidInput
+
+    changes, faults = [], []
+    for extra in extras:
+        try:
+            changes.append(_change(content_of(extra)))
+        except InvalidInput as error:
+            faults.append(error)
+    return changes, faults
+
+
+def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
+    """The change to plan for now: the newest one for the job, which may have come while the replan waited for its turn.
+
+    Args:
+        events: all of the asset, as Airflow's `inlet_events` has them.
+    """
+    from pipelines.store.workspace import Workspace
+
+    if dag_run.run_type != STARTED_BY_EVENTS:
+        return change
+
+    def is_of_job(content: Mapping[str, Any]) -> bool:
+        return bool(content.get("job") == change["job"])
+
+    later = events.after(dag_run.run_after)
+    extras = unread(Workspace(), later, dag_run.dag_id, dag_run.run_id, is_of_job)
+    newest = [change, *(later for later in _understood(extras)[0] if _take(later, dag_run.run_id))][-1]
+    if newest != change:
+        task_progress().say(f"the newest rate of {change['job']} is {newest['rate']:,.0f} records/s")
+    return newest
 
 
 def replan(change: Mapping[str, Any]) -> str | None:
@@ -61,12 +103,6 @@ def _cause(workspace: "Workspace", key: str) -> str | None:
 
     scheduled = read_change(workspace, key)
     return event_cause(workspace, key) if scheduled is None else scheduled.cause
-
-
-def _payload(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The content of an event; for one from the trigger, its payload."""
-    payload = extra.get("payload") if extra.get("from_trigger") else None
-    return payload if isinstance(payload, Mapping) else extra
 
 
 def _change(content: Mapping[str, Any]) -> Change:

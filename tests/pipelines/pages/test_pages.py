@@ -97,8 +97,9 @@ def _drift(at: str, drifted: bool) -> DriftReport:
 def test_rates_are_listed_in_order_of_time_whatever_their_origin(
     workspace: Workspace, plans: tuple[Plan, Plan]
 ) -> None:
-    workspace.write(drift_key(JOB, 1), _drift("2026-03-01T09:30:00+00:00", False))
-    workspace.write(drift_key(JOB, 2), _drift("2026-03-01T11:30:00+00:00", False).model_copy(update={"version": 2}))
+    workspace.write_bytes(drift_key(JOB, 1), b"{")  # an old report that is damaged hides nothing else
+    workspace.write(drift_key(JOB, 2), _drift("2026-03-01T09:30:00+00:00", False).model_copy(update={"version": 2}))
+    workspace.write(drift_key(JOB, 3), _drift("2026-03-01T11:30:00+00:00", False).model_copy(update={"version": 3}))
     record(workspace, _applied(plans[1], "2026-03-01T10:00:00+00:00", 7e5))
     for number, rate in enumerate((9e5, 9.5e5), start=1):
         event = _event(datetime(2026, 3, 1, 10 + number, tzinfo=UTC), rate)
@@ -108,9 +109,29 @@ def test_rates_are_listed_in_order_of_time_whatever_their_origin(
         (9, 6.5e5), (10, 7e5), (11, 9e5), (11, 6.5e5), (12, 9.5e5),
     ]  # fmt: skip
     assert row.actual is not None and row.actual.rate == 9.5e5
-    workspace.write_bytes(drift_key(JOB, 1), b"{")  # an old report that is damaged hides nothing else
+    assert row.faults == ()
+
+
+def test_what_was_read_once_is_shown_again_and_what_is_new_is_added(
+    workspace: Workspace, plans: tuple[Plan, Plan]
+) -> None:
+    """Plans and records are kept between two pages, as long as their files are the same."""
+    store, reports = PlanStore(workspace), ("2026-03-01T09:30:00+00:00", "2026-03-01T11:30:00+00:00")
+    for number, at in enumerate(reports, start=1):
+        workspace.write(drift_key(JOB, number), _drift(at, False).model_copy(update={"version": number}))
+        for _ in range(2):
+            (row,) = overview(workspace).jobs
+            assert [point.seen_at.isoformat() for point in row.rates] == list(reports[:number])
+    newest = store.versions(JOB)[-1]
+    key = f"plans/{JOB}/v{newest:06d}.json"
+    intact = workspace.read_bytes(key)
+    workspace.write_bytes(key, intact.replace(b'"headroom": 1.1', b'"headroom": 1.2'))
     (row,) = overview(workspace).jobs
-    assert (len(row.rates), row.faults) == (4, ())
+    assert row.plan is not None and row.plan.version == newest - 1
+    assert "its digest does not match" in row.faults[0]
+    workspace.write_bytes(key, intact)
+    (row,) = overview(workspace).jobs
+    assert row.plan is not None and (row.plan.version, row.faults) == (newest, ())
 
 
 def test_the_lag_is_what_the_autopilot_saw_last(workspace: Workspace) -> None:
