@@ -14,9 +14,8 @@ each option is followed along paths of the rate (`forecast`), each with another 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
 x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x what the rest of the path needs at its highest is
 reduced to that, but not before a rescale that begins now could be followed by another: otherwise a reduction would always be
-postponed, and not where its downtime would make records late, which is compared as an option of its own. So an unlikely path
-costs its correction, not an overload until the end; and a deployment is not counted as late for a later reduction that the
-policy would not make.
+postponed. So an unlikely path costs its correction, not an overload until the end; and a deployment is not counted as late
+for a later reduction that the policy would not make.
 """
 
 from dataclasses import dataclass
@@ -136,7 +135,7 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
                     wanted = capacity
                     if (lag > 0 and seen > capacity) or age > objective_s / 2:
                         wanted = max(min(needed, most_capacity), capacity)
-                    elif restart_s <= objective_s and k * STEP_S >= restart_s + between_s:
+                    elif k * STEP_S >= restart_s + between_s:
                         needed = CORRECTED * highest[k] + lag / DRAIN_S
                         if capacity > SPARE * needed:
                             wanted = max(needed, LEAST_KEPT * capacity)

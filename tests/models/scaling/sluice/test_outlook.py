@@ -1,7 +1,5 @@
 """What deployments lead to; all figures by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,12 +101,3 @@ def test_an_uncertain_capacity_makes_some_late_on_average() -> None:
     _, spread = outlook(unsure, situation(), paths, 60.0, 20.0)
     assert at_once[0] == 0.0
     assert spread[0] > 100.0
-
-
-def test_no_reduction_is_expected_whose_downtime_would_make_records_late() -> None:
-    found = options((1000.0, 10.0, 0.0))
-    free = Options(found.capacity, found.deviation, found.tasks, found.downtime_s, np.zeros(1))
-    slow = replace(situation(), restart_s=40.0)
-    held, late = outlook(free, slow, np.full((3, MINUTES), 100.0), 60.0, 20.0)
-    # Ten tasks throughout.
-    assert (held[0], late[0]) == (pytest.approx(10 * 300), 0.0)
