@@ -1,5 +1,6 @@
 """The scheduled run of `capacity_plan`: it repeats what jobs were planned for, and knows no example job."""
 
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from pipelines.store.workspace import Workspace
 DATA = Path(__file__).parents[1] / "data" / "plans"
 RUN = "scheduled__2026-11-21T00:00:00+00:00"
 SCHEDULED = SimpleNamespace(run_type="scheduled", run_id=RUN)
-NO_EVENTS: dict[Any, Any] = {}
+NO_EVENTS: Any = defaultdict(list)
 
 
 @pytest.fixture
@@ -44,7 +45,9 @@ def task(dags: dict[str, DAG], name: str) -> Any:
 
 
 def asked(dags: dict[str, DAG]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = task(dags, "jobs")(dag_run=SCHEDULED, triggering_asset_events=NO_EVENTS)
+    found: list[dict[str, Any]] = task(dags, "jobs")(
+        dag_run=SCHEDULED, triggering_asset_events=NO_EVENTS, inlet_events=NO_EVENTS
+    )
     return found
 
 
@@ -79,6 +82,6 @@ def test_a_pinned_job_is_left_out_until_it_is_released(dags: dict[str, DAG], wor
 def test_a_manual_run_takes_its_parameters(dags: dict[str, DAG], workspace: Workspace) -> None:
     planned(workspace, "nexmark-q5", 2_000_000.0)
     manual = SimpleNamespace(run_type="manual", run_id="manual__1")
-    assert task(dags, "jobs")(dag_run=manual, triggering_asset_events=NO_EVENTS) == []
+    assert task(dags, "jobs")(dag_run=manual, triggering_asset_events=NO_EVENTS, inlet_events=NO_EVENTS) == []
     uri = task(dags, "request")([], params={"job": "nexmark-q1", "rate": 1000.0, "run": None}, dag_run=manual)
     assert "/runs/nexmark-q1/" in uri
