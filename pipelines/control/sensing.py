@@ -146,7 +146,7 @@ class Sensor:
                 lag_by_broker=self._by_broker,
                 state_bytes=slowly.health.by_vertex,
                 queue_shares=self._queues(counts),
-                senders=self._senders(),
+                senders=sole_senders(self._read_edges()),
             )
             if activity is not None and activity.seconds > self._longest_s:
                 activity, self._kept = None, [counts]
@@ -204,19 +204,6 @@ class Sensor:
             self._edges = graph(self._rest.get(f"/jobs/{self.job}/plan")["plan"])[1]
         return self._edges
 
-    def _senders(self) -> dict[str, list[str]]:
-        """The vertices that send to each one, by id, where all that they emit goes to it, once.
-
-        What a vertex emits on several edges is counted together.
-        """
-        edges, found = self._read_edges(), {}
-        emits = Counter(edge.upstream for edge in edges)
-        for id_ in {edge.downstream for edge in edges}:
-            into = [edge for edge in edges if edge.downstream == id_]
-            if all(emits[e.upstream] == 1 and _partitioning(e) is not Partitioning.BROADCAST for e in into):
-                found[id_] = [edge.upstream for edge in into]
-        return found
-
     def meter(self, sight: Sight) -> Meter:
         """A meter of the job as it runs now.
 
@@ -244,6 +231,20 @@ class Sensor:
         meter = Meter(MeteredGraph(links, {sight.names[id_]: 1 / len(sources) for id_ in sources}, limits))
         meter.deployed(sight.tasks, {})
         return meter
+
+
+def sole_senders(edges: Sequence[VertexEdge]) -> dict[str, list[str]]:
+    """The vertices that send to each one, by id, where all that these emit goes to it, once.
+
+    What a vertex emits on several edges is counted together.
+    """
+    found = {}
+    emits = Counter(edge.upstream for edge in edges)
+    for id_ in {edge.downstream for edge in edges}:
+        into = [edge for edge in edges if edge.downstream == id_]
+        if all(emits[e.upstream] == 1 and _partitioning(e) is not Partitioning.BROADCAST for e in into):
+            found[id_] = [edge.upstream for edge in into]
+    return found
 
 
 def _partitioning(edge: VertexEdge) -> Partitioning | None:
