@@ -204,6 +204,9 @@ class CountsReader:
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
+        partitions = len(self._partitions[vertex].get(number, {})) if self._partitions.get(vertex) else None
+        if not waiting and by_broker == _NOT_ASKED and partitions == 0:
+            pending = [0.0]  # it has nothing to read from
         return TaskCounts(
             task=number,
             attempt=task["attempt"],
@@ -219,7 +222,7 @@ class CountsReader:
             emitted=math.fsum(emitted) if emitted else None,
             pending=math.fsum(pending) * emitted_per_read if pending else None,
             age_s=max(ages) / 1000 if ages else None,
-            partitions=len(self._partitions[vertex].get(number, {})) if self._partitions.get(vertex) else None,
+            partitions=partitions,
         )
 
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:

@@ -273,8 +273,9 @@ def record(meter: Meter, sight: Sight) -> None:
 
 
 def known_rates(rates: Rates, sight: Sight, reads: frozenset[str]) -> Rates:
-    """The rates without what was not read, and with the records in flight."""
+    """The rates without what was not read, with the records in flight, and with partitions that sources name only now."""
     activity = sight.activity
+    partitions = {sight.names[v.id]: known for v in sight.vertices if v.is_source and (known := _partitions(v))}
     in_flight = {} if activity is None else {sight.names[id_]: n for id_, n in activity.in_flight.items()}
     no_lag = set() if activity is None else {sight.names[id_] for id_ in activity.lag_unknown}
     not_busy = set() if activity is None else {sight.names[id_] for id_ in activity.busy_unknown}
@@ -283,6 +284,7 @@ def known_rates(rates: Rates, sight: Sight, reads: frozenset[str]) -> Rates:
         if name in not_busy and name in rates.source_rates:
             continue  # a policy may do without a source's metrics
         unread: dict[str, object] = {"state_latency_s": None, "in_flight_records": in_flight.get(name)}
+        unread |= {"partitions": partitions[name]} if name in partitions else {}
         unread |= {} if "cpu_cores" in reads else {"cpu_cores": None}
         unread |= {} if "input_queue_share" in reads else {"input_queue_share": None}
         unread |= {"lag_records": None, "lag_change_per_s": None} if name in no_lag else {}

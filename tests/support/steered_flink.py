@@ -55,7 +55,8 @@ class SteeredJob:
     failed_checkpoints: int = 0
     hung_checkpoint: int | None = None
     partitioned: bool = False
-    """Whether the source reports the offset that it has read, as Kafka's does."""
+    """Whether the source reports the offset that it has read, as Kafka's does: of one partition, which its first task has. The
+    others report nothing of what waits."""
     breaks_above: int = 10**6
     """With more counting tasks than this the job takes next to nothing."""
     puts: list[dict[str, int]] = field(default_factory=list)
@@ -277,8 +278,9 @@ class SteeredFlink(AnsweringServer):
         known = {}
         for task in range(job.tasks[SOURCE]):
             known[f"{task}.Source__clicks.numRecordsOut"] = job.counters(SOURCE)["write-records"]
-            if job.reports_lag:
-                known[f"{task}.Source__clicks.pendingRecords"] = job.lag / job.tasks[SOURCE]
+            reporting = 1 if job.partitioned else job.tasks[SOURCE]
+            if job.reports_lag and task < reporting:
+                known[f"{task}.Source__clicks.pendingRecords"] = job.lag / reporting
         if job.partitioned:
             known["0.Source__clicks.KafkaSourceReader.topic.clicks.partition.0.currentOffset"] = job.offset - 1
         if not wanted:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from flink_client.answers import VertexEdge
-from pipelines.control.sensing import sole_senders
+from flink_client.rest import FlinkRest
+from pipelines.control.sensing import Sensor, Sight, known_rates, record, sole_senders
+from steered_flink import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
 
 
 def edge(upstream: str, downstream: str, strategy: str = "HASH") -> VertexEdge:
@@ -27,3 +29,28 @@ def test_what_is_in_flight_is_known_where_all_of_it_is_sent_to_one_vertex_once(
     edges: Sequence[VertexEdge], senders: dict[str, list[str]]
 ) -> None:
     assert sole_senders(edges) == senders
+
+
+def test_source_tasks_without_a_partition_have_nothing_waiting() -> None:
+    """Two source tasks read a topic of one partition: the second reports nothing, and more would be of no use."""
+    clock = SimulatedClock()
+    tasks = {SOURCE: 2, COUNT: 1, SINK: 1}
+    job = SteeredJob(clock, partitioned=True, tasks=tasks, rate=lambda t: 1000.0, per_task=400.0)
+    with SteeredFlink(job) as flink, FlinkRest(flink.url) as rest:
+        sensor = Sensor(rest, job.id, frozenset(), clock)
+
+        def look() -> Sight:
+            clock.sleep(10.0)
+            return sensor.look()
+
+        meter = sensor.meter(look())
+        seen = look()
+        record(meter, seen)
+        read = meter.read()
+        assert read is not None and seen.activity is not None
+        source = known_rates(read, seen, frozenset()).operators[seen.names[SOURCE]]
+    assert seen.activity.lag_unknown == frozenset()
+    # 600 records/s more arrive than one counting task takes.
+    assert source.lag_records == pytest.approx(20 * 600.0)
+    assert source.partitions == 1
+    assert source.at_most(5) == 1
