@@ -61,7 +61,7 @@ def _fly(asked: dict[str, Any], job: dict[str, Any], ended: threading.Event) -> 
         flink_name=job["job"],
         policy=one.policy,
         settings=one.settings_for(job["peak_rate"]),
-        limits=LIMITS,
+        limits=LIMITS.model_copy(update={"most_slots": asked["most_slots"]}),
         timeout_s=30.0,
     )
     with FlinkRest(asked["url"], patience_s=2.0) as rest:

@@ -37,7 +37,7 @@ SETTLE_REAL_S: Final = 15.0
 """Before the run: jobs start, and code is compiled."""
 TAIL_REAL_S: Final = 5.0
 SLOTS_EACH: Final = 28
-"""Slots for each job."""
+"""Slots for each job, and the most that an autopilot may take: the others' are not free for long."""
 PILOT: Final = Path(__file__).parent / "pilot.py"
 
 
@@ -185,6 +185,7 @@ def _pilot(
         "bootstrap": bootstrap,
         "workspace": workspace.uri(FOLDER, plan.name, "autopilot"),
         "jobs": acting,
+        "most_slots": SLOTS_EACH,
     }
     with tempfile.TemporaryDirectory() as folder:
         asked, log = Path(folder) / "asked.json", workspace.local_folder(FOLDER, plan.name) / "pilot.log"
