@@ -11,7 +11,7 @@ from pipelines.store.workspace import Workspace
 from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 from steered_operator import REFERENCE, SteeredOperator
 
-STATED = ["--policy", "ds2", "--set", "policy_interval_s=5", "--limit", "settle_s=5", "--for", "1s"]
+STATED = ["--policy", "ds2", "--set", "policy_interval_s=5", "--limit", "settle_s=5", "--for", "3s"]
 
 
 @pytest.fixture
