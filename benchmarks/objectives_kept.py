@@ -120,6 +120,7 @@ def _table(plans: Mapping[str, Plan], found: Mapping[str, Sequence[Checked]]) ->
                     *(
                         "yes" if one.kept else "NO",
                         f"{made.lag.quantile_s:.1f} s",
+                        _waits(made),
                         f"{made.load[0]:.0f} to {made.load[1]:.0f}",
                     ),
                 )

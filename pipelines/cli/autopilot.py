@@ -16,6 +16,7 @@ from pipelines.cli.autopilot_options import autopilot_request, control_limits, d
 from pipelines.cli.duration import seconds_of
 from pipelines.cli.extras import require
 from pipelines.cli.output import (
+    ContextOption,
     JsonOption,
     KafkaOption,
     NameOption,
@@ -105,14 +106,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
-            show_default=False,
-        ),
-    ] = None,
+    context: ContextOption = None,
     through: Annotated[
         str,
         typer.Option(

@@ -38,6 +38,15 @@ PrometheusOption = Annotated[
         show_default=False,
     ),
 ]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
+        show_default=False,
+    ),
+]
 PrometheusTokenOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Environment variable with a bearer token for Prometheus.", show_default=False),

@@ -223,7 +223,6 @@ class Sensor:
             sight.names[id_]: {
                 "max_parallelism": v.max_parallelism,
                 "key_groups": v.max_parallelism if id_ in hashed else None,
-                "partitions": _partitions(v) if v.is_source else None,
             }
             for id_, v in running.items()
         }

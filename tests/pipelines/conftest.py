@@ -1,14 +1,16 @@
-"""An MLflow store that was migrated once, and runs of the pipeline whose exploration is StreamBed's published one."""
+"""An MLflow store that was migrated once, a real Kubernetes API server, and runs of the pipeline whose exploration is
+StreamBed's published one."""
 
 import csv
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
 import pyarrow as pa
 import pytest
 
+from api_server import ApiServer, find_go
 from models.capacity.exploration.space import recorded_steps
 from models.capacity.observation import Observation
 from pipelines.checks.reporting import CheckReport
@@ -22,6 +24,15 @@ from pipelines.store.samples import write_samples
 from pipelines.store.workspace import Artifact, Workspace
 
 ExploredRun = Callable[..., PipelineRun]
+
+
+@pytest.fixture(scope="module")
+def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real Kubernetes API server."""
+    if find_go() is None:
+        pytest.skip("building a Kubernetes API server takes Go 1.26")
+    with ApiServer(tmp_path_factory.mktemp("api-server")) as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -132,7 +132,8 @@ class Learned:
             InvalidInput: an operator lacks busyness, or a source the rate that it read.
         """
         read = read_rate(rates)
-        waiting, inside = self.waiting(rates), self._inside_of(rates)
+        inside = self._inside_of(rates)
+        waiting = lag_of(rates) + inside
         waits = min(waiting, self._waiting) > SATURATED_LAG_S * read
         taken = max(read - max(inside - self._inside, 0.0) / seconds, 0.0)
         self._waiting, self._inside = waiting, inside

@@ -20,6 +20,7 @@ from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
 from pipelines.apply.steps import rows, steps
 from pipelines.cli.output import (
+    ContextOption,
     JsonOption,
     TokenVariableOption,
     WorkspaceOption,
@@ -57,14 +58,7 @@ def apply_plan(
             show_default=False,
         ),
     ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Context of the kubeconfig, with --kubernetes, or connection:NAME; default: its current one.",
-            show_default=False,
-        ),
-    ] = None,
+    context: ContextOption = None,
     redeploy: Annotated[
         bool,
         typer.Option(

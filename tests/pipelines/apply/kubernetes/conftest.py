@@ -6,19 +6,11 @@ from typing import Any
 
 import pytest
 
-from api_server import ApiServer, find_go
+from api_server import ApiServer
 from deployed_resource import Operator, document
 from kubernetes_server import ADMIN, FakeKubernetes
 
 Server = FakeKubernetes | ApiServer
-
-
-@pytest.fixture(scope="module")
-def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    if find_go() is None:
-        pytest.skip("building a Kubernetes API server takes Go 1.26")
-    with ApiServer(tmp_path_factory.mktemp("api-server")) as started:
-        yield started
 
 
 @pytest.fixture(params=["answering", pytest.param("real", marks=pytest.mark.long)])

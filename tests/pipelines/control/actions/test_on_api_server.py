@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api_server import ApiServer, find_go
+from api_server import ApiServer
 from deployed_resource import OVERRIDES, Operator, document
 from flight import Flight
 from flink_client.kubernetes.resource import parsed_overrides, read_resource
@@ -36,14 +36,6 @@ class Acting(Operator):
         if wanted != flight.job.required:
             flight.job.require(wanted)
         self.reconcile()
-
-
-@pytest.fixture(scope="module")
-def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    if find_go() is None:
-        pytest.skip("building a Kubernetes API server takes Go 1.26")
-    with ApiServer(tmp_path_factory.mktemp("api-server")) as started:
-        yield started
 
 
 @pytest.fixture

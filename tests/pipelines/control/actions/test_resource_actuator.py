@@ -50,7 +50,9 @@ def test_what_does_not_come_about_in_time_is_taken_back_in_the_resource_and_coun
     assert operator.writes[1] == {**TASKS, COUNT: 4}, "no override is removed, since that would redeploy the job"
     state = loop.files.state()
     assert state is not None and state.rolled_back_in_a_day == 1 and state.backing_off_until is not None
-    assert state.resource == "streaming/wordcount" and state.respects_until is None, "its own change is nobody else's"
+    assert state.resource == "streaming/wordcount" and state.respects_until is None, (
+        "it does not take its own change for that of a person"
+    )
 
 
 @pytest.mark.slow
