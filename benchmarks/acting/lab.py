@@ -58,8 +58,8 @@ class Entered:
     name: str
     """Of its consumer group, too."""
     id: str
-    vertices: Mapping[str, str]
-    """Id of each vertex, by its name in `JobKind.steps`."""
+    tasks: Mapping[str, int]
+    """That it starts with, by vertex id."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,16 @@ class ActingLab:
         """Start a job with the tasks that a rate of real time needs."""
         program = kind.program(self.broker.connection.bootstrap, topic, name)
         vertices = _named(self.rest.plan(self.jar, program)[0], kind)
-        tasks = kind.tasks(rate_real)
-        started = program.with_parallelism({vertices[step]: n for step, n in tasks.items()})
-        return Entered(name, self.rest.run(self.jar, started), vertices)
+        tasks = {vertices[step]: n for step, n in kind.tasks(rate_real).items()}
+        return Entered(name, self.rest.run(self.jar, program), tasks)
 
     def wait_until_running(self, jobs: list[Entered]) -> None:
+        """With their tasks: asked for once they run, since Flink 2 ignores overrides of a program that is submitted."""
         for job in jobs:
             self.rest.wait_until_running(job.id, START_S)
+            self.rest.require(job.id, job.tasks)
+        for job in jobs:
+            self.rest.wait_until_running(job.id, START_S, job.tasks)
 
 
 def _named(planned: tuple[Vertex, ...], kind: JobKind) -> dict[str, str]:
