@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from flink_client.rest import OVERRIDES_OPTION, overrides
+from flink_client.overrides import OVERRIDES_OPTION, overrides
 
 
 def overrides_patch(name: str, parallelism: Mapping[str, int], annotations: Mapping[str, str]) -> dict[str, Any]:

@@ -36,22 +36,16 @@ from flink_client.answers import (
     shortened,
 )
 from flink_client.http import http_client
+from flink_client.overrides import OVERRIDES_OPTION, overrides
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-OVERRIDES_OPTION: Final = "pipeline.jobvertex-parallelism-overrides"
-"""Flink's setting of the parallelism of a job's vertices, a map by vertex id."""
 _PAUSE_S: Final = 0.2
 _REFRESHED_S: Final = 5.0
 _MOST_CHARACTERS: Final = 2500
 """Most characters of names in one request: Flink refuses request lines of more than 4096; a comma takes three."""
-
-
-def overrides(parallelism: Mapping[str, int]) -> str:
-    """Value of OVERRIDES_OPTION: `vertexId:parallelism,...`."""
-    return ",".join(f"{vertex}:{tasks}" for vertex, tasks in parallelism.items())
 
 
 def resource_requirements(parallelism: Mapping[str, int], least: int | None = None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from flink_client.overrides import ignored_at_start
 from flink_client.rest import FlinkRest, JarProgram
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format
@@ -48,11 +49,14 @@ class Restart:
 
 
 def prepare_restart(rest: FlinkRest, program: RestartProgram, settings: Mapping[str, str]) -> Restart:
-    """Check the jar, and determine the folder of the savepoint.
+    """Check that a restart can change the numbers of tasks, and the jar; determine the folder of the savepoint.
 
     Raises:
-        InvalidInput: the jar does not exist, or neither the program nor the cluster's settings name a folder.
+        InvalidInput: this Flink would start the job with the tasks of before, the jar does not exist, or neither the program
+            nor the cluster's settings name a folder.
     """
+    if (why := ignored_at_start(rest.flink_version())) is not None:
+        raise InvalidInput(f"{why}; run the cluster with 'jobmanager.scheduler: adaptive', which rescales in place")
     uploaded = [one["id"] for one in rest.get("/jars")["files"]]
     if not Path(program.jar).is_file() and program.jar not in uploaded:
         raise InvalidInput(

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flink_client.rest import OVERRIDES_OPTION
-from models.errors import InvalidInput, SluiceError
+from flink_client.overrides import OVERRIDES_OPTION, parsed_overrides
+from models.errors import SluiceError
 
 STABLE: Final = "STABLE"
 DEPLOYED: Final = "DEPLOYED"
@@ -109,21 +109,6 @@ def read_resource(document: Mapping[str, Any]) -> FlinkDeployment:
         spec=document.get("spec") or {},
         status=document.get("status") or {},
     )
-
-
-def parsed_overrides(text: str, where: str) -> dict[str, int]:
-    """Tasks by vertex id, of `vertexId:tasks,...`.
-
-    Raises:
-        InvalidInput: it has another form.
-    """
-    parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
-    try:
-        return {vertex.strip(): int(tasks) for vertex, _, tasks in parts}
-    except ValueError as error:
-        raise InvalidInput(
-            f"{where}: {OVERRIDES_OPTION} must be vertexId:tasks,..., but is {text!r:.200}; correct it in the resource"
-        ) from error
 
 
 def _section(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flink_client.kubernetes.resource import FlinkDeployment, parsed_overrides
-from flink_client.rest import OVERRIDES_OPTION, overrides
+from flink_client.kubernetes.resource import FlinkDeployment
+from flink_client.overrides import OVERRIDES_OPTION, overrides, parsed_overrides
 from models.errors import InvalidInput
 
 SLOTS_OPTION: Final = "taskmanager.numberOfTaskSlots"

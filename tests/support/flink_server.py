@@ -94,6 +94,7 @@ class FakeFlink(AnsweringServer):
         self.state = "RUNNING"
         self.plan: dict[str, object] = {}
         self.slots, self.process_memory = 8, 900 * 2**20
+        self.version = "1.20.5"
         self.obeys = True
         self.after_put: Callable[[], None] = lambda: None
         self.put_bodies: list[dict[str, dict[str, dict[str, int]]]] = []
@@ -128,6 +129,7 @@ class FakeFlink(AnsweringServer):
             "/taskmanagers/tm1": self._task_manager(),
             "/jobmanager/config": [{"key": k, "value": v} for k, v in self.settings.items()],
             "/jobmanager/environment": {"jvm": {"options": ["-Xmx1g"]}},
+            "/config": {"flink-version": self.version},
             "/jars": {"files": [{"id": "known.jar"}]},
             "": self._job(),
             "/plan": {"plan": self.plan},

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from deployed_resource import NAME, NAMESPACE, OVERRIDES, document, status_of
-from flink_client.kubernetes.resource import parsed_overrides, read_resource
+from flink_client.kubernetes.resource import read_resource
+from flink_client.overrides import parsed_overrides
 from kubernetes_server import ADMIN, FakeKubernetes
 from steered_flink import COUNT, SINK, SOURCE, SteeredJob
 

@@ -7,6 +7,7 @@ from flink_client.deployment import check_most_tasks, wanted_parallelism
 from flink_client.kubernetes.progress import unsettled
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import SpecChange, spec_change
+from flink_client.overrides import ignored_at_start
 from flink_client.rest import FlinkRest
 from flink_client.running import Scheduler, find_job, running_job
 from flink_client.running import scheduler as scheduler_of
@@ -86,11 +87,8 @@ def prepare_resource(
     size = task_manager_size(plan)
     in_full = spec_change(resource, wanted, running=running, size=size, adaptive=adaptive)
     change = in_full if redeploy else spec_change(resource, wanted, running=running, size=None, adaptive=adaptive)
-    if change.redeploys is not None and not redeploy:
-        raise InvalidInput(
-            f"the operator would redeploy the job, since {change.redeploys}; give --redeploy to accept that (upgradeMode: "
-            f"{upgrade_mode(resource)})"
-        )
+    if change.redeploys is not None:
+        _check_redeployment(resource, change.redeploys, redeploy)
     left = [
         f"{field}; --redeploy writes it, and the operator then redeploys the job"
         for field in in_full.fields
@@ -141,6 +139,20 @@ def _check_settled(resource: FlinkDeployment) -> None:
         raise SluiceError(
             f"the operator is not done with FlinkDeployment {resource.reference}: it reports {reported}; wait until it is "
             "STABLE, then apply the plan again"
+        )
+
+
+def _check_redeployment(resource: FlinkDeployment, why: str, accepted: bool) -> None:
+    """Raises InvalidInput: it was not accepted, or it would start the job with other tasks than the plan's."""
+    if not accepted:
+        raise InvalidInput(
+            f"the operator would redeploy the job, since {why}; give --redeploy to accept that (upgradeMode: "
+            f"{upgrade_mode(resource)})"
+        )
+    if (ignored := ignored_at_start(str(resource.spec.get("flinkVersion", "")))) is not None:
+        raise InvalidInput(
+            f"{ignored}, and the operator would redeploy it, since {why}; let the operator scale in place (native mode, "
+            "adaptive scheduler, no --redeploy), and change sizes of TaskManagers with your own deployment before"
         )
 
 

@@ -281,3 +281,19 @@ def test_a_rehearsed_restart_lists_its_steps(sluice: Call, flink: Any, tmp_path:
     document = json.loads(sluice("--program", str(file), "--dry-run", "--json")[1])
     assert document["method"] == "restart" and "file:///savepoints" in document["steps"][0]
     assert "start a.B from it with flatmap -> count 1 -> 3" in document["steps"][1]
+
+
+@pytest.mark.parametrize(
+    ("version", "refused"), [("1.20.5", False), ("2.0.1", True), ("2.3.0", True), ("2.4-SNAPSHOT", False)]
+)
+def test_no_restart_where_flink_ignores_the_overrides_of_a_program(
+    sluice: Call, flink: Any, tmp_path: Path, version: str, refused: bool
+) -> None:
+    """FLINK-38770: Flink 2 overrides the parallelism of job graphs only, and a program submits a stream graph."""
+    flink.settings, flink.version = {"state.savepoints.dir": "file:///savepoints"}, version
+    file = tmp_path / "program.yaml"
+    file.write_text(yaml.safe_dump({"jar": "known.jar", "entry_class": "a.B"}))
+    code, _, err = sluice("--program", str(file), "--dry-run")
+    assert code == (2 if refused else 0)
+    assert (f"Flink {version} ignores pipeline.jobvertex-parallelism-overrides" in err) is refused
+    assert not flink.put_bodies

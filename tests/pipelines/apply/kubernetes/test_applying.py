@@ -246,6 +246,16 @@ def test_a_change_that_takes_a_redeployment_is_refused_without_leave(
     assert prepared(api, plan, redeploy=True).method == "redeploy"
 
 
+def test_no_redeployment_where_flink_ignores_the_overrides_of_a_job_that_starts(
+    api: KubernetesApi, operator: Operator, plan: Plan
+) -> None:
+    operator.edit({"flinkVersion": "v2_3"})
+    operator.reconcile()
+    with pytest.raises(InvalidInput, match=r"Flink v2_3 ignores pipeline\.jobvertex.* no --redeploy"):
+        prepared(api, plan, redeploy=True)
+    assert prepared(api, plan).method == "rescale"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("server", ["real"], indirect=True)
 def test_the_server_refuses_a_field_that_the_operators_definition_does_not_name(

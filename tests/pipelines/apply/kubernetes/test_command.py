@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from deployed_resource import CHAIN, JOB_ID, OTHER, OVERRIDES, SOURCE, Operator, document, status_of
-from flink_client.kubernetes.resource import parsed_overrides
+from flink_client.overrides import parsed_overrides
 from flink_client.rest import resource_requirements
 from flink_server import FakeFlink, word_count_plan
 from kubernetes_server import ADMIN, PLANNER, FakeKubernetes

@@ -8,7 +8,8 @@ import pytest
 from api_server import ApiServer
 from deployed_resource import OVERRIDES, Operator, document
 from flight import Flight
-from flink_client.kubernetes.resource import parsed_overrides, read_resource
+from flink_client.kubernetes.resource import read_resource
+from flink_client.overrides import parsed_overrides
 from kubernetes_server import ADMIN, PLANNER, READER
 from pipelines.control.request import DeploymentTarget
 from steered_flink import COUNT
