@@ -11,7 +11,7 @@ from typing import Any, Final
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.job import Job, records_in_per_source_record
-from models.planning.expansion import catalogue_unit_costs, expand
+from models.planning.physical.expansion import catalogue_unit_costs, expand
 from pipelines.inputs.catalogue import load_cluster, load_job
 
 ROOT: Final = Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from models.placement import Policy, place, tune
 from models.placement.baselines.flink import fill, spread
 from models.placement.problem import Problem
 from models.plan import Placement
-from models.planning.expansion import catalogue_unit_costs, expand
+from models.planning.physical.expansion import catalogue_unit_costs, expand
 from models.scaling.ds2.model import ds2
 from models.scaling.rates import OperatorMetrics, Rates
 from pipelines.measuring.estimate import operator_rates, source_rates_per_task

@@ -12,7 +12,7 @@ from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan
 from models.planning.resources import check_memory
-from models.planning.spending import check_prices_known
+from models.planning.workers.spending import check_prices_known
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.catalogue import is_path, load_cluster_or_offer, load_job
 from pipelines.inputs.files import read_text

@@ -1,4 +1,1 @@
-"""From a job's measurements to the content of its plan: pure decisions, without I/O.
-
-Its fifteen files are one decision each.
-"""
+"""From a job's measurements to the content of its plan: pure decisions, without I/O."""

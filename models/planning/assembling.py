@@ -13,7 +13,7 @@ from models.placement.shared.results import SharedPlacement
 from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded, VertexPlan
 from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from models.schema import Format
 from models.slots import SlotBundle
 from models.vertices import JobVertex, slots_by_group

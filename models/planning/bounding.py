@@ -25,8 +25,8 @@ from models.job import Job, Kind, Operator
 from models.keys.groups import key_groups
 from models.keys.shares import KeyedInput
 from models.plan import Interval, Placement
-from models.planning.external import limited_bound
 from models.planning.parallelism import Scaling
+from models.planning.physical.external import limited_bound
 from models.vertices import JobVertex
 
 LONG_HOT_S = 1.0

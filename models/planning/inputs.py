@@ -12,8 +12,8 @@ from models.capacity.growth.sustained import Sustained
 from models.capacity.observation import Observation, OperatorRates
 from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
-from models.planning.expansion import UnitCost, catalogue_unit_costs
-from models.planning.sharing import tasks_for_partitions
+from models.planning.physical.expansion import UnitCost, catalogue_unit_costs
+from models.planning.physical.sharing import tasks_for_partitions
 from models.scaling.rates import OperatorMetrics, Rates
 from models.schema import Format
 

@@ -13,12 +13,12 @@ from models.job import Operator
 from models.placement.shared.sharing import SharedDataflow
 from models.plan import Interval
 from models.planning.budget import Sizing, predicted_mst
-from models.planning.chains import equalised, with_stated_chains
-from models.planning.expansion import expand
-from models.planning.external import ExternalLimit, tightest_limit
 from models.planning.inputs import MeasuredOperators
+from models.planning.physical.chains import equalised, with_stated_chains
+from models.planning.physical.expansion import expand
+from models.planning.physical.external import ExternalLimit, tightest_limit
+from models.planning.physical.sharing import check_partitions, shared_partitions, uneven_key_groups
 from models.planning.resources import managed_memory, stateful_per_slot
-from models.planning.sharing import check_partitions, shared_partitions, uneven_key_groups
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from models.vertices import JobVertex, slots_by_group

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from models.cluster import Cluster
 from models.errors import Infeasible
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from pipelines.calendar.costs import SizedRate
 from pipelines.planning.gathering import gather
 from pipelines.planning.replan_policy import scaled_for_replan

@@ -17,8 +17,8 @@ from models.cluster import WorkerKind, WorkerOffer
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.budget import Sizing
-from models.planning.expansion import catalogue_unit_costs
 from models.planning.inputs import MeasuredOperators, PlanningModel
+from models.planning.physical.expansion import catalogue_unit_costs
 from pipelines.observe.observation import Observed
 
 AS_DEPLOYED: Final = "as-deployed"

@@ -12,7 +12,7 @@ from models.plan import Lineage, Plan
 from models.planning.assembling import Decisions, assemble
 from models.planning.bounding import plan_bound
 from models.planning.parallelism import BIDS2, scale
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.exploration_record import ExplorationRecord

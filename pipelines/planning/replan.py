@@ -10,7 +10,7 @@ from models.placement.shared.stable import fewest_slot_moves
 from models.plan import Plan, PlanContent, same_deployment
 from models.planning.assembling import Decisions, with_moves
 from models.planning.parallelism import Scaling
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement
 from pipelines.planning.replan_policy import ReplanPolicy, scaled_for_replan

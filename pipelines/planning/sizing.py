@@ -11,10 +11,10 @@ from models.cluster import Cluster
 from models.errors import SluiceError
 from models.objectives.objectives import Objectives
 from models.planning.budget import Sizing, predicted_mst, size
-from models.planning.external import check_limit, tightest_limit
 from models.planning.inputs import PlanningInputs
 from models.planning.meeting import Foreseen, meet
 from models.planning.parallelism import BIDS2, scale
+from models.planning.physical.external import check_limit, tightest_limit
 from pipelines.inputs.job_files import operations_of
 from pipelines.run import PipelineRun
 from pipelines.stages.twin import MOST_SLOTS, twin_of, twin_to_serve

@@ -18,7 +18,7 @@ from models.errors import Infeasible
 from models.placement import Tuning
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from models.schema import Format, NonNegative, Positive
 from pipelines.planning.gathering import gather
 from pipelines.planning.replan_policy import scaled_for_replan

@@ -6,7 +6,7 @@ from models.placement import Tuning
 from models.planning.assembling import TunedPlacement
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from models.wording import tasks
 from pipelines.planning.placing import tuned_placement
 from pipelines.run import PipelineRun

@@ -8,7 +8,7 @@ from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
 from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
-from models.planning.workers import PlannedWorkers
+from models.planning.workers.planned import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.planning.gathering import gather_capacity, gather_keys, operator_digests
 from pipelines.progress import Progress

@@ -16,7 +16,7 @@ from models.keys.groups import key_groups
 from models.memory import managed_memory_per_slot_mb
 from models.placement import place
 from models.plan import Placement
-from models.planning.expansion import catalogue_unit_costs, expand
+from models.planning.physical.expansion import catalogue_unit_costs, expand
 from models.scaling.limits import most_tasks, within
 from models.scaling.policies import make_policy
 from models.scaling.provision import provision

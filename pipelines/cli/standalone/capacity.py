@@ -249,7 +249,7 @@ def _twin(job: str, cluster: str, observations: tuple[Observation, ...], memory_
 
 
 def _resources(cluster: str, slots: SlotsInterval, memory_mb: float, slots_per_worker: int | None) -> PlanResources:
-    from models.planning.workers import resources_for  # imports placement, which other answers do without
+    from models.planning.workers.planned import resources_for  # imports placement, which other answers do without
 
     return resources_for(load_cluster_or_offer(cluster), slots, memory_mb, slots_per_worker)
 

@@ -13,8 +13,8 @@ from models.job import Job
 from models.keys.shares import KeyedInput
 from models.plan import Interval
 from models.planning.bounding import chained_facts, largest_measured, plan_bound, plan_facts
-from models.planning.expansion import UnitCost, expand
 from models.planning.parallelism import Scaling
+from models.planning.physical.expansion import UnitCost, expand
 from models.vertices import JobVertex
 
 CLUSTER = Cluster.model_validate({"count": 2, "slots": 8, "cores": 4, "net": 1e6})

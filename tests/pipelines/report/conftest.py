@@ -11,8 +11,8 @@ from models.cluster import Cluster
 from models.dataflow import Edge
 from models.job import Cost, Job, Kind, Operator
 from models.plan import CostVector, Interval, Lineage, OperatorPlan, Plan
-from models.planning.expansion import UnitCost, expand
 from models.planning.parallelism import Scaling
+from models.planning.physical.expansion import UnitCost, expand
 from pipelines.measuring.exploration_record import ExplorationRecord
 from pipelines.report import ReportSubject
 

@@ -13,10 +13,10 @@ from models.errors import Infeasible
 from models.memory import managed_memory_per_slot_mb
 from models.plan import PlanContent
 from models.planning.budget import Sizing
-from models.planning.kinds import Need, PickedKind, fewest_workers, pick_kind
 from models.planning.parallelism import Scaling
 from models.planning.resources import memory_reason
-from models.planning.spending import affordable, check_within
+from models.planning.workers.kinds import Need, PickedKind, fewest_workers, pick_kind
+from models.planning.workers.spending import affordable, check_within
 from models.resources import PlanResources, Price
 
 _SHORTFALL: Final = 0.02

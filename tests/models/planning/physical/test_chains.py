@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from models.errors import Infeasible
 from models.job import Job
-from models.planning.chains import chained_groups, equalised, with_stated_chains
 from models.planning.inputs import MeasuredOperators
+from models.planning.physical.chains import chained_groups, equalised, with_stated_chains
 
 
 def job(*edges: tuple[str, str, str], limit: int | None = None) -> Job:

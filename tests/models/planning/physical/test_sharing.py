@@ -6,7 +6,12 @@ import pytest
 
 from models.errors import Infeasible
 from models.job import Job
-from models.planning.sharing import check_partitions, shared_partitions, tasks_for_partitions, uneven_key_groups
+from models.planning.physical.sharing import (
+    check_partitions,
+    shared_partitions,
+    tasks_for_partitions,
+    uneven_key_groups,
+)
 
 
 @pytest.mark.parametrize(

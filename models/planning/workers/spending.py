@@ -16,7 +16,7 @@ import numpy as np
 
 from models.cluster import Cluster, Worker, WorkerOffer
 from models.errors import Infeasible, InvalidInput
-from models.planning.kinds import PickedKind
+from models.planning.workers.kinds import PickedKind
 from models.price import in_words
 
 

@@ -6,7 +6,7 @@ from models.capacity.diagnosis.bound_by import BoundBy
 from models.errors import Infeasible
 from models.job import Job
 from models.plan import Interval
-from models.planning.external import check_limit, limited_bound, tightest_limit
+from models.planning.physical.external import check_limit, limited_bound, tightest_limit
 from pipelines.store.digests import digest
 
 INTO = {"source": 1.0, "lookup": 2.0, "sink": 0.1}

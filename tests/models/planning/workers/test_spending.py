@@ -8,8 +8,8 @@ import pytest
 
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
-from models.planning.kinds import Need, pick_kind
-from models.planning.spending import affordable, check_prices_known, check_within
+from models.planning.workers.kinds import Need, pick_kind
+from models.planning.workers.spending import affordable, check_prices_known, check_within
 
 EQUAL = Cluster.model_validate({"name": "own", "count": 12, "slots": 16, "cores": 16, "price_per_hour": 0.85})
 MIXED: list[dict[str, Any]] = [

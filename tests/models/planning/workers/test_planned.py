@@ -10,10 +10,10 @@ from models.capacity.sizing import SlotsInterval
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible
 from models.plan import Plan, SlotsNeeded
-from models.planning.workers import PlannedWorkers, resources_for
+from models.planning.workers.planned import PlannedWorkers, resources_for
 from models.resources import Price
 
-PLANS = Path(__file__).parents[2] / "data" / "plans"
+PLANS = Path(__file__).parents[3] / "data" / "plans"
 SLOTS = SlotsInterval(value=10, low=7, high=19)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from models.cluster import WorkerKind, WorkerOffer
 from models.errors import Infeasible
-from models.planning.kinds import Need, pick_kind
+from models.planning.workers.kinds import Need, pick_kind
 
 
 def offer(*kinds: dict[str, Any]) -> WorkerOffer:

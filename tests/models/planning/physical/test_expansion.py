@@ -4,7 +4,7 @@ import pytest
 
 from models.dataflow import Edge, Partitioning
 from models.job import Cost, Job, Kind, Operator
-from models.planning.expansion import UnitCost, catalogue_unit_costs, expand
+from models.planning.physical.expansion import UnitCost, catalogue_unit_costs, expand
 
 
 @pytest.fixture
