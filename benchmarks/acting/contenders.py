@@ -109,6 +109,13 @@ CONTENDERS: Final = (
         original=True,
     ),
     Contender(
+        "operator-tuned",
+        "flink",
+        MappingProxyType({**_DOCUMENTED, **_ACCUMULATED, "metrics.window": 60.0, "utilization.target": 0.75}),
+        "as `operator`, with the window and target that cost it least in the arena (`flink_tuning.py`)",
+        original=True,
+    ),
+    Contender(
         "operator-demeter",
         "flink",
         MappingProxyType({**_DEMETERS, **_ACCUMULATED}),

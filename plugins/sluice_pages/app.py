@@ -4,10 +4,10 @@ import functools
 
 from fastapi import Depends, FastAPI
 
-from sluice_pages import action_routes, autopilot_routes, calendar_routes, routes
 from sluice_pages.access import logged_in, may_see_plans
 from sluice_pages.errors import HANDLERS
 from sluice_pages.headers import SecurityHeaders
+from sluice_pages.routes import actions, autopilots, calendar, plans
 
 
 @functools.cache
@@ -20,9 +20,7 @@ def app() -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
-    made.include_router(routes.router)
-    made.include_router(action_routes.router)
-    made.include_router(autopilot_routes.router)
-    made.include_router(calendar_routes.router)
+    for routes in (plans, actions, autopilots, calendar):
+        made.include_router(routes.router)
     made.add_middleware(SecurityHeaders)
     return made

@@ -14,9 +14,9 @@ from pipelines.pages.autopilot.overview import autopilot_rows
 from pipelines.pages.autopilot.recent import MOST_HOURS, RecentDecisions
 from pipelines.store.pictures import Pictures
 from sluice_pages.access import may_switch_autopilots
-from sluice_pages.forms import FormDep
 from sluice_pages.pages import page
-from sluice_pages.workspace import Content, WorkspaceDep
+from sluice_pages.routes.forms import FormDep
+from sluice_pages.routes.workspace import Content, WorkspaceDep
 
 router: Final = APIRouter()
 

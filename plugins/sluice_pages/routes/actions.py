@@ -23,9 +23,9 @@ from pipelines.store.workspace import Workspace
 from sluice_pages.access import may_apply_plans, may_change_plans, may_start
 from sluice_pages.airflow_records import pending_approvals
 from sluice_pages.dag_runs import APPLYING, REPLANNING, start_run, started_runs
-from sluice_pages.forms import FormDep, rate_in, version_in
 from sluice_pages.pages import page
-from sluice_pages.workspace import Content, WorkspaceDep
+from sluice_pages.routes.forms import FormDep, rate_in, version_in
+from sluice_pages.routes.workspace import Content, WorkspaceDep
 
 router: Final = APIRouter()
 

@@ -3,7 +3,7 @@
 import pytest
 from fastapi import HTTPException
 
-from sluice_pages.forms import rate_in, version_in
+from sluice_pages.routes.forms import rate_in, version_in
 
 
 @pytest.mark.parametrize(("given", "version"), [("1", 1), ("42", 42), ("007", 7)])

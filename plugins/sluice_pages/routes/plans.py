@@ -18,11 +18,11 @@ from pipelines.pages.versions import History, history
 from pipelines.store.pictures import Pictures
 from sluice_pages.airflow_records import components, made_by, pending_approvals
 from sluice_pages.pages import page
-from sluice_pages.workspace import Content, WorkspaceDep
+from sluice_pages.routes.workspace import Content, WorkspaceDep
 
 router: Final = APIRouter()
 
-_STATIC: Final = Path(__file__).parent / "static"
+_STATIC: Final = Path(__file__).parents[1] / "static"
 _FILES: Final = {
     "pages.css": _STATIC / "pages.css",
     "live.js": _STATIC / "live.js",

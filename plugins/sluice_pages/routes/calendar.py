@@ -11,7 +11,7 @@ from pipelines.calendar.sizes import KeptSizes
 from pipelines.pages.calendar.detail import DAYS, CalendarDetail, around, calendar_detail
 from pipelines.store.pictures import Pictures
 from sluice_pages.pages import page
-from sluice_pages.workspace import WorkspaceDep
+from sluice_pages.routes.workspace import WorkspaceDep
 
 router: Final = APIRouter()
 
