@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 import pytest
 
 from flink_client.address import FlinkAddress
-from flink_client.rest import FlinkRest
+from flink_client.overrides import ignored_at_start
+from flink_client.rest import FlinkRest, JarProgram
 from flink_conformance import OneRun, OnFlink
 from flink_releases import NEWEST_IN_CI
 from models.errors import InvalidInput
 from models.job import Job
 from rated_programs import JAR, clicks_script, made_jar
 from testbeds import conformance, elastic_conformance, protocol
+from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.distribution import Release, flink_home
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
@@ -143,6 +145,25 @@ def test_the_kit_is_of_the_clusters_release(cluster: LocalCluster, release: Rele
     assert cluster.rest.flink_version() == release.version
     with _testbed(cluster, clicks) as testbed:
         assert testbed._named.kit == cluster.kit
+
+
+def test_flink_heeds_overrides_at_the_start_of_a_program_as_far_as_is_known(
+    cluster: LocalCluster, release: Release, jar: Path
+) -> None:
+    """FLINK-38770, which `ignored_at_start` knows the releases of."""
+    rest = cluster.rest
+    with SourceControl() as control:
+        program = JarProgram("example.Remainders", ("4",), {"sluice.control": control.address})
+        uploaded = rest.upload(jar)
+        wanted = {vertex.id: 2 for vertex in rest.plan(uploaded, program)[0]}
+        job = rest.run(uploaded, program.with_parallelism(wanted))
+        try:
+            rest.wait_until_running(job, 60.0)
+            heeded = rest.requirements(job) == wanted
+        finally:
+            rest.cancel(job)
+            rest.delete_jar(uploaded)
+    assert heeded is (ignored_at_start(release.version) is None)
 
 
 def test_a_users_sql_is_measured(cluster: LocalCluster, clicks: SqlScript) -> None:
