@@ -5,7 +5,8 @@ expensive records polls rarely while it is held back, so that it may report next
 Flink reports how old the record was that a source emitted last, too (`currentEmitEventTimeLag`, FLIP-33).
 
     d       age of the record emitted last, by its time stamp
-    d_0     the same when the task was idle last, and nothing waited: by so much time stamps are off
+    d_0     the least of the last three that were seen when a task had been idle, so that nothing waited: by so much time
+            stamps are off. The least, as a task that was idle at first may be held at the end.
     T, E    time since then, and records emitted meanwhile
     d_1     the age at its begin
     r_0     records/s that arrived before: those emitted while it was idle for a part, or known before it was started again
@@ -15,8 +16,9 @@ What was emitted in that time arrived within T - (d - d_1), and what arrived in 
     rate    = (W r_0 + E) / (W + T - (d - d_1))                                                    (1)
     waiting = (d - d_0) x rate                                                                     (2)
 
-W lets r_0 count while T is short, as a task emits in bursts after a start. d is the median of three readings, as partitions of
-a task are read in turns and not equally far.
+W lets r_0 count while T is short, as a task emits in bursts after a start. Partitions of a task are read in turns and not
+equally far, so d is the median of the last three ages, the earlier ones as they would be now: ages grow by their mean growth
+over these readings, by one second a second at most.
 """
 
 from collections import deque
@@ -30,7 +32,8 @@ HELD: Final = 0.05
 """Share of its time that a task is idle at most while records wait for it."""
 PRIOR_S: Final = 10.0
 """W."""
-_AGES: Final = 3
+_READINGS: Final = 3
+"""Of which d is the median, and d_0 the least."""
 
 
 @dataclass(frozen=True)
@@ -61,50 +64,61 @@ class _Followed:
     """When it was idle last, or else seen first."""
     prior: float | None
     """r_0; None where it is unknown."""
-    last: _Reading
-    ages: deque[float]
+    recent: deque[_Reading]
     is_idle: bool = False
     """Whether it was so for a part of the time up to the last reading."""
+
+    def age_s(self) -> float:
+        """d."""
+        now, first = self.recent[-1], self.recent[0]
+        growth = 0.0
+        if len(self.recent) == _READINGS:
+            growth = min(max((now.age_s - first.age_s) / (now.ran_s - first.ran_s), 0.0), 1.0)
+        return median(one.age_s + growth * (now.ran_s - one.ran_s) for one in self.recent)
 
     def rate(self) -> float | None:
         """Eq. 1; None while nothing is known."""
         if self.is_idle:
             return self.prior
         prior_s = 0.0 if self.prior is None else PRIOR_S
-        held_s = self.last.ran_s - self.began.ran_s
-        within_s = prior_s + max(held_s - (median(self.ages) - self.began.age_s), 0.0)
-        emitted = prior_s * (self.prior or 0.0) + self.last.emitted - self.began.emitted
+        held_s = self.recent[-1].ran_s - self.began.ran_s
+        within_s = prior_s + max(held_s - (self.age_s() - self.began.age_s), 0.0)
+        emitted = prior_s * (self.prior or 0.0) + self.recent[-1].emitted - self.began.emitted
         return emitted / within_s if within_s > 0 else None
 
     def waiting(self, off_s: float) -> float:
         """Eq. 2."""
-        return 0.0 if self.is_idle else max(median(self.ages) - off_s, 0.0) * (self.rate() or 0.0)
+        return 0.0 if self.is_idle else max(self.age_s() - off_s, 0.0) * (self.rate() or 0.0)
 
 
 @dataclass
 class _Vertex:
-    off_s: float
-    """d_0."""
+    ages_idle: deque[float]
+    """Of the last readings with a task that had been idle, the least of each."""
     rate: float | None = None
     """Records/s that arrive, as known last."""
     tasks: dict[int, _Followed] = field(default_factory=dict)
 
+    @property
+    def off_s(self) -> float:
+        """d_0."""
+        return min(self.ages_idle)
+
     def follow(self, number: int, now: _Reading, tasks: int) -> _Followed:
         """Take in a further reading of one of its tasks."""
         one = self.tasks.get(number)
-        if one is None or one.last.attempt != now.attempt or now.ran_s < one.last.ran_s:
+        if one is None or one.recent[-1].attempt != now.attempt or now.ran_s < one.recent[-1].ran_s:
             prior = None if self.rate is None else self.rate / tasks
-            one = self.tasks[number] = _Followed(now, prior, now, deque([now.age_s], _AGES))
+            one = self.tasks[number] = _Followed(now, prior, deque([now], _READINGS))
             return one
-        passed_s = now.ran_s - one.last.ran_s
+        passed_s = now.ran_s - one.recent[-1].ran_s
         if passed_s <= 0:
             return one
-        one.ages.append(now.age_s)
-        one.is_idle = now.idle_s - one.last.idle_s >= HELD * passed_s
+        one.is_idle = now.idle_s - one.recent[-1].idle_s >= HELD * passed_s
         if one.is_idle:
-            one.prior = (now.emitted - one.last.emitted) / passed_s
-            one.began, self.off_s = now, now.age_s
-        one.last = now
+            one.prior = (now.emitted - one.recent[-1].emitted) / passed_s
+            one.began = now
+        one.recent.append(now)
         return one
 
 
@@ -126,9 +140,12 @@ class EmitDelays:
         if not reported:
             return vertex
         youngest_s = min(now.age_s for now in reported.values())
-        known = self._vertices.setdefault(vertex.id, _Vertex(youngest_s))
-        known.off_s = min(known.off_s, youngest_s)
+        known = self._vertices.setdefault(vertex.id, _Vertex(deque([youngest_s], _READINGS)))
+        if youngest_s < known.off_s:
+            known.ages_idle.append(youngest_s)
         followed = {number: known.follow(number, now, len(vertex.tasks)) for number, now in reported.items()}
+        if idle := [one.recent[-1].age_s for one in followed.values() if one.is_idle]:
+            known.ages_idle.append(min(idle))
         rates = [one.rate() for one in followed.values()]
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)

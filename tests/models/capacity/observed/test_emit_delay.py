@@ -42,6 +42,10 @@ def waiting(tasks: Sequence[TaskCounts]) -> list[float | None]:
     return [delays.seen(reading(one)).vertices[0].tasks[0].pending for one in tasks]
 
 
+ARRIVING = (4000 + 10 * 50) / (80 / 3 + 10)
+"""Records/s, as `overloaded` shows them."""
+
+
 def overloaded(off_s: float = 0.0) -> list[TaskCounts]:
     """Idle for half of ten seconds; then 100 records/s are emitted where 150 arrive, so that ages grow by 1/3 s a second."""
     held = [task(10.0 + s, 500 + 100.0 * s, off_s + s / 3, idle_s=5.0) for s in (10.0, 20.0, 30.0, 40.0)]
@@ -49,10 +53,10 @@ def overloaded(off_s: float = 0.0) -> list[TaskCounts]:
 
 
 def test_an_overload_is_seen_though_the_source_reports_that_nothing_waits() -> None:
-    # After 40 s, the median age is that of 30 s, 10 s. The 4,000 records since arrived within 40 - 10 s; 50 records/s had come
-    # before, for 10 s of them. So 112.5 records/s arrive, and 10 s of them wait.
+    # After 40 s the age is 40/3 s. The 4,000 records since arrived within 40 - 40/3 s; 50 records/s had come before, for
+    # 10 s of them. So 123 records/s arrive, and 40/3 s of them wait.
     assert waiting(overloaded())[:2] == [0.0, 0.0]
-    assert waiting(overloaded())[-1] == pytest.approx(10 * (4000 + 10 * 50) / (30 + 10))
+    assert waiting(overloaded())[-1] == pytest.approx(40 / 3 * ARRIVING)
 
 
 def test_time_stamps_of_the_past_do_not_count_as_waiting() -> None:
@@ -76,8 +80,18 @@ def test_what_is_unknown_stays_unknown() -> None:
 
 def test_a_backlog_outlives_the_restart_of_a_task() -> None:
     after = [task(5.0, 1000.0, 12.0, attempt=1), task(15.0, 3000.0, 12.0, attempt=1)]
-    # 112.5 records/s arrived before; then it emits 200 records/s whose age stays 12 s, so as many arrive.
-    assert waiting([*overloaded(), *after])[-2:] == pytest.approx([12 * 112.5, 12 * (2000 + 10 * 112.5) / (10 + 10)])
+    # ARRIVING before; then it emits 200 records/s whose age stays 12 s, so as many arrive.
+    assert waiting([*overloaded(), *after])[-2:] == pytest.approx(
+        [12 * ARRIVING, 12 * (2000 + 10 * ARRIVING) / (10 + 10)]
+    )
+
+
+def test_a_task_that_is_held_after_it_was_idle_does_not_hide_what_waits_from_then_on() -> None:
+    # Buffers take 100 records/s for half of ten seconds, then the task is held: its age at the end is no offset of time stamps.
+    filling = [task(0.0, 0.0, 0.1), task(10.0, 500.0, 0.1, idle_s=5.0), task(20.0, 1500.0, 2.0, idle_s=10.0)]
+    held = [task(30.0, 2500.0, 4.0, idle_s=10.0)]
+    # d is 4 s, with d_0 of 0.1 s; 1,000 records arrived within 10 - (4 - 2) s, and 100 records/s for 10 s before.
+    assert waiting([*filling, *held]) == pytest.approx([0.0, 0.0, 0.0, 3.9 * (1000 + 10 * 100) / (8 + 10)])
 
 
 def test_other_vertices_are_left_alone() -> None:
