@@ -77,8 +77,17 @@ def test_paths_of_the_code_in_the_documentation_exist(root: Path) -> None:
         for path in re.findall(rf"`((?:{rooms})/[\w./-]+)`", page.read_text()):
             assert (root / path).exists(), f"{page.relative_to(root)} names {path}"
         if page.parent.name == "benchmarks":
-            for name in re.findall(r"`(\w+)\.py", page.read_text()):
-                assert (page.parent / f"{name}.py").exists(), f"{page.relative_to(root)} names {name}.py"
+            for path in re.findall(r"`(\w[\w/]*(?:\.py|/))", page.read_text()):
+                exists = (page.parent / path).exists() or (root / path).exists()
+                assert exists, f"{page.relative_to(root)} names {path}"
+
+
+def test_the_page_of_the_benchmarks_lists_every_script(root: Path) -> None:
+    benchmarks = root / "benchmarks"
+    rows = re.findall(r"^\| `([\w/]+)/` \| ([^|]*) \|", (benchmarks / "README.md").read_text(), re.MULTILINE)
+    listed = {f"{room}/{name}.py" for room, names in rows for name in re.findall(r"`(\w+)`", names)}
+    scripts = {path for path in benchmarks.rglob("*.py") if "\nif __name__ == " in path.read_text()}
+    assert listed == {str(path.relative_to(benchmarks)) for path in scripts}
 
 
 def _pages(root: Path) -> list[Path]:

@@ -8,12 +8,12 @@ from typing import Final
 import pyarrow as pa
 from pydantic import Field
 
+from benchmarks.objectives.planning import CHECKPOINTS_S, FOLDER, KINDS, Program
+from benchmarks.objectives.running import RESTART_S, Running, running
+from benchmarks.objectives.scores import LagScore, RecoveryScore, lag_score, recovery_score
 from models.objectives.objectives import Objectives
 from models.plan import Plan
 from models.schema import Format, NonNegative, Positive, PositiveInt
-from objectives.planning import CHECKPOINTS_S, FOLDER, KINDS, Program
-from objectives.running import RESTART_S, Running, running
-from objectives.scores import LagScore, RecoveryScore, lag_score, recovery_score
 from pipelines.store.digests import digest
 from testbeds.flink.lab.stolen import StolenTime
 from testbeds.kafka.supply import KafkaSupply

@@ -8,8 +8,8 @@ from typing import Final
 
 import yaml
 from rich.console import Console
-from running_jobs import program_jar
 
+from benchmarks.running.jobs import program_jar
 from models.plan import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import LineProgress

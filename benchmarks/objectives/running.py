@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from benchmarks.objectives.planning import CHECKPOINTS_S, GROUP, JOB, MEMORY_MB, TOPIC, Program
+from benchmarks.objectives.recording import REFRESH, Recorder
 from flink_client.answers import ENDED
 from flink_client.rest import wait_for
 from models.job import Job
 from models.plan import Plan
-from objectives.planning import CHECKPOINTS_S, GROUP, JOB, MEMORY_MB, TOPIC, Program
-from objectives.recording import REFRESH, Recorder
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment

@@ -4,11 +4,11 @@ from typing import Final
 
 from pydantic import Field
 
+from benchmarks.objectives.checking import Checked
+from benchmarks.objectives.scores import RecoveryScore
 from models.objectives.objectives import ObjectiveKind, RecoveryObjective
 from models.plan import Plan
 from models.schema import Format, Label
-from objectives.checking import Checked
-from objectives.scores import RecoveryScore
 
 FLAT: Final = 0.01
 """Share of the rate by which a lag may grow and be flat."""

@@ -1,0 +1,1 @@
+"""How a running Airflow copes: from a change of the rate to a plan, and hundreds of jobs."""

@@ -1,0 +1,1 @@
+"""Features and key distributions extracted by Spark, beside other libraries."""

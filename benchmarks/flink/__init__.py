@@ -1,0 +1,1 @@
+"""What the testbed measures on a real Flink and Kafka: MST, calibration, placement, and rescales."""

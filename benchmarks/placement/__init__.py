@@ -1,0 +1,1 @@
+"""Placements on the simulator: time, proof, throughput, and what each engine contributes."""

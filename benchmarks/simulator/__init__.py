@@ -1,0 +1,1 @@
+"""The simulator beside published rates and sizes, and its speed."""
