@@ -5,8 +5,8 @@ expensive records polls rarely while it is held back, so that it may report next
 Flink reports how old the record was that a source emitted last, too (`currentEmitEventTimeLag`, FLIP-33).
 
     d       age of the record emitted last, by its time stamp
-    d_0     the least of the last three that were seen when a task had been idle, so that nothing waited: by so much time
-            stamps are off. The least, as a task that was idle at first may be held at the end.
+    d_0     the median of the last three that were seen when a task had been idle, and nothing waited: by so much time stamps
+            are off. Not the last alone, as a task that was idle at first may be held at the end.
     T, E    time since then, and records emitted meanwhile
     d_1     the age at its begin
     r_0     records/s that arrived before: those emitted while it was idle for a part, or known before it was started again
@@ -16,9 +16,9 @@ What was emitted in that time arrived within T - (d - d_1), and what arrived in 
     rate    = (W r_0 + E) / (W + T - (d - d_1))                                                    (1)
     waiting = (d - d_0) x rate                                                                     (2)
 
-W lets r_0 count while T is short, as a task emits in bursts after a start. Partitions of a task are read in turns and not
-equally far, so d is the median of the last three ages, the earlier ones as they would be now: ages grow by their mean growth
-over these readings, by one second a second at most.
+W lets r_0 count while T is short, as a task emits in bursts after a start. What a task fetches it emits partition by partition,
+each from its oldest record to its newest, so that the age falls and rises again while records wait for as long as the oldest:
+d is the larger of the last two ages.
 """
 
 from collections import deque
@@ -32,8 +32,10 @@ HELD: Final = 0.05
 """Share of its time that a task is idle at most while records wait for it."""
 PRIOR_S: Final = 10.0
 """W."""
-_READINGS: Final = 3
-"""Of which d is the median, and d_0 the least."""
+_AGES: Final = 2
+"""Of which d is the largest."""
+_IDLE: Final = 3
+"""Readings of which d_0 is the median."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,7 @@ class _Followed:
 
     def age_s(self) -> float:
         """d."""
-        now, first = self.recent[-1], self.recent[0]
-        growth = 0.0
-        if len(self.recent) == _READINGS:
-            growth = min(max((now.age_s - first.age_s) / (now.ran_s - first.ran_s), 0.0), 1.0)
-        return median(one.age_s + growth * (now.ran_s - one.ran_s) for one in self.recent)
+        return max(one.age_s for one in self.recent)
 
     def rate(self) -> float | None:
         """Eq. 1; None while nothing is known."""
@@ -102,14 +100,14 @@ class _Vertex:
     @property
     def off_s(self) -> float:
         """d_0."""
-        return min(self.ages_idle)
+        return median(self.ages_idle)
 
     def follow(self, number: int, now: _Reading, tasks: int) -> _Followed:
         """Take in a further reading of one of its tasks."""
         one = self.tasks.get(number)
         if one is None or one.recent[-1].attempt != now.attempt or now.ran_s < one.recent[-1].ran_s:
             prior = None if self.rate is None else self.rate / tasks
-            one = self.tasks[number] = _Followed(now, prior, deque([now], _READINGS))
+            one = self.tasks[number] = _Followed(now, prior, deque([now], _AGES))
             return one
         passed_s = now.ran_s - one.recent[-1].ran_s
         if passed_s <= 0:
@@ -140,9 +138,9 @@ class EmitDelays:
         if not reported:
             return vertex
         youngest_s = min(now.age_s for now in reported.values())
-        known = self._vertices.setdefault(vertex.id, _Vertex(deque([youngest_s], _READINGS)))
-        if youngest_s < known.off_s:
-            known.ages_idle.append(youngest_s)
+        known = self._vertices.setdefault(vertex.id, _Vertex(deque([youngest_s], _IDLE)))
+        if youngest_s < known.off_s:  # it can be no more, whether a task was idle or not
+            known.ages_idle = deque([youngest_s], _IDLE)
         followed = {number: known.follow(number, now, len(vertex.tasks)) for number, now in reported.items()}
         if idle := [one.recent[-1].age_s for one in followed.values() if one.is_idle]:
             known.ages_idle.append(min(idle))
