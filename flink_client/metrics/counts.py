@@ -90,6 +90,8 @@ class CountsReader:
         was first seen."""
         self._partitions: dict[str, dict[int, dict[Place, str]]] = {}
         """Of each vertex and task: the metric of each partition's offset."""
+        self._ends: Mapping[Place, float] = {}
+        """Where the logs ended when Flink was asked to fetch metrics: the offsets that it answers with are of then."""
         self._delays = EmitDelays()
 
     def refresh(self) -> None:
@@ -101,7 +103,18 @@ class CountsReader:
         Raises:
             SluiceError: Flink does not answer.
         """
+        self._ends = self._known_ends()
         self._rest.get(f"/jobs/{self._job}/metrics")
+
+    def _known_ends(self) -> Mapping[Place, float]:
+        """Of the partitions that are known; none while the broker is away, which the reading reports."""
+        places = [place for tasks in self._partitions.values() for of_task in tasks.values() for place in of_task]
+        if self._log_ends is None or not places:
+            return {}
+        try:
+            return self._log_ends(places)
+        except SluiceError:
+            return {}
 
     def read(self, *, workers: bool) -> JobCounts:
         """All counters at this time.
@@ -250,7 +263,7 @@ class CountsReader:
             return {}
         offsets = self._offsets(vertex)
         try:
-            ends = self._log_ends(offsets.keys())
+            ends = self._ends if offsets.keys() <= self._ends.keys() else self._log_ends(offsets.keys())
         except InvalidInput:
             raise
         except SluiceError as error:
