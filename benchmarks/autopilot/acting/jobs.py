@@ -61,15 +61,19 @@ class JobKind:
             },
         )
 
-    def simulated(self) -> Job:
-        """It in the workload's time, for the arena."""
+    def simulated(self, split: int) -> Job:
+        """It in the workload's time, for the arena.
+
+        Args:
+            split: records for each of the program's, each as much cheaper.
+        """
         names = list(self.steps)
         kinds = {"source": Kind.SOURCE, "nowhere": Kind.SINK}
         operators = [
             Operator(
                 name=name,
                 kind=kinds.get(name, Kind.OPERATOR),
-                cost=Cost(cpu_s=s * FACTOR),
+                cost=Cost(cpu_s=s * FACTOR / split),
                 selectivity=0.0 if name == "nowhere" else 1.0,
                 figures_from=STATED,
             )

@@ -22,6 +22,9 @@ from testbeds.simulator import Simulator
 from testbeds.simulator.settings import IN_PLACE, Physics
 
 SEEDS: Final = (1, 2, 3)
+SPLIT: Final = 10_000
+"""Records of the simulator for each of the run. Its buffers are counted in bytes, and would hold an hour of so few records,
+in which none is late; the program's hold a second or two."""
 SLOTS: Final = 160
 MEMORY_MB: Final = 4096.0
 MANAGED_MB: Final = 64.0
@@ -52,12 +55,12 @@ def predicted(kind: JobKind, trace: str, contender: Contender, downtime_real_s: 
 
 
 def _replayed(kind: JobKind, trace: str, contender: Contender, downtime_real_s: float, seed: int) -> ReplayOutcome:
-    workload = TRACES[trace](PEAK_REAL / FACTOR)
-    job = kind.simulated()
+    workload = TRACES[trace](SPLIT * PEAK_REAL / FACTOR)
+    job = kind.simulated(SPLIT)
     cluster = Cluster.model_validate({"name": "acting", "count": SLOTS, "slots": 1, "cores": 1, "memory_mb": MEMORY_MB})
     rescaling = IN_PLACE.model_copy(update={"restart_s": downtime_real_s * FACTOR})
     start = Start(
-        parallelism=kind.tasks(workload.rates[0] * FACTOR),
+        parallelism=kind.tasks(workload.rates[0] * FACTOR / SPLIT),
         memory_mb=MEMORY_MB,
         managed_memory_mb={o.name: MANAGED_MB for o in job.operators},
         seed=seed,
