@@ -125,6 +125,7 @@ def test_files_need_a_known_ending_and_a_folder(calibrated: Calibration, tmp_pat
         write_files(calibrated, tmp_path / "nowhere" / "mine.yaml")
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_it_was_killed_is_not_measured_again(tmp_path: Path) -> None:
     request = SHORTER.model_copy(update={"configurations": 3})
     killed, second, third = Real(stops_before=2), Real(), Real()

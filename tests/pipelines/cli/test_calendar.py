@@ -64,6 +64,7 @@ def test_a_history_on_the_command_line_comes_before_that_of_the_file(
     assert found["intervals"][0]["rate"] == 500.0  # quantile 0.95 of five is between the last two
 
 
+@pytest.mark.slow
 def test_the_plot_shows_what_is_expected_and_planned_for(job: Path) -> None:
     plot = job.parent / "schedule.svg"
     assert show(job, "--plot", str(plot)) == 0

@@ -36,6 +36,7 @@ def evaluate(tmp_path: Path):
     return call
 
 
+@pytest.mark.slow
 def test_people_see_who_served_best_and_why(capsys, evaluate):
     assert evaluate(policy="ds2,hpa-cpu", workload="cosine,steps") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -48,6 +49,7 @@ def test_people_see_who_served_best_and_why(capsys, evaluate):
     assert lines[-1].startswith("results of all replays: file:///")
 
 
+@pytest.mark.slow
 def test_machines_see_every_metric(capsys, evaluate):
     assert evaluate("--seeds", "2", "--set", "ds2.over_provisioning_factor=0.2", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
@@ -64,6 +66,7 @@ def test_machines_see_every_metric(capsys, evaluate):
     assert table["task_hours"].to_pylist() == [cell["task_hours"] for cell in answer["cells"]]
 
 
+@pytest.mark.slow
 def test_a_sweep_draws_a_frontier(capsys, evaluate):
     assert evaluate("--sweep", "--json") == 0
     answer = json.loads(capsys.readouterr().out)

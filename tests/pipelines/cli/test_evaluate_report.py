@@ -19,6 +19,7 @@ def evaluate(tmp_path: Path):
     return call
 
 
+@pytest.mark.slow
 def test_a_report_lies_in_the_workspace_and_where_it_was_asked_for(capsys, evaluate, tmp_path):
     assert evaluate() == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]

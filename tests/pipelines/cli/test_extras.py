@@ -77,6 +77,7 @@ def test_every_command_shows_its_help_without_extras(tmp_path: Path) -> None:
 EVALUATE = ("evaluate", "--job", "wordcount", "--workload", "steps", "--policy", "ds2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [

@@ -61,6 +61,7 @@ def test_completion_imports_nothing_heavy(tmp_path: Path) -> None:
     assert loaded & (HEAVY | LIGHTER) <= typers_own
 
 
+@pytest.mark.slow
 def test_capacity_commands_import_no_package_for_data_or_graphs(tmp_path: Path) -> None:
     (tmp_path / "instance.json").write_text(
         '{"operators": [{"name": "a", "true_rate_per_task": 10, "records_in_per_source_record": 1}]}'

@@ -258,6 +258,7 @@ def test_an_unknown_job_is_answered_with_those_that_run(flink: ObservedFlink) ->
         running_job_id(rest, "fraud")
 
 
+@pytest.mark.slow
 def test_a_plan_for_another_rate(flink: ObservedFlink, place: Workspace) -> None:
     """Evenly busy for 40 % in two tasks at 600 records/s, counting needs 1.6 tasks for 1,200: two, without headroom."""
     flink.busy[COUNT], flink.share = (0.4, 0.4), (0.5, 0.5)

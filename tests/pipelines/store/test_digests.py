@@ -53,6 +53,7 @@ def test_a_model_counts_as_the_json_it_is_stored_as_at_any_depth() -> None:
     assert digest({"edges": [edge]}) == digest({"edges": [stored]})
 
 
+@pytest.mark.slow
 @given(JSON_VALUES)
 def test_writing_and_reading_keeps_the_digest(value: Any) -> None:
     assert digest([json.loads(json.dumps(value))]) == digest([value])

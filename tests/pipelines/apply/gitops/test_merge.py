@@ -20,6 +20,7 @@ from pipelines.inputs.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
+pytestmark = pytest.mark.slow
 BRANCH = "sluice/wordcount-1"
 
 

@@ -88,6 +88,7 @@ def test_tune(sluice: Sluice):
     assert all(answer["cost"][d] <= answer["thresholds"][d] + 1e-9 for d in ("cpu", "io", "net"))
 
 
+@pytest.mark.slow
 def test_the_front(sluice: Sluice):
     code, out, err = sluice("tune", "--front", "--json")
     front = json.loads(out)
