@@ -81,7 +81,10 @@ class JarProgram:
     """Flink settings of this job."""
 
     def with_parallelism(self, tasks: Mapping[str, int]) -> "JarProgram":
-        """The program with the given number of tasks for each vertex, by vertex id."""
+        """The program with the given number of tasks for each vertex, by vertex id.
+
+        Flink heeds them unless `overrides.ignored_at_start` says otherwise, or the program sets them itself (Sluice's kit).
+        """
         return replace(self, settings={**self.settings, OVERRIDES_OPTION: overrides(tasks)})
 
     def body(self) -> dict[str, Any]:

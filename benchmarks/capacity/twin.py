@@ -282,12 +282,18 @@ def report(console: Console, points: Sequence[Point]) -> None:
     console.print(sums)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(description: str | None) -> argparse.ArgumentParser:
+    """Which jobs are measured, and for which sizes the twin answers."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", default=JOBS)
     parser.add_argument("--slots", default="200,500,1000")
     parser.add_argument("--seed", type=int, default=301, help="The first.")
     parser.add_argument("--seeds", type=int, default=1, help="How many.")
+    return parser
+
+
+def main() -> None:
+    parser = options(__doc__)
     parser.add_argument("--keep", help="Folder for measurements, truths and twins, which are not made again.")
     asked = parser.parse_args()
     console, begin = Console(width=160), time.monotonic()

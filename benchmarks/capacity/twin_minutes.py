@@ -8,7 +8,6 @@ StreamBed's exploration (as `exploration_minutes.py` counts them) only what was 
 laws, and to the twin, which is made from it. Never fewer than the four corners.
 """
 
-import argparse
 import shutil
 import statistics
 import tempfile
@@ -20,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.capacity.exploration_minutes import elapsed
-from benchmarks.capacity.twin import JOBS, Point, known, points_of, summary
+from benchmarks.capacity.twin import Point, known, options, points_of, summary
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Artifact, Workspace
@@ -43,11 +42,7 @@ def after(run: PipelineRun, share: float, folder: str) -> tuple[PipelineRun, flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", default=JOBS)
-    parser.add_argument("--slots", default="200,500,1000")
-    parser.add_argument("--seed", type=int, default=301, help="The first.")
-    parser.add_argument("--seeds", type=int, default=1, help="How many.")
+    parser = options(__doc__)
     parser.add_argument("--shares", default="0.25,0.5,0.75,1")
     parser.add_argument("--keep", required=True, help="Folder of `twin.py`.")
     asked = parser.parse_args()
