@@ -11,7 +11,7 @@ those that come until it can: so the larger of two deployments that are both too
 Tasks that run count over time, and those that the lag at the end will need. The rate is uncertain, and so is the capacity:
 each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
-Later rescales are looked ahead: as soon as one may follow, an overload that is `SEEN_AFTER_S` old is corrected to `CORRECTED`
+Later rescales are looked ahead: as soon as one may follow, an overload that is `seen_after_s` old is corrected to `CORRECTED`
 x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x what the rest of the path needs at its highest is
 reduced to that, but not before a rescale that begins now could be followed by another: otherwise a reduction would always be
 postponed. So an unlikely path costs its correction, not an overload until the end; and a deployment is not counted as late
@@ -29,8 +29,6 @@ from models.compiled import compiled
 Array = NDArray[np.float64]
 
 STEP_S: Final = 10.0
-SEEN_AFTER_S: Final = 20.0
-"""Until the lag shows an overload, which takes a fetch of the metrics, and a decision follows."""
 CORRECTED: Final = 1.1
 SPARE: Final = 1.3
 LEAST_KEPT: Final = 0.1
@@ -66,7 +64,9 @@ class Situation:
     restart_s: float
     """Downtime of later rescales."""
     between_s: float
-    """Shortest time between two."""
+    """From the end of one to the next."""
+    seen_after_s: float
+    """Until the lag shows an overload, and a decision follows."""
     work: float
     """Task-seconds of a record: tasks that a later rescale adds per record/s."""
     least_tasks: float
@@ -91,7 +91,19 @@ def outlook(
         np.column_stack([options.capacity, options.deviation, options.tasks, options.downtime_s, options.settled_s]),
         paths,
         _multiples(len(paths)),
-        np.array([s.lag, s.rate, s.restart_s, s.between_s, s.work, s.least_tasks, s.most_tasks, s.most_capacity]),
+        np.array(
+            [
+                s.lag,
+                s.rate,
+                s.restart_s,
+                s.between_s,
+                s.seen_after_s,
+                s.work,
+                s.least_tasks,
+                s.most_tasks,
+                s.most_capacity,
+            ]
+        ),
         np.array([path_s, objective_s, float(corrects)]),
     )
     return held, late
@@ -112,11 +124,11 @@ _STRIDE: Final = 13
 @compiled
 def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rules: Array) -> tuple[Array, Array]:
     """Mean task-seconds and late records of each option over all paths, each of shape (options,)."""
-    lag_now, rate_now, restart_s, between_s, work, least_tasks, most_tasks, most_capacity = situation
+    lag_now, rate_now, restart_s, between_s, seen_after_s, work, least_tasks, most_tasks, most_capacity = situation
     path_s, objective_s, corrects = rules
     held, late = np.zeros(len(options)), np.zeros(len(options))
     steps = int(paths.shape[1] * path_s / STEP_S)
-    delay = int(SEEN_AFTER_S / STEP_S)
+    delay = int(seen_after_s / STEP_S)
     came, highest = np.zeros(steps + 1), np.zeros(steps + 1)
     for p in range(len(paths)):
         for k in range(steps):

@@ -24,6 +24,7 @@ from models.scaling.sluice.downtime import Downtime
 from models.scaling.sluice.forecast import RateForecast
 from models.scaling.sluice.lateness import LatenessBudget
 from models.scaling.sluice.memory import Memory
+from models.scaling.sluice.pace import Pace
 from models.scaling.sluice.settings import SluiceSettings
 from models.wording import amount
 
@@ -42,8 +43,10 @@ HORIZON_RESCALES: Final = 2.0
 LEAST_GAIN: Final = 0.03
 """Share of the task-seconds that a rescale must save."""
 COMMITTED_S: Final = 20.0
-"""Time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be done
-later would always be postponed."""
+"""Least time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be
+done later would always be postponed."""
+FETCHED_AFTER_S: Final = 10.0
+"""Age of metrics that are decided by."""
 BUDGET_MEMORY_S: Final = 3600.0
 CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""
@@ -98,7 +101,10 @@ class Sluice:
         )
         self._budget = LatenessBudget(s.attainment, BUDGET_MEMORY_S)
         self._downtime = Downtime(s.restart_s, learns=self._with("downtime"))
+        self._pace = Pace(s.least_between_s, learns=self._with("pace"))
         self._rescaled: Rescaled | None = None
+        self._paced: Rescaled | None = None
+        """The last rescale after which another might have followed."""
         self._last_s: float | None = None
         self._last_lag = 0.0
         self._compared_s = -np.inf
@@ -145,6 +151,9 @@ class Sluice:
             return Recommendation(
                 None, f"The job has run for {since:.0f} s since its last rescale, too short for another."
             )
+        if facts.last_rescale is not None and facts.last_rescale != self._paced:
+            self._paced = facts.last_rescale
+            self._pace.observe(since)
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
         if present is None and facts.time_s - self._compared_s < CALM_EVERY_S:
@@ -231,13 +240,14 @@ class Sluice:
                 deviation if self._with("errors") else np.zeros(len(tasks)),
                 numbers,
                 np.where(changed, restart_s, 0.0),
-                np.where(changed, restart_s + s.least_between_s, restart_s + COMMITTED_S),
+                np.where(changed, restart_s + self._pace.between_s, restart_s + max(COMMITTED_S, s.interval_s)),
             ),
             Situation(
                 lag=lag,
                 rate=max(present or 0.0, sum(facts.rates.source_rates.values()), 1e-9),
                 restart_s=restart_s,
-                between_s=s.least_between_s,
+                between_s=self._pace.between_s,
+                seen_after_s=FETCHED_AFTER_S + s.interval_s,
                 work=work,
                 least_tasks=float(len(demand.names)),
                 most_tasks=facts.max_task_slots or np.inf,

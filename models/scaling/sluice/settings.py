@@ -8,10 +8,11 @@ from models.capacity.growth.capacity_model import CapacityModel
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
 
-Element = Literal["trend", "season", "errors", "corrections", "lag", "learning", "key-groups", "downtime"]
+Element = Literal["trend", "season", "errors", "corrections", "lag", "learning", "key-groups", "downtime", "pace"]
 """trend, season: candidates of the forecast. errors: its past errors; without them the forecast counts as certain.
 corrections: later rescales looked ahead. lag: the present rate from the growth of the lag. learning: the share of the even
-capacity that is attained. key-groups: the busiest task has the most key groups. downtime: that of a rescale is learned."""
+capacity that is attained. key-groups: the busiest task has the most key groups. downtime, pace: that of a rescale, and how
+soon another can follow, are learned."""
 
 
 class ChampionModel(Format):

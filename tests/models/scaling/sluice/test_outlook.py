@@ -16,9 +16,17 @@ def options(*rows: tuple[float, float, float]) -> Options:
     return Options(capacity, np.zeros(len(rows)), tasks, down, np.full(len(rows), 1e9))
 
 
-def situation(lag: float = 0.0, rate: float = 100.0) -> Situation:
+def situation(lag: float = 0.0, rate: float = 100.0, seen_after_s: float = 20.0) -> Situation:
     return Situation(
-        lag, rate, restart_s=10.0, between_s=60.0, work=0.01, least_tasks=1.0, most_tasks=100.0, most_capacity=1e4
+        lag,
+        rate,
+        restart_s=10.0,
+        between_s=60.0,
+        seen_after_s=seen_after_s,
+        work=0.01,
+        least_tasks=1.0,
+        most_tasks=100.0,
+        most_capacity=1e4,
     )
 
 
@@ -55,6 +63,17 @@ def test_an_overload_makes_all_late_once_the_wait_has_grown() -> None:
     # 15,000 that wait, and those that come until the 14,000 more than 20 s of work are read; 5 % of 50/s are assumed spare.
     assert late[0] == pytest.approx(13_000 + 15_000 + 100 * 14_000 / 2.5, rel=0.01)
     assert held[0] == pytest.approx(300.0 + 15_000 / 50)
+
+
+def test_an_overload_that_is_seen_later_makes_more_late() -> None:
+    overloaded = Options(*(np.array([x]) for x in (50.0, 0.0, 1.0, 0.0, 0.0)))
+    late = [of(overloaded, situation(seen_after_s=s))[1][0] for s in (0.0, 20.0, 60.0)]
+    # Seen at once, it is corrected before the wait is 20 s. Seen after 20 s, 1000 records have waited for 10 s, to which the
+    # downtime of 10 s adds. After 60 s 3000 wait, the oldest for 30 s: all that were read after 40 s were late.
+    assert late[0] == 0.0
+    assert late[1] <= 1000.0 + 100 * 10
+    assert late[2] >= 20 * 50 + 3000
+    assert late == sorted(late)
 
 
 def test_of_two_deployments_that_are_both_too_small_the_larger_makes_less_late() -> None:

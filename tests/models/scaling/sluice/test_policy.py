@@ -70,6 +70,21 @@ def test_it_waits_after_a_rescale(rates: RatesOf) -> None:
     assert "has run for 5 s since its last rescale" in found[0].reason
 
 
+def test_where_the_next_rescale_is_known_to_be_far_off_a_reserve_is_kept(rates: RatesOf) -> None:
+    def fewest(settings: SluiceSettings) -> int:
+        """Fewest maps recommended, once it has seen twice that a rescale can be followed by another after four minutes only."""
+        policy, rescale, found = Sluice(settings), None, []
+        for now_s in range(240, 1681, 240):
+            window = rates(3600.0 if now_s % 480 == 0 else 3000.0, (1, 10, 1))
+            found.append(policy.observe(Facts(float(now_s), 10.0, window, rescale, None)))
+            rescale = Rescaled(ended_s=float(now_s), downtime_s=1.0, state_mb=0.0)
+        return min(one.deploy.parallelism["map"] for one in found[2:] if one.deploy is not None)
+
+    # 4 maps take 3800 records/s, 5 take 4750.
+    assert fewest(IN_PLACE.model_copy(update={"without": frozenset({"pace"})})) == 4
+    assert fewest(IN_PLACE) == 5
+
+
 def test_a_long_downtime_is_waited_out_only_where_it_pays(rates: RatesOf) -> None:
     # 2 of 3 maps are enough. Within 10 s, a restart of 40 s makes all records of a minute late; within 60 s none.
     window = rates(1000.0, (1, 3, 1))
