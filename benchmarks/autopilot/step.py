@@ -66,7 +66,7 @@ def main() -> None:
         stop = threading.Event()
         with FlinkRest(rest.url, timeout_s=10.0, patience_s=0.0) as own:
             pilot = Autopilot(Workspace(folder), request, own)
-            thread = threading.Thread(target=fly, args=([pilot], stored.append, stop), daemon=True)
+            thread = threading.Thread(target=fly, args=(pilot, stored.append, stop), daemon=True)
             thread.start()
             found = [step(cluster, control, id_, small, stored) for _ in range(asked.steps)]
             stop.set()

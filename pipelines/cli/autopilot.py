@@ -163,7 +163,7 @@ def run(
         where = url if target is None else f"{url} (FlinkDeployment {target.reference})"
         _say(f"autopilot: {mode}policy {policy} for {request.job} on {where}, every {loop.every_s:g} s; Ctrl-C ends it")
         with _stopped(None if duration is None else seconds_of(duration, 1.0)) as stop:
-            fly([loop], show, stop, say=_say)
+            fly(loop, show, stop, say=_say)
     _say(f"autopilot: ended; {request.job} keeps running as it is")
 
 

@@ -16,7 +16,7 @@ from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LeaseLost
 from pipelines.control.record import AutopilotDecision
 from pipelines.control.request import AutopilotRequest, DeploymentTarget
-from pipelines.control.running import ASKED_S, SEEK_EVERY_S
+from pipelines.control.running import pause_s, take_round
 from pipelines.following.jobs import file_beside_job, job_file, operated_jobs
 from pipelines.inputs.autopiloting import Autopiloting
 from pipelines.inputs.files import read_as
@@ -72,8 +72,8 @@ class JobPilot:
 
     @property
     def interval_s(self) -> float:
-        """Seconds until the next round is due; it begins by asking Flink for metrics."""
-        return max(self._due_s - self._clock() - ASKED_S, 0.0)
+        """Seconds until the next round is due."""
+        return max(self._due_s - self._clock(), 0.0)
 
     def close(self) -> None:
         """End the loop and give its lease back, so that another process may begin at once."""
@@ -89,10 +89,10 @@ class JobPilot:
         self._due_s = began_s + RETRY_S
         try:
             flight = self._current()
-            flight.loop.ask()
-            self._sleep(ASKED_S)
-            decision = flight.loop.round()
-            self._due_s = began_s + self._pause_s(flight.loop)
+            decision = take_round(flight.loop, self._sleep)
+            self._due_s = began_s + pause_s(flight.loop)
+            if (other := flight.loop.waits_for) is not None:
+                self._say(f"another autopilot acts on {self._job}, and is waited for: {other}")
             return None if decision is None else self._event(flight, decision)
         except (LeaseLost, InvalidInput) as error:
             self.close()
@@ -148,13 +148,6 @@ class JobPilot:
         if rules.program is None:
             return None
         return read_as(file_beside_job(self._workspace, self._job, rules.program), RestartProgram)
-
-    def _pause_s(self, loop: Autopilot) -> float:
-        """From the begin of a round to that of the next."""
-        if (other := loop.waits_for) is None:
-            return loop.every_s
-        self._say(f"another autopilot acts on {self._job}, and is waited for: {other}")
-        return SEEK_EVERY_S
 
     def _event(self, flight: _Flight, decision: AutopilotDecision) -> PilotEvent | None:
         self._said = ""

@@ -60,7 +60,7 @@ class Flown:
         )
         with FlinkRest(request.flink_url, timeout_s=5.0, patience_s=0.0) as rest:
             try:
-                fly([Autopilot(self.workspace, request, rest)], self.stored.append, self._stop)
+                fly(Autopilot(self.workspace, request, rest), self.stored.append, self._stop)
             except BaseException as error:
                 self.failure = error
 

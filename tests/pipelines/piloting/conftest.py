@@ -24,10 +24,10 @@ EDGES = [
 
 @pytest.fixture
 def flight(tmp_path: Path) -> Iterator[Flight]:
-    """Twice the rate that its tasks take arrives after a minute, so that a policy must act."""
+    """Twice the rate that its tasks take arrives after 53 s, most of the sixth interval, so that a policy must act."""
     clock = SimulatedClock()
     job = SteeredJob(clock)
-    job.rate = lambda t: 1000.0 if t < 60 else 3000.0
+    job.rate = lambda t: 1000.0 if t < 53 else 3000.0
     with SteeredFlink(job) as flink:
         yield Flight(clock, job, flink, Workspace(tmp_path / "workspace"))
 
