@@ -139,11 +139,5 @@ CONTENDERS: Final = (
         "evaluation of autoscalers, section 6.1; warm-up as for all",
     ),
     Contender("sluice", "sluice", _SLUICE, "its defaults, for a latency objective of a minute"),
-    Contender(
-        "sluice-early",
-        "sluice",
-        MappingProxyType({**_SLUICE, "objective_s": OBJECTIVE_S / 2}),
-        "the same for half a minute, which leaves the other half to checkpoints and to what it sees late",
-    ),
 )
 BY_NAME: Final = MappingProxyType({one.name: one for one in CONTENDERS})
