@@ -62,16 +62,13 @@ def _propose_return(why: str, proposal: Proposal, ran: Mapping[str, int]) -> tup
                     f"{reverts:.12} yourself"
                 )
             return ProposedReturn(branch=branch, commit=commit, reverts=reverts), name
-        tasks = {
-            v: n for v, n in (now.tasks | former.tasks).items() if v in former.tasks or v not in proposal.wanted.tasks
-        }
+        tasks = {v: n for v, n in now.tasks.items() if v in former.tasks or v not in proposal.wanted.tasks}
         patch = {
             "metadata": {"annotations": {ANNOTATION: former.plan}},
-            "spec": {"flinkConfiguration": {OVERRIDES_OPTION: overrides(tasks) or None}},
+            "spec": {"flinkConfiguration": {OVERRIDES_OPTION: overrides(tasks | former.tasks) or None}},
         }
         new = edited_manifest(text, proposal.job, patch, path)
-        message = _message(why, proposal, former, name, reverts)
-        commit = push_file(git, head, branch, path, new, message)
+        commit = push_file(git, head, branch, path, new, _message(why, proposal, former, name, reverts))
     return ProposedReturn(branch=branch, commit=commit, reverts=reverts), name
 
 
@@ -131,7 +128,7 @@ def _message(why: str, proposal: Proposal, former: StatedPlan, name: str, revert
         [
             f"Return from {proposal.wanted.plan} to {name}",
             "",
-            f"{why[:1].upper()}{why[1:]}.",
+            f"What was seen: {why}.",
             "",
             f"Reverts what commit {reverts} wrote for the plan, and nothing else of the file:",
             *changed,

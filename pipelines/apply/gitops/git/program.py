@@ -81,7 +81,9 @@ class Git:
         The last of those that were fetched may not be among them: its parent is needed to see that it changed the file.
         """
         fault = f"the history of {path!r} cannot be read"
-        listed = self("log", "--first-parent", "--format=%H %P", commit, "--", path, fault=fault).splitlines()
+        listed = self(
+            "log", "--first-parent", "--format=%H %P", commit, "--", f":(literal){path}", fault=fault
+        ).splitlines()
         return [line.split()[0] for line in listed if " " in line.strip()]
 
     def _has_identity(self) -> bool:

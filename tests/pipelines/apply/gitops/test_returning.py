@@ -92,8 +92,8 @@ def test_a_plan_that_is_not_deployed_in_time_has_its_return_in_a_branch_of_its_o
     assert git(deployed.bare, "log", "-1", "--format=%B", branch).splitlines() == [
         "Return from wordcount@1 to what the file stated before",
         "",
-        f"Main has the plan, but 'flatmap -> count' still has 1 tasks and not 3 0.5 s later; check what deploys from "
-        f"{deployed.url}.",
+        f"What was seen: main has the plan, but 'flatmap -> count' still has 1 tasks and not 3 0.5 s later; check what "
+        f"deploys from {deployed.url}.",
         "",
         f"Reverts what commit {head} wrote for the plan, and nothing else of the file:",
         "- flatmap -> count: 3 -> 1 tasks",
