@@ -276,6 +276,12 @@ def _long_ago(merged: MergedPlan) -> Proposal:
     return proposal
 
 
+def _long_ago_and_edited_since(merged: MergedPlan) -> Proposal:
+    proposal = _long_ago(merged)
+    merged.deployed.edit(lambda text: text.replace("flink:1.18", "flink:1.19"))
+    return proposal
+
+
 def _out_of_reach(merged: MergedPlan) -> Proposal:
     proposal = merged.merge()
     merged.deployed.bare.rename(merged.deployed.bare.with_name("away.git"))
@@ -292,6 +298,7 @@ def _out_of_reach(merged: MergedPlan) -> Proposal:
         (_taken_branch, " is there already with other content; delete it, or revert commit "),
         (_same_tasks, f"{FILE} stated the same tasks before wordcount@1"),
         (_lost_comment, f"{FILE} cannot be edited without losing a comment below the lines that name the plan"),
+        (_long_ago_and_edited_since, "main has had wordcount@1 for more than 100 commits; revert it yourself"),
         (_long_ago, "main has had wordcount@1 for more than 100 commits; revert it yourself"),
         (_out_of_reach, "the git repository '"),
     ],
