@@ -43,7 +43,8 @@ the previous state is restored, and the task fails with the reason.
 
 Where the job's file names a git repository that the job is deployed from, the plan is written into a branch of it, and the
 task `merge` waits for the merge in the triggerer, without a slot of a worker. `apply` then follows the job until it runs as
-planned; the cluster is not changed by Sluice.
+planned, and verifies it in the same way; where that fails, it writes the return from the plan into a branch, for a person to
+merge. The cluster is not changed by Sluice.
 
 The record is stored beside the plan in the workspace
 (`SLUICE_WORKSPACE`).

@@ -14,16 +14,12 @@ from flink_client.rescales import COMPLETED, RecordedRescale, rescales
 from flink_client.rest import FlinkRest, NoAccess
 from flink_client.running import awaited, tasks_in_slots
 from models.errors import SluiceError
-from pipelines.apply.applied import Applied, Effect, Outcome, harm
+from pipelines.apply.applied import Applied, Effect, Outcome, compared
 from pipelines.apply.change import Change, change_for
-from pipelines.apply.effect import observe
+from pipelines.apply.effect import BEFORE_S, SETTLE_S, observed
 from pipelines.apply.preparation import Preparation
 from pipelines.store.digests import digest
 
-_BEFORE_S: Final = 15.0
-"""Longest observation of the job before the change, seconds."""
-_SETTLE_S: Final = 15.0
-"""Longest pause before the observation after the change, in which tasks warm up and catch up, seconds."""
 _BACK_S: Final = 60.0
 """Shortest time limit for the former tasks to run again: giving up earlier does not help."""
 _LOOK_EVERY_S: Final = 0.3
@@ -114,18 +110,16 @@ class _Application:
             return self._ended("unchanged", "Flink runs the plan already", self._observed(self._observe_s))
         with flinks_answers(self._rest.url):
             change = change_for(self._rest, self._preparation)
-        before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
+        before, effect = self._observed(min(self._observe_s, BEFORE_S)), None
         known = {one.id for one in self._rescales()}
         self._begin, accepted = time.monotonic(), self._rest.accepted_changes
         try:
             self._make(change)
             took_s = time.monotonic() - self._begin
             recorded = [one for one in self._rescales() if one.id not in known]
-            time.sleep(min(_SETTLE_S, self._observe_s / 4))
-            effect = self._observed(self._observe_s)
-            if before is not None and effect is not None:
-                effect = effect.model_copy(update={"rate_before": before.rate})
-            self._check(before, effect)
+            time.sleep(min(SETTLE_S, self._observe_s / 4))
+            effect, worse = compared(before, self._observed(self._observe_s), self._preparation.plan.source_rates)
+            self._check(worse)
         except (SluiceError, OSError) as error:
             if isinstance(error, NoAccess) and self._rest.accepted_changes == accepted:
                 change.undo_beside_flink()
@@ -152,11 +146,10 @@ class _Application:
         ended = [one for one in self._rescales() if one.id not in known and one.state not in (None, COMPLETED)]
         return f" (Flink's history of rescales: {ended[0].state}, {ended[0].reason})" if ended else ""
 
-    def _check(self, before: Effect | None, effect: Effect | None) -> None:
+    def _check(self, worse: str | None) -> None:
         """Raise if the job stopped running as planned, or is worse off."""
         if (missing := self._missing(self._preparation.wanted)) is not None:
             raise SluiceError(f"the plan ran, but the job left it again: {missing}")
-        worse = None if not (before and effect) else harm(before, effect, self._preparation.plan.source_rates)
         if worse is not None:
             raise SluiceError(worse)
 
@@ -185,16 +178,7 @@ class _Application:
         return self._ended("rolled-back", f"{why}; the job runs with the tasks that it had before", effect)
 
     def _observed(self, seconds: float) -> Effect | None:
-        """Observe the job; a failed observation is no reason to roll back."""
-        if seconds <= 0:
-            return None
-        self._say(f"observing for {seconds:g} s")
-        try:
-            with flinks_answers(self._rest.url):
-                return observe(self._rest, self._preparation, self._job_id, seconds)
-        except SluiceError as error:
-            _logger.warning("the job was not observed: %s", error)
-            return None
+        return observed(self._rest, self._preparation, self._job_id, seconds, self._say)
 
     def _reached(self, job_id: str, wanted: Mapping[str, int]) -> None:
         """Wait until the plan, or an intermediate step, runs."""

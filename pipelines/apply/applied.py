@@ -68,11 +68,26 @@ def harm(before: Effect, after: Effect, sources: Collection[str]) -> str | None:
     )
 
 
+def compared(before: Effect | None, after: Effect | None, sources: Collection[str]) -> tuple[Effect | None, str | None]:
+    """The effect with the rate before, and why the job is worse off; both as far as the job was observed."""
+    if before is None or after is None:
+        return after, None
+    return after.model_copy(update={"rate_before": before.rate}), harm(before, after, sources)
+
+
 def _backpressure(effect: Effect, sources: Collection[str]) -> float | None:
     """The highest backpressure of a source."""
     shares = [v.backpressure for v in effect.vertices if not set(v.operators).isdisjoint(sources)]
     known = [share for share in shares if share is not None]
     return max(known) if known and len(known) == len(shares) else None
+
+
+class ProposedReturn(Format):
+    """A branch that takes a merged plan back."""
+
+    branch: str = Field(description="Branch of that repository, to be merged by a person.")
+    commit: str = Field(description="Its commit.")
+    reverts: str = Field(description="Commit of the branch that is deployed, which brought the plan.")
 
 
 class Applied(Format):
@@ -122,13 +137,16 @@ class Applied(Format):
         description="Whether tasks run where the plan places them; 'advice' if they could not be placed."
     )
     outcome: Outcome = Field(
-        description="'failed': neither the plan nor the previous state runs; after a merge: the plan does not. 'not-merged': "
-        "the repository's branch does not have the plan, and the job was not changed."
+        description="'failed': neither the plan nor the previous state runs; after a merge: the plan does not, or it made the "
+        "job worse. 'not-merged': the repository's branch does not have the plan, and the job was not changed."
     )
     reason: str = Field(description="How it ended, in words.")
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows.")
     advice: tuple[str, ...] = Field((), description="Parts of the plan that were not done.")
     effect: Effect | None = Field(None, description="Null without an observation.")
+    proposed_return: ProposedReturn | None = Field(
+        None, description="How to take a merged plan back that failed; null where none did, or 'reason' says why not."
+    )
     approved_by: str | None = Field(
         None,
         description="Who approved the steps; null if the job's file needs no approval, or a person gave the command.",

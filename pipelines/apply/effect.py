@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from flink_client.answers import flinks_answers
 from flink_client.deployment import RunningJob, RunningVertex
 from flink_client.metrics.readings import BUSY_TIME, TIMES
 from flink_client.rest import FlinkRest, wait_for
@@ -17,6 +18,10 @@ from models.errors import SluiceError
 from models.plan import OperatorPlan, Plan
 from pipelines.apply.applied import Effect, VertexChange, VertexEffect
 
+BEFORE_S: Final = 15.0
+"""Longest observation of the job before the change, seconds."""
+SETTLE_S: Final = 15.0
+"""Longest pause before the observation after the change, in which tasks warm up and catch up, seconds."""
 _BACKPRESSURED: Final = TIMES[1]
 _IN: Final = "numRecordsIn"
 _SOURCE_OUT: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
@@ -41,6 +46,21 @@ class Applicable(Protocol):
 
     @property
     def changes(self) -> tuple[VertexChange, ...]: ...
+
+
+def observed(
+    rest: FlinkRest, preparation: Applicable, job_id: str | None, seconds: float, say: Callable[[str], None]
+) -> Effect | None:
+    """Observe a job, if it is known and there is time for it; a failed observation is said, and is no failure of the plan."""
+    if job_id is None or seconds <= 0:
+        return None
+    say(f"observing for {seconds:g} s")
+    try:
+        with flinks_answers(rest.url):
+            return observe(rest, preparation, job_id, seconds)
+    except SluiceError as error:
+        say(f"the job was not observed: {error}")
+        return None
 
 
 def observe(rest: FlinkRest, preparation: Applicable, job_id: str, seconds: float) -> Effect:

@@ -2,13 +2,15 @@
 
 import re
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
 from pipelines.apply.applied import Applied
 from pipelines.store.plans import FOLDER
 from pipelines.store.workspace import Damaged, Workspace, to_json
+
+Document = TypeVar("Document", bound=BaseModel)
 
 _APPLIED: Final = "applied"
 _FILE: Final = re.compile(r"v(?P<version>\d{6,})-(?P<kind>[a-z]+)-(?P<number>\d{6,})\.json")
@@ -25,7 +27,7 @@ def recorded(workspace: Workspace, job: str, version: int) -> list[Applied]:
     Raises:
         Damaged: a file is truncated or not valid.
     """
-    return [workspace.read(key, Applied) for _, key in _numbered(workspace, job, version, _APPLIED)]
+    return kept(workspace, job, version, _APPLIED, Applied)
 
 
 def recorded_of_job(workspace: Workspace, job: str) -> tuple[list[Applied], list[str]]:
@@ -41,6 +43,15 @@ def recorded_of_job(workspace: Workspace, job: str) -> tuple[list[Applied], list
         except Damaged as error:
             faults.append(str(error))
     return sorted(found, key=lambda one: datetime.fromisoformat(one.started_at)), faults
+
+
+def kept(workspace: Workspace, job: str, version: int, kind: str, form: type[Document]) -> list[Document]:
+    """All documents of a kind beside a version of a plan, the first one first.
+
+    Raises:
+        Damaged: a file is truncated or not valid.
+    """
+    return [workspace.read(key, form) for _, key in _numbered(workspace, job, version, kind)]
 
 
 def keep_numbered(workspace: Workspace, job: str, version: int, kind: str, document: BaseModel) -> str:

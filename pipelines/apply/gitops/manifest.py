@@ -55,6 +55,28 @@ def planned_manifest(text: str, plan: Plan, vertices: Mapping[str, str] | None, 
     return _written(yaml, documents)
 
 
+def edited_manifest(text: str, job: str, patch: Mapping[str, Any], where: str) -> str:
+    """The file with other values in its FlinkDeployment; None removes one, and a map that is empty then.
+
+    Args:
+        job: says which of several FlinkDeployments is meant.
+        where: name of the file, for errors.
+
+    Raises:
+        InvalidInput: it has no such deployment, or an edit would change other lines.
+    """
+    yaml, documents = _read(text, where)
+    _merge(chosen_deployment(documents, job, where), patch)
+    edited = _written(yaml, documents)
+    if _comments(edited) != _comments(text):  # those below a line belong to it
+        raise InvalidInput(f"{where} cannot be edited without losing a comment below the lines that name the plan")
+    return edited
+
+
+def _comments(text: str) -> list[str]:
+    return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+
+
 def chosen_deployment(documents: Sequence[Any], job: str, where: str) -> Any:
     """The only FlinkDeployment of a file, or the only one that is named as the job.
 
@@ -102,5 +124,9 @@ def _merge(target: Any, patch: Mapping[str, Any]) -> None:
             if not isinstance(target.get(key), dict):
                 target[key] = {}
             _merge(target[key], value)
+            if not target[key]:
+                del target[key]
+        elif value is None:
+            target.pop(key, None)
         else:
             target[key] = value

@@ -35,17 +35,17 @@ def merge_look(proposal: Proposal, target: FileInBranch | None, branch: FileInBr
     plan, where = f"{proposal.job}@{proposal.version}", f"{proposal.path} in {proposal.target}"
     if target is None:
         return _ended(proposal, f"the branch {proposal.target!r} is gone from {proposal.repository}")
-    stated = _stated(proposal, target, proposal.target)
+    stated = read_stated(proposal, target.text, proposal.target)
     if isinstance(stated, StatedPlan) and stated.includes(proposal.wanted):
         return MergeLook("merged", f"{proposal.target} has {plan} at commit {target.commit:.12}", target.commit)
     if stated != proposal.before:
-        return _ended(proposal, f"{where} was changed otherwise: it {_difference(stated, proposal)}")
+        return _ended(proposal, f"{where} was changed otherwise: it {deviation(stated, proposal)}")
     if branch is None:
         return _ended(proposal, f"the branch {proposal.branch} was deleted, and {proposal.target} does not have {plan}")
-    own = _stated(proposal, branch, proposal.branch)
+    own = read_stated(proposal, branch.text, proposal.branch)
     if not (isinstance(own, StatedPlan) and own.includes(proposal.wanted)):
         return _ended(
-            proposal, f"{proposal.path} in the branch {proposal.branch} was changed: it {_difference(own, proposal)}"
+            proposal, f"{proposal.path} in the branch {proposal.branch} was changed: it {deviation(own, proposal)}"
         )
     return MergeLook("waiting", f"{proposal.branch} is not merged into {proposal.target} yet")
 
@@ -96,15 +96,15 @@ def _ended(proposal: Proposal, why: str, again: bool = False) -> MergeLook:
     return MergeLook("ended", f"{why}; apply {proposal.job}@{proposal.version} again to {what}")
 
 
-def _stated(proposal: Proposal, found: FileInBranch, branch: str) -> StatedPlan | str | None:
-    """What the file states, or why it cannot be read."""
+def read_stated(proposal: Proposal, text: str | None, branch: str) -> StatedPlan | str | None:
+    """What the file states, or why it cannot be read; None where there is no file."""
     try:
-        return stated_in(found.text, proposal.job, f"{proposal.path} in {branch}")
+        return stated_in(text, proposal.job, f"{proposal.path} in {branch}")
     except InvalidInput as error:
         return str(error)
 
 
-def _difference(stated: StatedPlan | str | None, proposal: Proposal) -> str:
+def deviation(stated: StatedPlan | str | None, proposal: Proposal) -> str:
     """How a file differs from the plan, as the end of a sentence."""
     if stated is None:
         return "was removed"

@@ -12,8 +12,8 @@ from flink_client.running import awaited, find_named_job
 from models.errors import SluiceError
 from models.plan import Plan
 from pipelines.apply.application import without_password
-from pipelines.apply.applied import Applied, Effect, Outcome, VertexChange
-from pipelines.apply.effect import observe
+from pipelines.apply.applied import Applied, Effect, Outcome, VertexChange, compared
+from pipelines.apply.effect import BEFORE_S, SETTLE_S, observed
 from pipelines.apply.gitops.merge import MergeLook, MergeWatch
 from pipelines.apply.gitops.proposal import Proposal
 
@@ -67,21 +67,23 @@ def verify_merged(
     rest: FlinkRest,
     plan: Plan,
     proposal: Proposal,
+    before: Effect | None,
     commit: str | None,
     say: Callable[[str], None] = lambda what: None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Applied:
-    """Follow the job until it runs as planned, and observe it. Nothing is changed, nor changed back: the repository decides.
+    """Follow the job until it runs as planned, and observe it, as after a direct application. Nothing is changed.
 
     Args:
+        before: the job before the plan; where it does not run the plan yet, it is observed once more.
         commit: of the target, which has the plan.
 
     Returns:
         The outcome; failures are recorded in it, not raised.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    ended = _Deployment(rest, plan, proposal, say, clock, sleep).end()
+    ended = _Deployment(rest, plan, proposal, before, say, clock, sleep).end()
     return _record(proposal, rest.url, ended, commit, started_at)
 
 
@@ -91,11 +93,12 @@ class _Deployment:
         rest: FlinkRest,
         plan: Plan,
         proposal: Proposal,
+        before: Effect | None,
         say: Callable[[str], None],
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
-        self._rest, self._plan, self._proposal = rest, plan, proposal
+        self._rest, self._plan, self._proposal, self._before = rest, plan, proposal, before
         self._say, self._clock, self._sleep = say, clock, sleep
         self._job_id: str | None = None
 
@@ -105,6 +108,10 @@ class _Deployment:
         missing = self._missing()
         if missing is not None:
             self._say(f"waiting for the deployment of {proposal.target}: {missing}")
+            before = self._observed(min(proposal.observe_s, BEFORE_S))
+            missing = self._missing()
+            if before is not None and missing is not None:  # else the deployment came meanwhile
+                self._before = before
         while missing is not None:
             if self._clock() - begin >= proposal.deploy_s:
                 return _Deployed(
@@ -117,10 +124,13 @@ class _Deployment:
             self._sleep(_LOOK_EVERY_S)
             missing = self._missing()
         took_s = self._clock() - begin
-        effect = self._observed()
+        self._sleep(min(SETTLE_S, proposal.observe_s / 4))
+        effect, worse = compared(self._before, self._observed(proposal.observe_s), self._plan.source_rates)
         if (missing := self._missing()) is not None:
             left = f"the plan ran, but the job left it again: {missing}"
             return _Deployed("failed", left, self._job_id, took_s, effect)
+        if worse is not None:
+            return _Deployed("failed", worse, self._job_id, took_s, effect)
         if proposal.is_stated and all(c.before == c.after for c in proposal.changes):
             reason = f"{proposal.target} states the plan already, and Flink runs it"
             return _Deployed("unchanged", reason, self._job_id, took_s, effect)
@@ -137,18 +147,9 @@ class _Deployment:
         except SluiceError as error:
             return str(error)
 
-    def _observed(self) -> Effect | None:
-        """Observe the job; a failed observation does not make the plan fail."""
-        seconds, job_id = self._proposal.observe_s, self._job_id
-        if seconds <= 0 or job_id is None:
-            return None
-        self._say(f"observing for {seconds:g} s")
-        try:
-            with flinks_answers(self._rest.url):
-                return observe(self._rest, _Observable(self._plan, self._proposal.changes), job_id, seconds)
-        except SluiceError as error:
-            self._say(f"the job was not observed: {error}")
-            return None
+    def _observed(self, seconds: float) -> Effect | None:
+        planned = _Observable(self._plan, self._proposal.changes)
+        return observed(self._rest, planned, self._job_id, seconds, self._say)
 
 
 def _record(proposal: Proposal, flink: str, ended: _Deployed, commit: str | None, started_at: str) -> Applied:

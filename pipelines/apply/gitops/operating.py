@@ -1,23 +1,30 @@
 """Rehearsed plans of jobs that are deployed from a repository: proposed after the approval, verified after the merge."""
 
 from collections.abc import Callable
+from typing import Final
 
 from flink_client.answers import flinks_answers
 from flink_client.rest import FlinkRest
 from models.errors import InvalidInput, SluiceError
+from models.plan import Plan
 from pipelines.apply.applied import NOT_APPLIED, Applied
 from pipelines.apply.gitops.merge import MergeLook, MergeWatch
 from pipelines.apply.gitops.merging import not_merged, verify_merged
 from pipelines.apply.gitops.proposal import Proposal
-from pipelines.apply.gitops.proposing import propose
+from pipelines.apply.gitops.proposing import observed_before, propose
+from pipelines.apply.gitops.returning import with_return
 from pipelines.apply.operating import OTHER_WAY, approved, check_unchanged
-from pipelines.apply.record import keep_numbered, record
+from pipelines.apply.record import keep_numbered, kept, record, recorded
 from pipelines.apply.rehearsal import may_be_applied, merge_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
+_PROPOSED: Final = "proposed"
 
-def propose_rehearsed(workspace: Workspace, key: str, approved_by: str | None) -> str | None:
+
+def propose_rehearsed(
+    workspace: Workspace, key: str, approved_by: str | None, say: Callable[[str], None] = lambda what: None
+) -> str | None:
     """Write a rehearsed plan into a branch; return the key of the proposal. None: its job is not deployed from a repository.
 
     Args:
@@ -33,10 +40,12 @@ def propose_rehearsed(workspace: Workspace, key: str, approved_by: str | None) -
         return None
     if rehearsal.method not in ("merge", "none"):
         raise InvalidInput(OTHER_WAY.format(plan=f"{plan.job}@{plan.version}"))
-    with FlinkRest(rehearsal.flink_url) as rest, flinks_answers(rest.url):
-        planned = merge_of(rest, plan, file, applying, applying.repository)
-    if approved_by is not None and not planned.is_done:
-        check_unchanged(rehearsal, planned.flink_job, planned.changes)
+    with FlinkRest(rehearsal.flink_url) as rest:
+        with flinks_answers(rest.url):
+            planned = merge_of(rest, plan, file, applying, applying.repository)
+        if approved_by is not None and not planned.is_done:
+            check_unchanged(rehearsal, planned.flink_job, planned.changes)
+        before = observed_before(rest, planned, applying.observe_s, say)
     proposal = propose(
         PlanStore(workspace),
         planned,
@@ -44,6 +53,7 @@ def propose_rehearsed(workspace: Workspace, key: str, approved_by: str | None) -
         flink_job=applying.job or plan.job,
         merge_s=applying.repository.merge_s,
         observe_s=applying.observe_s,
+        before=before,
         approved_by=approved_by,
     )
     return keep_proposal(workspace, proposal)
@@ -51,7 +61,7 @@ def propose_rehearsed(workspace: Workspace, key: str, approved_by: str | None) -
 
 def keep_proposal(workspace: Workspace, proposal: Proposal) -> str:
     """Store a proposal beside its plan; return its key."""
-    return keep_numbered(workspace, proposal.job, proposal.version, "proposed", proposal)
+    return keep_numbered(workspace, proposal.job, proposal.version, _PROPOSED, proposal)
 
 
 def watch_proposed(workspace: Workspace, key: str) -> MergeWatch:
@@ -60,8 +70,51 @@ def watch_proposed(workspace: Workspace, key: str) -> MergeWatch:
     return MergeWatch(proposal, obstacle=lambda: may_be_applied(workspace, proposal.job, proposal.version))
 
 
+def follow_merged(
+    workspace: Workspace,
+    rest: FlinkRest,
+    plan: Plan,
+    proposal: Proposal,
+    commit: str | None,
+    say: Callable[[str], None] = lambda what: None,
+) -> Applied:
+    """Verify the job after the merge of a plan; where that fails, propose the return to what the file stated before.
+
+    Args:
+        commit: of the target, which has the plan.
+
+    Returns:
+        The outcome; failures are recorded in it, not raised.
+    """
+    origin = _origin(workspace, proposal)
+    before = None if origin is None else origin.observed
+    applied = verify_merged(rest, plan, proposal, before, commit, say)
+    if applied.outcome != "failed":
+        return applied
+    if origin is None:
+        why = f"{proposal.target} had the plan already, and the job has run by it"
+        return applied.model_copy(update={"reason": f"{applied.reason}; no return is proposed, since {why}"})
+    say("proposing the return")
+    ran = {} if origin.is_stated else {c.vertex: c.before for c in origin.changes if c.before is not None}
+    return with_return(applied, proposal, ran)
+
+
+def _origin(workspace: Workspace, proposal: Proposal) -> Proposal | None:
+    """The proposal that the merged plan came by, as far as it is known; None where the job has run by the plan before.
+
+    Where the target had the plan already, an earlier try may have proposed it, and have been stopped since.
+    """
+    if not proposal.is_stated:
+        return proposal
+    job, version = proposal.job, proposal.version
+    earlier = [one for one in kept(workspace, job, version, _PROPOSED, Proposal) if not one.is_stated]
+    origin = earlier[-1] if earlier else proposal
+    since = [one for one in recorded(workspace, job, version) if (one.proposed_at or "") >= origin.proposed_at]
+    return None if any(one.outcome == "applied" for one in since) else origin
+
+
 def conclude_merged(workspace: Workspace, key: str, say: Callable[[str], None] = lambda what: None) -> str:
-    """Follow the job after the merge, and record the outcome.
+    """Follow the job after the merge, and record the outcome; a plan that fails has its return proposed.
 
     Args:
         key: of the proposal.
@@ -76,7 +129,7 @@ def conclude_merged(workspace: Workspace, key: str, say: Callable[[str], None] =
     plan = PlanStore(workspace).get(proposal.job, proposal.version)
     commit = MergeWatch(proposal).look().commit
     with FlinkRest(proposal.flink) as rest:
-        return keep_outcome(workspace, verify_merged(rest, plan, proposal, commit, say))
+        return keep_outcome(workspace, follow_merged(workspace, rest, plan, proposal, commit, say))
 
 
 def conclude_not_merged(workspace: Workspace, key: str, look: MergeLook) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
-from pipelines.apply.applied import VertexChange
+from pipelines.apply.applied import Effect, VertexChange
 from pipelines.apply.gitops.stated import StatedPlan
 
 
@@ -28,6 +28,9 @@ class Proposal(Format):
     before: StatedPlan | None = Field(description="What it stated in the target then; null where there was no file.")
     changes: tuple[VertexChange, ...] = Field(description="All vertices that the plan knows, as Flink ran them then.")
     running: dict[str, PositiveInt] = Field(description="Tasks by vertex id that are awaited after the merge.")
+    observed: Effect | None = Field(
+        None, description="The job before the plan; null where it was not observed, or the target had the plan already."
+    )
     advice: tuple[str, ...] = Field((), description="Parts of the plan that the file does not state.")
     flink: str = Field(description="REST address of the cluster, or connection:NAME.")
     flink_job: str = Field(description="Flink's name or id of the job.")

@@ -1,6 +1,6 @@
 """Determines what a plan changes in the repository that its job is deployed from, and writes it into a branch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import unified_diff
@@ -11,7 +11,8 @@ from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan
-from pipelines.apply.applied import VertexChange
+from pipelines.apply.applied import Effect, VertexChange
+from pipelines.apply.effect import BEFORE_S, observed
 from pipelines.apply.export import ExportFormat, remarks
 from pipelines.apply.gitops.exporting import export_to_branch, planned_text
 from pipelines.apply.gitops.git.program import git_on
@@ -123,9 +124,18 @@ def merge_steps(planned: PlannedMerge, observe_s: float) -> list[str]:
     ]
     return [
         *([] if planned.is_stated else write),
-        f"wait until all tasks run as planned; after {place.deploy_s:g} s it has failed, and nothing is changed back",
+        f"wait until all tasks run as planned; after {place.deploy_s:g} s propose the return in a branch",
         *([f"observe the job for {observe_s:g} s"] if observe_s > 0 else []),
     ]
+
+
+def observed_before(
+    rest: FlinkRest, planned: PlannedMerge, observe_s: float, say: Callable[[str], None]
+) -> Effect | None:
+    """The job before the plan; None where it was not observed, or the target states the plan already."""
+    if planned.is_stated:
+        return None
+    return observed(rest, planned, planned.flink_job, min(observe_s, BEFORE_S), say)
 
 
 def propose(
@@ -136,6 +146,7 @@ def propose(
     flink_job: str,
     merge_s: float,
     observe_s: float,
+    before: Effect | None = None,
     approved_by: str | None = None,
 ) -> Proposal:
     """Write the plan into its branch, unless the branch, or the target, has it.
@@ -145,6 +156,7 @@ def propose(
         flink_job: Flink's name or id of the job.
         merge_s: how long the merge is waited for, seconds.
         observe_s: how long the job is observed afterwards, seconds; 0: not at all.
+        before: the job before the plan.
 
     Raises:
         InvalidInput: the file cannot have the plan.
@@ -170,6 +182,7 @@ def propose(
         before=stated_in(planned.now.text, plan.job, place.path),
         changes=planned.changes,
         running=dict(planned.wanted),
+        observed=before,
         advice=planned.advice,
         flink=flink,
         flink_job=flink_job,

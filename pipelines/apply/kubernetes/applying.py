@@ -7,22 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
-from flink_client.answers import flinks_answers
 from flink_client.kubernetes.progress import progress
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.rest import FlinkRest
 from flink_client.running import awaited
 from models.errors import SluiceError
 from pipelines.apply.application import without_password
-from pipelines.apply.applied import Applied, Effect, Outcome, harm
-from pipelines.apply.effect import observe
+from pipelines.apply.applied import Applied, Effect, Outcome, compared
+from pipelines.apply.effect import BEFORE_S, observed
 from pipelines.apply.export import annotations
 from pipelines.apply.kubernetes.preparing import ResourcePreparation
 from pipelines.store.digests import digest
 
 _LOOK_EVERY_S: Final = 1.0
-_BEFORE_S: Final = 15.0
-"""Longest observation of the job before the change, seconds."""
 _BACK_S: Final = 60.0
 """Shortest time limit for the former spec to be stable again."""
 
@@ -140,16 +137,14 @@ class _ResourceApplication:
         prepared = self._prepared
         if prepared.method == "none":
             return _Ended("unchanged", f"FlinkDeployment {prepared.resource.reference} states the plan already")
-        before, effect = self._observed(min(self._observe_s, _BEFORE_S)), None
+        before, effect = self._observed(min(self._observe_s, BEFORE_S)), None
         written = self._api.patch(prepared.resource, prepared.change.spec, annotations(prepared.plan))
         self._say(f"patched FlinkDeployment {written.reference}, generation {written.generation}")
         try:
             advice = self._follow(written, prepared.wanted, prepared.resource.error, self._timeout_s)
-            effect = self._observed(self._observe_s)
-            if before is not None and effect is not None:
-                effect = effect.model_copy(update={"rate_before": before.rate})
-                if (worse := harm(before, effect, prepared.plan.source_rates)) is not None:
-                    return self._roll_back(written, worse, effect)
+            effect, worse = compared(before, self._observed(self._observe_s), prepared.plan.source_rates)
+            if worse is not None:
+                return self._roll_back(written, worse, effect)
         except _Overtaken as error:
             return _Ended("failed", f"{error}; the resource is left as it is now")
         except SluiceError as error:
@@ -217,13 +212,6 @@ class _ResourceApplication:
         return self._api.patch(now, self._prepared.change.undo, notes)
 
     def _observed(self, seconds: float) -> Effect | None:
-        """Observe the job; a failed observation is no reason to roll back."""
-        if self._rest is None or seconds <= 0 or self._last.job_id is None:
+        if self._rest is None:
             return None
-        self._say(f"observing for {seconds:g} s")
-        try:
-            with flinks_answers(self._rest.url):
-                return observe(self._rest, self._prepared, self._last.job_id, seconds)
-        except SluiceError as error:
-            self._say(f"the job was not observed: {error}")
-            return None
+        return observed(self._rest, self._prepared, self._last.job_id, seconds, self._say)

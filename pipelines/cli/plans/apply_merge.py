@@ -12,10 +12,10 @@ from models.job import Job
 from models.plan import Plan
 from pipelines.apply.applied import NOT_APPLIED, Applied
 from pipelines.apply.gitops.merge import MergeWatch
-from pipelines.apply.gitops.merging import await_merge, not_merged, verify_merged
-from pipelines.apply.gitops.operating import keep_proposal
+from pipelines.apply.gitops.merging import await_merge, not_merged
+from pipelines.apply.gitops.operating import follow_merged, keep_proposal
 from pipelines.apply.gitops.proposal import Proposal
-from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, planned_merge, propose
+from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, observed_before, planned_merge, propose
 from pipelines.apply.record import record
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
@@ -67,10 +67,16 @@ def apply_through_repository(
             return
         merge_s = repository.merge_s if timeout_s is None else timeout_s
         proposal = propose(
-            PlanStore(workspace), planned, flink=rest.url, flink_job=named, merge_s=merge_s, observe_s=observe_s
+            PlanStore(workspace),
+            planned,
+            flink=rest.url,
+            flink_job=named,
+            merge_s=merge_s,
+            observe_s=observe_s,
+            before=observed_before(rest, planned, observe_s, say),
         )
         keep_proposal(workspace, proposal)
-        applied = _followed(rest, plan, proposal)
+        applied = _followed(workspace, rest, plan, proposal)
     uri = record(workspace, applied)
     if json:
         print_json(applied)
@@ -81,7 +87,7 @@ def apply_through_repository(
         raise SluiceError(f"{plan.job}@{plan.version} was not applied: {applied.reason}")
 
 
-def _followed(rest: FlinkRest, plan: Plan, proposal: Proposal) -> Applied:
+def _followed(workspace: Workspace, rest: FlinkRest, plan: Plan, proposal: Proposal) -> Applied:
     name = f"{plan.job}@{plan.version}"
     if not proposal.is_stated:
         what = "has the plan already" if proposal.commit is None else f"is at {proposal.commit:.12} now"
@@ -97,7 +103,7 @@ def _followed(rest: FlinkRest, plan: Plan, proposal: Proposal) -> Applied:
     if look.state == "ended":
         return not_merged(proposal, look)
     try:
-        return verify_merged(rest, plan, proposal, look.commit, say)
+        return follow_merged(workspace, rest, plan, proposal, look.commit, say)
     except KeyboardInterrupt:
         raise Stopped(
             f"{proposal.target} has {name}, and the job is not followed any more; the same command follows it again"

@@ -25,7 +25,7 @@ def propose(rehearsal_uri: str, approved_by: str) -> str | None:
         workspace, key = opened(rehearsal_uri)
         person = approved_by.removeprefix(PERSON) if approved_by.startswith(PERSON) else None
         with failure_notified(key.split("/")[1]):
-            proposed = propose_rehearsed(workspace, key, person)
+            proposed = propose_rehearsed(workspace, key, person, lambda what: task_progress().say(f"   {what}"))
         if proposed is None:
             task_progress().say("   the job's file names no repository (operations.apply.repository)")
             return None
@@ -65,7 +65,7 @@ def apply_merged(proposal_uri: str) -> str:
     """Follow the job after the merge, and return the URI of the record.
 
     Raises:
-        SluiceError: it does not run as planned; that is recorded.
+        SluiceError: it does not run as planned; that is recorded, with the branch that returns from the plan.
     """
     with reported("apply"):
         from pipelines.apply.gitops.operating import conclude_merged

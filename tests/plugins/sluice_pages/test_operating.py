@@ -3,6 +3,8 @@
 import httpx
 import pytest
 
+from pipelines.apply.applied import Applied, ProposedReturn
+from pipelines.apply.record import record
 from pipelines.store.pins import pin_of, release_pin
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
@@ -39,6 +41,27 @@ def test_a_job_whose_file_allows_no_applying_says_so(server: Server) -> None:
     with server.client(server.token("planner")) as client:
         outlook = client.get(f"/sluice/jobs/{JOB}/operate.json").json()["operating"]["outlook"]
     assert "operations.apply.mode" in outlook["why_not"] and (outlook["runs_now"], outlook["changes"]) == (None, None)
+
+
+def test_a_merged_plan_that_failed_is_flagged_with_the_branch_that_returns_from_it(
+    reader: httpx.Client, planned: Workspace
+) -> None:
+    branch = "sluice/x-1-return-0123abcd"
+    applied = Applied(
+        job=JOB, version=1, plan_digest="0", flink_url="http://flink:8081", flink_job="0",
+        started_at="2026-03-01T10:00:00+00:00", seconds=1, method="merge", placement="advice", outcome="failed",
+        reason=f"the plan made it worse; merge the branch {branch} of /git/x into main to return to what it had before",
+        changes=(), proposed_return=ProposedReturn(branch=branch, commit="1" * 40, reverts="2" * 40),
+    )  # fmt: skip
+    key = record(planned, applied).rpartition("/")[2]
+    try:
+        shown = reader.get(f"/jobs/{JOB}/operate", headers=AS_BROWSER).text
+        assert f"merge the branch {branch} of /git/x into main" in shown and '<span class="flag">failed</span>' in shown
+        assert f"merge the branch {branch} of" in reader.get(f"/jobs/{JOB}/versions/1", headers=AS_BROWSER).text
+        (known,) = reader.get(f"/jobs/{JOB}/operate.json").json()["operating"]["applied"]
+        assert known["proposed_return"]["branch"] == branch
+    finally:
+        planned.delete(f"plans/{JOB}/{key}")  # other tests know none
 
 
 def test_a_rollback_makes_what_was_shown(server: Server, planned: Workspace) -> None:

@@ -49,16 +49,25 @@ def commit_file(
         new = text(former)
         if former == new:
             return Committed(None, branch)
-        commit = _commit(git, parent, path, new, message(former))
-        git(
-            "push",
-            "--quiet",
-            repository,
-            f"{commit}:refs/heads/{branch}",
-            fault=f"{git.shown} did not take the commit on {branch!r}, so nothing was changed; if somebody pushed meanwhile, "
-            "run this again",
-        )
-        return Committed(commit, branch)
+        return Committed(push_file(git, parent, branch, path, new, message(former)), branch)
+
+
+def push_file(git: Git, parent: str | None, branch: str, path: str, text: str, message: str) -> str:
+    """Commit a file on top of a commit that was fetched, and push that as the head of a branch. Returns the commit.
+
+    Raises:
+        SluiceError: git failed, or the branch has other commits; nothing was changed.
+    """
+    commit = _commit(git, parent, path, text, message)
+    git(
+        "push",
+        "--quiet",
+        git.repository,
+        f"{commit}:refs/heads/{branch}",
+        fault=f"{git.shown} did not take the commit on {branch!r}, so nothing was changed; if somebody pushed meanwhile, "
+        "run this again",
+    )
+    return commit
 
 
 def _fetched(git: Git, branch: str, start: str | None) -> str | None:

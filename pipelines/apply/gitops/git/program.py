@@ -61,12 +61,12 @@ class Git:
     def is_empty(self) -> bool:
         return not self("ls-remote", self.repository, "HEAD", fault=self.unreachable).strip()
 
-    def fetch(self, branch: str | None) -> str:
-        """Get the newest commit of a branch, without its history; return its id. None: the default branch."""
+    def fetch(self, branch: str | None, depth: int = 1) -> str:
+        """Get the newest commits of a branch; return the id of the newest. None: the default branch."""
         remote, ref = (
             ("HEAD", "refs/sluice/HEAD") if branch is None else (f"{_HEAD}{branch}", f"refs/sluice/heads/{branch}")
         )
-        fetched = ("--quiet", "--depth", "1", "--no-tags", self.repository, f"+{remote}:{ref}")
+        fetched = ("--quiet", "--depth", str(depth), "--no-tags", self.repository, f"+{remote}:{ref}")
         self("fetch", *fetched, fault=self.unreachable)
         return self("rev-parse", ref, fault=self.unreachable).strip()
 
@@ -74,6 +74,17 @@ class Git:
         """The text of a file; None where the commit has none of that path."""
         done = self._run(("cat-file", "blob", f"{commit}:{path}"), None, f"{path!r} cannot be read")
         return done.stdout if done.returncode == 0 else None
+
+    def changes_of(self, commit: str, path: str) -> list[str]:
+        """Commits that changed a file on the way to one, the newest first; merged branches count as their merge.
+
+        The last of those that were fetched may not be among them: its parent is needed to see that it changed the file.
+        """
+        fault = f"the history of {path!r} cannot be read"
+        listed = self(
+            "log", "--first-parent", "--format=%H %P", commit, "--", f":(literal){path}", fault=fault
+        ).splitlines()
+        return [line.split()[0] for line in listed if " " in line.strip()]
 
     def _has_identity(self) -> bool:
         return self._run(("var", "GIT_COMMITTER_IDENT"), None, "git has no identity").returncode == 0

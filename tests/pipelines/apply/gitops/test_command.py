@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deployed_repository import FILE, DeployedRepository, git
+from deployed_repository import FILE, MANIFEST, DeployedRepository, git
 from deployed_resource import CHAIN, SOURCE
 from flink_server import FakeFlink
 from operated_job import JOB, OperatedJob
@@ -127,7 +127,37 @@ def test_a_merged_plan_that_does_not_run_is_recorded_as_failed(
     assert code == 1 and "waiting for the deployment of main: 'flatmap -> count' still has 1 tasks and not 3" in err
     (applied,) = recorded(job.workspace, JOB, 1)
     assert applied.outcome == "failed" and applied.commit == git(deployed.bare, "rev-parse", "main")
-    assert f"check what deploys from {deployed.url}" in applied.reason
+    assert (
+        f"check what deploys from {deployed.url}; no return is proposed, since {FILE} came with wordcount@1, its "
+        in err
+    )
+    assert applied.proposed_return is None and deployed.branches == ["main", BRANCH]
+
+
+@pytest.mark.slow
+def test_a_merged_plan_that_makes_the_job_worse_ends_with_the_branch_to_merge(
+    sluice: Call, job: OperatedJob, deployed: DeployedRepository, flink: FakeFlink
+) -> None:
+    deployed.write(FILE, MANIFEST)
+
+    def merge_and_deploy() -> None:
+        flink.tasks, flink.emitted_per_s, flink.backpressure = {SOURCE: 1, CHAIN: 3}, 600.0, 0.5
+        deployed.merge(BRANCH)
+
+    others = _when_proposed(job, merge_and_deploy)
+    code, out, err = sluice("--observe", "1", "--json")
+    others.result()
+    branch = f"{BRANCH}-return-{git(deployed.bare, 'rev-parse', 'main')[:8]}"
+    assert code == 1 and "not applied: the plan made it worse: 600 records/s after 1,500 before" in err
+    assert f"; merge the branch {branch} of {deployed.url} into main to return to what the file stated before" in err
+    (applied,) = recorded(job.workspace, JOB, 1)
+    assert applied == Applied.model_validate_json(out) and applied.proposed_return is not None
+    assert (applied.outcome, applied.proposed_return.branch, flink.put_bodies) == ("failed", branch, [])
+
+    deployed.merge(branch)
+    flink.tasks, flink.emitted_per_s, flink.backpressure = {SOURCE: 1, CHAIN: 1}, 1500.0, 0.0
+    code, out, _ = sluice("--dry-run", "--json")
+    assert code == 0 and json.loads(out)["method"] == "merge", "the plan can be proposed once more"
 
 
 @pytest.mark.slow
@@ -135,7 +165,6 @@ def test_a_job_that_leaves_the_plan_again_is_recorded_as_failed(
     sluice: Call, job: OperatedJob, deployed: DeployedRepository, flink: FakeFlink
 ) -> None:
     flink.tasks = {SOURCE: 1, CHAIN: 3}
-    others = _when_proposed(job, lambda: deployed.merge(BRANCH))
     answer = flink.answer
 
     def later(*asked: Any) -> tuple[int, object]:
@@ -143,7 +172,11 @@ def test_a_job_that_leaves_the_plan_again_is_recorded_as_failed(
             flink.tasks = {SOURCE: 1, CHAIN: 2}
         return answer(*asked)
 
-    flink.answer = later  # type: ignore[method-assign]
+    def merge() -> None:
+        flink.answer = later  # type: ignore[method-assign]
+        deployed.merge(BRANCH)
+
+    others = _when_proposed(job, merge)
     code, _, err = sluice("--observe", "1")
     others.result()
     assert (

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferred
 
-from deployed_repository import FILE, DeployedRepository
+from deployed_repository import FILE, MANIFEST, DeployedRepository
 from flink_server import FakeFlink
 from hearing import heard
 from models.errors import InvalidInput, SluiceError
@@ -21,7 +21,7 @@ from sluice_airflow.merging.task import PlanMerge
 from sluice_airflow.merging.trigger import MergeTrigger
 from sluice_airflow.tasks import applying
 
-SOURCE, CHAIN, BRANCH = "a" * 32, "b" * 32, f"sluice/{JOB}-1"
+SOURCE, CHAIN, OTHER, BRANCH = "a" * 32, "b" * 32, "c" * 32, f"sluice/{JOB}-1"
 
 
 @pytest.fixture
@@ -120,6 +120,36 @@ def test_a_merged_plan_that_is_not_deployed_fails_and_is_recorded(
     (applied,) = recorded(job.workspace, JOB, 1)
     assert (applied.outcome, [one["kind"] for one in notices]) == ("failed", ["apply-failed"])
     assert "but 'flatmap -> count' still has 1 tasks and not 3 1 s later; check what deploys from" in applied.reason
+
+
+@pytest.mark.slow
+def test_a_merged_plan_that_makes_the_job_worse_is_notified_with_the_branch_that_returns_from_it(
+    job: OperatedJob, flink: FakeFlink, deployed: DeployedRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed.write(FILE, MANIFEST)
+    repository = deployed.block(look_every_s=1, deploy_s=1)
+    job.apply(mode="approved", flink=flink.url, repository=repository, observe_s=1)
+    uri = _rehearsed(job)
+    trigger = _deferred(_task(uri))
+    deployed.merge(BRANCH)
+    assert _fired(trigger)["state"] == "merged"
+    flink.tasks, flink.emitted_per_s, flink.backpressure = {SOURCE: 1, CHAIN: 3}, 600.0, 0.5
+    from sluice_airflow.tasks.merging import apply_merged
+
+    with heard(tmp_path, monkeypatch) as notices:
+        for _ in range(2):  # the second try is one that was killed before it ended
+            with pytest.raises(
+                SluiceError, match="wordcount@1 failed: the plan made it worse: 600 records/s after 1,500"
+            ):
+                apply_merged(trigger.proposal_uri)
+    first, second = recorded(job.workspace, JOB, 1)
+    assert first.proposed_return is not None and second.proposed_return == first.proposed_return
+    branch = first.proposed_return.branch
+    assert sorted(deployed.branches) == ["main", BRANCH, branch]
+    assert deployed.read(branch) == MANIFEST.replace(f"{CHAIN}:1,{OTHER}:5", f"{CHAIN}:1,{OTHER}:5,{SOURCE}:1")
+    assert [one["kind"] for one in notices] == ["apply-failed", "apply-failed"]
+    assert f"merge the branch {branch} of {deployed.url} into main" in notices[0]["text"]
+    assert (first.approved_by, flink.put_bodies) == ("ann", [])
 
 
 def test_a_deleted_branch_fails_the_task_and_is_recorded(job: OperatedJob, deployed: DeployedRepository) -> None:
