@@ -50,3 +50,16 @@ def test_a_failed_start_says_what_spark_said(root: Path) -> None:
     )
     done = run_alone(code, root)
     assert done.stdout.startswith("Spark did not start with master local[1]") and "12x" in done.stdout
+
+
+def test_a_session_whose_jvm_has_died_is_replaced(root: Path) -> None:
+    code = (
+        "from pyspark import SparkContext\nfrom spark.session import session\n"
+        "print(session('local[1]').range(5).count())\n"
+        "SparkContext._gateway.proc.kill()\n"
+        "print(session('local[1]').range(7).toArrow().num_rows)\n"
+        "SparkContext._active_spark_context._jsc.stop()\n"
+        "print(session('local[1]').range(9).count(), session() is session())\n"
+    )
+    done = run_alone(code, root)
+    assert (done.returncode, done.stdout) == (0, "5\n7\n9 True\n"), done.stderr
