@@ -74,7 +74,7 @@ Errors that a person must fix are not retried.
 
 The scheduled run repeats the last request of every job that has a plan, at the plan's target rate, with new measurements;
 jobs pinned by a rollback are left out, and without any plan the run is skipped. An event of the asset `sluice-reprofile`
-does the same for its job. Of several jobs the run takes the first, and sends an event for the others.
+does the same for its jobs. Of several jobs the run takes the first, and sends an event for the others.
 
 If the job's file asks for a person to review models, `approve` waits for one in Airflow's required actions; the plan
 follows that decision. Otherwise the rule decides.
