@@ -70,6 +70,6 @@ def check_batch(
     return CheckedBatch(tuple(requests), failures)
 
 
-def _in_one_line(error: Exception, characters: int = 300) -> str:
+def _in_one_line(error: Exception, characters: int = 500) -> str:
     text = " ".join(str(error).split())[:characters] or "no reason given"
     return text if isinstance(error, SluiceError) else f"{type(error).__name__}: {text}"
