@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -46,8 +46,6 @@ def watch(batch: Sequence[str], samples: str | None) -> list[str]:
         RuntimeError: some jobs could not be checked, and another try may.
     """
     with reported("watch"):
-        from datetime import UTC, datetime
-
         from models.errors import SluiceError
         from pipelines.drift.batch import check_batch
         from pipelines.store.workspace import Workspace
