@@ -13,8 +13,8 @@ from pipelines.store.workspace import Workspace
 
 MOST_JOBS: Final = 25
 """Most jobs of a batch. The first check of a process takes 14 to 18 CPU seconds, with the start of Python and Spark, and each
-further one 0.9 to 1.5: with 25 jobs 1.4 to 2.0 a job, and more jobs save little. On a busy machine a batch takes minutes, and its
-task has an hour."""
+further one 0.9 to 1.5: with 25 jobs 1.4 to 2.0 a job, and more jobs save little. On a busy machine a batch takes minutes, and
+its task has an hour."""
 
 
 @dataclass(frozen=True)
