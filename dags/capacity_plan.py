@@ -74,7 +74,7 @@ Errors that a person must fix are not retried.
 
 The scheduled run repeats the last request of every job that has a plan, at the plan's target rate, with new measurements;
 jobs pinned by a rollback are left out, and without any plan the run is skipped. An event of the asset `sluice-reprofile`
-does the same for its job. Of several jobs the run takes the first, and sends an event for each other.
+does the same for its jobs. Of several jobs the run takes the first, and sends an event for the others.
 
 If the job's file asks for a person to review models, `approve` waits for one in Airflow's required actions; the plan
 follows that decision. Otherwise the rule decides.
@@ -113,22 +113,20 @@ def capacity_plan() -> None:
             raise AirflowSkipException("no job has a plan that may be replaced")
         return keep_request(params)
 
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists all but the first of the jobs to measure again.")
-    def others(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return asked[1:]
-
     @task(
         execution_timeout=timedelta(minutes=5),
         outlets=[REPROFILE],
-        doc_md="Sends the event that starts another run of this DAG, for one of the other jobs.",
+        doc_md="Sends the event that starts another run of this DAG, for all but the first of the jobs.",
     )
-    def ask_again(asked: dict[str, Any], outlet_events: Any = None) -> str:
-        outlet_events[REPROFILE].extra = asked
-        return str(asked["job"])
+    def ask_again(asked: list[dict[str, Any]], outlet_events: Any = None) -> list[str]:
+        if not (others := asked[1:]):
+            raise AirflowSkipException("no other job needs new measurements")
+        outlet_events[REPROFILE].extra = {"requests": others}
+        return [str(one["job"]) for one in others]
 
     asked_for: Any = jobs()
     request_uri = request(asked_for)
-    ask_again.expand(asked=others(asked_for))
+    ask_again(asked_for)
     uri: Any = JobTurn(
         task_id="turn",
         request_uri=request_uri,

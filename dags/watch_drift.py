@@ -6,7 +6,7 @@ Run it by hand, in an embedded Airflow: `python dags/watch_drift.py job=nexmark-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import Param, TriggerRule, dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.assets import REPROFILE
@@ -39,34 +39,66 @@ PARAMS = {
 
 Spark extracts features from the samples below `production/JOB/` in the workspace (`SLUICE_WORKSPACE`), as from those of the
 measurements. If the unit costs of an operator, its busyness, or the predicted MST leave the interval expected from the
-current plan's measurements, an event of the asset `sluice-reprofile` requests a new run of `capacity_plan`, with the
-reason: once per plan's measurements, and not within the cool-down in the job's file. The task is skipped without drift, or
-if the request was made before.
+current plan's measurements, new ones are requested, with the reason: once per plan's measurements, and not within the
+cool-down in the job's file.
+
+Each task `watch` checks a batch of jobs with one Spark session, and is skipped if none needs new measurements. Its log says
+what was found for each job. A job that cannot be checked does not stop the others of its batch; the task fails in the end and
+names it.
+
+`ask` sends the requests in one event of the asset `sluice-reprofile`, which starts a run of `capacity_plan`. It also sends
+requests of earlier runs that were not sent. It is skipped if there are none.
 """,
 )
 def watch_drift() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to check.")
-    def jobs(params: Any = None) -> list[str]:
-        from sluice_airflow.tasks.drift import jobs_to_watch
+    @task(execution_timeout=timedelta(minutes=5), doc_md="Lists the jobs to check, in batches.")
+    def batches(params: Any = None) -> list[list[str]]:
+        from sluice_airflow.tasks.drift import batches_to_watch
 
-        return jobs_to_watch(params)
+        return batches_to_watch(params)
 
     @task(
         execution_timeout=timedelta(hours=1),
-        max_active_tis_per_dag=2,  # each has a Spark of its own, and hundreds of jobs have the day for it
-        outlets=[REPROFILE],
-        doc_md="Compares one job's production with its measurements, and requests new ones where they differ.",
+        max_active_tis_per_dag=2,  # each has a Spark of its own, and other DAGs need the rest of the machine
+        doc_md="Compares the production of the jobs of a batch with their measurements, and keeps requests for new ones.",
     )
-    def watch(job: str, params: Any = None, outlet_events: Any = None) -> str:
+    def watch(batch: list[str], params: Any = None) -> list[str]:
         from sluice_airflow.tasks.drift import watch as look
 
-        asked = look(job, params["samples"])
-        if asked is None:
-            raise AirflowSkipException("no new measurements are needed")
-        outlet_events[REPROFILE].extra = asked
-        return str(asked["drift"])
+        if not (reports := look(batch, params["samples"])):
+            raise AirflowSkipException("no job of the batch needs new measurements")
+        return reports
 
-    watch.expand(job=jobs())
+    @task(
+        execution_timeout=timedelta(minutes=5),
+        trigger_rule=TriggerRule.ALL_DONE,  # a job that cannot be checked keeps no other job waiting
+        inlets=[REPROFILE],
+        outlets=[REPROFILE],
+        doc_md="Sends the requests that no event carries yet, in one event.",
+    )
+    def ask(found: list[list[str]] | None, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
+        from sluice_airflow.tasks.drift import requests_to_send, say_and_notify
+
+        asked = requests_to_send(found or [], inlet_events[REPROFILE], datetime.now(UTC))
+        if not asked:
+            raise AirflowSkipException("no new measurements are needed")
+        say_and_notify(asked)
+        outlet_events[REPROFILE].extra = {"requests": asked}
+        return [str(one["drift"]) for one in asked]
+
+    @task(
+        execution_timeout=timedelta(minutes=5),
+        trigger_rule=TriggerRule.NONE_FAILED,  # the last task gives the run its state, and `ask` runs whatever failed
+        doc_md="Fails, and the run with it, if a job could not be checked.",
+    )
+    def checked() -> None:
+        pass
+
+    found: Any = batches()
+    watched: Any = watch.expand(batch=found)
+    asked: Any = ask(found)
+    watched >> asked
+    [watched, asked] >> checked()
 
 
 watching = watch_drift()

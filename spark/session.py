@@ -13,6 +13,7 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -48,7 +49,7 @@ _SETTINGS: Final = {
 
 
 def session(master: str | None = None, driver_memory: str | None = None) -> SparkSession:
-    """The session of this process, started if needed, which takes some seconds.
+    """The session of this process, started if needed, which takes some seconds; one whose JVM has died is replaced.
 
     Args:
         master: Spark master URL, for example `local[2]` or `spark://host:7077`; without one, the environment variable
@@ -60,6 +61,7 @@ def session(master: str | None = None, driver_memory: str | None = None) -> Spar
         SluiceError: there is no Java 17 or newer, Spark did not start, or this process has a session on another master.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
+    _replace_dead_jvm()
     running = SparkContext._active_spark_context
     if running is not None:
         if wanted is not None and running.master != wanted:
@@ -69,6 +71,27 @@ def session(master: str | None = None, driver_memory: str | None = None) -> Spar
             )
         return SparkSession.builder.getOrCreate()
     return _start(_configuration(wanted, driver_memory))
+
+
+def _replace_dead_jvm() -> None:
+    """Drop a context that has stopped, with its JVM, as Spark stops them when the memory is exhausted."""
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None or context is None or _is_alive(context):
+        return
+    process.kill()
+    process.wait()
+    context._jsc = None  # `stop` would call it, and fail before it drops the rest
+    context.stop()
+    gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _is_alive(context: SparkContext) -> bool:
+    try:
+        return not context._jsc.sc().isStopped()
+    except (Py4JError, OSError):
+        return False
 
 
 def _configuration(master: str | None, driver_memory: str | None) -> SparkConf:

@@ -1,6 +1,6 @@
-"""Hundreds of jobs with plans: the jobs page, the following of their rates, and checks for drift, each beside its period.
+"""Hundreds of jobs with plans: the jobs page, and the following of their rates, each beside its period.
 
-    python -m benchmarks.airflow.many_jobs [--jobs 500] [--workspace FOLDER] [--checked 3]
+    python -m benchmarks.airflow.many_jobs [--jobs 500] [--workspace FOLDER]
 
 One job is measured and planned on the simulator; the others are copies of it (`copied_jobs`), with records of operation in the
 workspace. The pages are those of a running Airflow (SQLite, 127.0.0.1).
@@ -8,7 +8,6 @@ workspace. The pages are those of a running Airflow (SQLite, 127.0.0.1).
     page     all jobs, a search and a state, as the browser gets them; the first answer also reads every plan
     listing  the search for jobs to follow, every 30 s
     polling  the rates of all jobs, each every 15 s; a process of its own answers as Prometheus
-    drift    a check of one job as the task `watch` of the DAG does it, in a process of its own with its own Spark, once a day
 
 Seconds are by the clock; CPU seconds are those of the process, and say more where others use the machine, too.
 """
@@ -18,7 +17,6 @@ import asyncio
 import multiprocessing
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -49,21 +47,18 @@ from running_airflow import RunningAirflow  # noqa: E402
 ROUNDS: Final = 3
 FOLLOWED_S: Final = 75.0
 LISTING_S: Final = 30.0
-DAY_S: Final = 86_400.0
 PAGES: Final = {
     "all jobs": "/sluice/",
     "search": "/sluice/?search=job-04",
     "state": "/sluice/?state=drifted",
     "JSON": "/sluice/jobs.json",
 }
-WATCH: Final = "import sys; from sluice_airflow.tasks.drift import watch; watch(sys.argv[1], None)"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--workspace", type=Path, help="workspace to use and keep; default: a temporary one")
-    parser.add_argument("--checked", type=int, default=3, help="jobs to check for drift")
     asked = parser.parse_args()
     names = [f"job-{number:03}" for number in range(asked.jobs)]
     with tempfile.TemporaryDirectory(prefix="sluice-many-") as temporary, _prometheus(names) as url:
@@ -72,7 +67,6 @@ def main() -> None:
         workspace = Workspace(folder)
         _make(workspace, folder.parent / "jobs", names, url)
         _follow(workspace)
-        _check(names[: asked.checked], len(names))
         _show(Path(temporary))
 
 
@@ -149,22 +143,6 @@ def _follow(workspace: Workspace) -> None:
     print(f"period {followers[0].interval_s:g} s")
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{read} rates are followed at the end; {peak_mib:.0f} MiB at most\n", flush=True)
-
-
-def _check(names: list[str], jobs: int) -> None:
-    """Each in a process of its own, as Airflow runs tasks."""
-    if not names:
-        return
-    took = []
-    for name in names:
-        began = time.monotonic()
-        subprocess.run([sys.executable, "-c", WATCH, name], cwd=ROOT, check=True, capture_output=True)
-        took.append(time.monotonic() - began)
-    print(
-        f"drift    {'  '.join(f'{wall:.1f} s' for wall in took)}   period {DAY_S:g} s; {jobs} jobs, two at a time: ",
-        end="",
-    )
-    print(f"{jobs * median(took) / 2 / 3600:.1f} h\n", flush=True)
 
 
 def _show(temporary: Path) -> None:

@@ -39,7 +39,7 @@ def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) 
     """
     if not report.drifted:
         return None
-    key = f"{FOLDER}/{report.job}/{REQUESTS}/{report.run}.json"
+    key = _key(report.job, report.run)
     if workspace.exists(key):
         return _same(workspace, key, report)
     plan = PlanStore(workspace).current(report.job)
@@ -60,6 +60,20 @@ def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) 
     except FileExistsError:  # another process was faster
         return _same(workspace, key, report)
     return asked
+
+
+def request_kept(workspace: Workspace, job: str) -> ReprofileRequest | None:
+    """The request for new measurements in place of those of the job's current plan; None if there is none.
+
+    Raises:
+        InvalidInput: the job has no plan.
+    """
+    key = _key(job, PlanStore(workspace).current(job).lineage.run)
+    return workspace.read(key, ReprofileRequest) if workspace.exists(key) else None
+
+
+def _key(job: str, run: str) -> str:
+    return f"{FOLDER}/{job}/{REQUESTS}/{run}.json"
 
 
 def _same(workspace: Workspace, key: str, report: DriftReport) -> ReprofileRequest | None:

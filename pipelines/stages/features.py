@@ -84,18 +84,22 @@ def extract(uris: list[str]) -> pa.Table:
 
     Raises:
         SluiceError: Spark did not start, or refused the samples.
+        OSError: a file could not be read, which may pass.
     """
     # Spark takes seconds to import, which other stages do not need.
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     from spark.features import features as features_of
-    from spark.samples import read_samples
+    from spark.samples import fault_of_file, read_samples
     from spark.session import session
 
     try:
         return features_of(read_samples(session(), uris)).orderBy("run", "operator").toArrow()
     except PySparkException as error:
         raise SluiceError(f"Spark job failed while extracting features: {str(error).splitlines()[0]}") from None
+    except Py4JJavaError as error:
+        raise fault_of_file(error) or error from None
 
 
 def start_spark() -> None:

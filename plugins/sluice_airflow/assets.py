@@ -44,5 +44,5 @@ AUTOPILOT = Asset(
 """An autopilot has rescaled a job, failed to, needs permission to act, or its lateness budget is spent; an event's `payload`
 is a `PilotEvent`."""
 REPROFILE = Asset(name="sluice-reprofile", uri="x-sluice://reprofile", group="sluice")
-"""A job needs new measurements and a new plan; an event's `extra` carries its name, the URI of the request to repeat, the
-rate and the reason."""
+"""Jobs need new measurements and new plans; an event's `extra` carries a list `requests`, or is one request: the job's name,
+the URI of the request to repeat, the rate and the reason."""

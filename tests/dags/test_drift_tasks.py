@@ -1,15 +1,27 @@
 """Requests for new measurements, before a stage is called."""
 
+import logging
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from models.errors import InvalidInput
+from models.errors import InvalidInput, SluiceError
+from pipelines.drift import batch as batches_of_drift
+from pipelines.drift.request import request_reprofile
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
-from sluice_airflow.tasks.drift import jobs_to_watch, keep_reprofile_request, newest_of_each_job
+from sluice_airflow.tasks.drift import (
+    batches_to_watch,
+    keep_reprofile_request,
+    newest_of_each_job,
+    requests_to_send,
+    watch,
+)
+from watched_jobs import keep_report, plan_job, sample_production
 
 JOB = "nexmark-q1"
 
@@ -30,6 +42,11 @@ def test_of_several_requests_the_newest_of_each_job_counts_and_each_job_gets_one
     assert newest_of_each_job([]) == []
 
 
+def test_an_event_may_carry_several_requests_or_be_one() -> None:
+    events = [{"job": "a", "rate": 1}, {"requests": [{"job": "b", "rate": 2}, {"job": "a", "rate": 3}]}]
+    assert newest_of_each_job(events) == [{"job": "a", "rate": 3}, {"job": "b", "rate": 2}]
+
+
 @pytest.mark.parametrize(
     "extra",
     [
@@ -39,6 +56,9 @@ def test_of_several_requests_the_newest_of_each_job_counts_and_each_job_gets_one
         {"job": ""},
         {"job": "a", "request": "file:///etc/passwd"},
         {"job": "a", "request": "file:///w/runs/b/r/request.json"},
+        {"requests": []},
+        {"requests": ["a"]},
+        {"requests": [{"job": "a"}, {"job": "../x"}]},
     ],
     ids=str,
 )
@@ -74,8 +94,86 @@ def test_a_request_that_cannot_be_repeated_says_why(workspace: Workspace, extra:
         keep_reprofile_request(extra, "again")
 
 
-def test_jobs_with_a_plan_and_with_samples_are_watched(workspace: Workspace) -> None:
+def test_jobs_with_a_plan_and_with_samples_are_watched_in_batches(workspace: Workspace) -> None:
     for key in ("nexmark-q5/h1.parquet", "nexmark-q8/h1.parquet", "nexmark-q5/notes.txt"):
         workspace.write_bytes(f"production/{key}", b"")
-    assert jobs_to_watch({"job": None}) == ["nexmark-q5"]
-    assert jobs_to_watch({"job": "mine"}) == ["mine"]
+    assert batches_to_watch({"job": None}) == [["nexmark-q5"]]
+    assert batches_to_watch({"job": "mine"}) == [["mine"]]
+    for number in range(50):
+        workspace.write_bytes(f"production/job-{number}/h1.parquet", b"")
+        workspace.write_bytes(f"plans/job-{number}/v000001.json", b"{}")
+    assert [len(batch) for batch in batches_to_watch({"job": None})] == [17, 17, 17]
+
+
+@pytest.fixture
+def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Samples of three jobs were compared; those of two had drifted."""
+    made = Workspace(tmp_path / "workspace")
+    monkeypatch.setenv("SLUICE_WORKSPACE", made.url)
+    for job in ("a", "b", "steady"):
+        plan_job(made, job)
+        sample_production(made, job)
+        keep_report(made, job, drifted=job != "steady")
+    return made
+
+
+def test_a_batch_fails_in_the_end_and_names_the_jobs_that_failed(
+    compared: Workspace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compared.write_bytes("plans/b/v000001.json", b"{}")
+    with caplog.at_level(logging.INFO, "sluice"), pytest.raises(SluiceError) as mended_by_a_person:
+        watch(["none", "b", "steady", "a"], None)
+    assert str(mended_by_a_person.value).startswith(
+        "2 of 4 jobs could not be checked for drift: none (there is no plan"
+    )
+    assert "; b (" in str(mended_by_a_person.value)
+    assert [line.partition(":")[2] for line in caplog.messages if line.startswith("drift: ")][2:] == [
+        " none in production of steady: all is as it was measured",
+        " drift in production of a: records of a cost more",
+        " new measurements of a are requested",
+    ]
+    assert watch(["steady", "a"], None) == [compared.uri("drift/a/v000001.json")], "a retry finds the request"
+    assert watch(["steady"], None) == []
+
+    def fails(*_: Any) -> None:
+        raise OSError("no route to the store")
+
+    monkeypatch.setattr(batches_of_drift, "request_reprofile", fails)
+    with pytest.raises(RuntimeError, match=r"1 of 1 jobs .*: a \(OSError: no route to the store\)") as passing:
+        watch(["a"], None)
+    assert not isinstance(passing.value, SluiceError), "Airflow retries it"
+    assert isinstance(passing.value.__cause__, ExceptionGroup)
+
+
+class Inlet(list[Any]):
+    """The contents of events, as Airflow gives them to a task, with the time of the oldest that was asked for."""
+
+    since: datetime | None = None
+
+    def after(self, since: datetime) -> list[Any]:
+        self.since = since
+        return [SimpleNamespace(extra=content) for content in self]
+
+
+def test_requests_are_sent_that_no_event_carries(compared: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    assert requests_to_send([["a", "b", "steady"]], Inlet(), now) == []
+    a, b = (
+        asked.model_dump(mode="json")
+        for job in ("a", "b")
+        if (asked := request_reprofile(compared, keep_report(compared, job, drifted=True), now)) is not None
+    )
+    events = Inlet()
+    assert requests_to_send([["a", "steady"], ["b"]], events, now) == [a, b]
+    assert events.since is not None and events.since < now
+    assert requests_to_send([["a", "b"]], Inlet([a]), now) == [b], "as it was sent before, and by capacity_plan"
+    assert requests_to_send([["a", "b"]], Inlet([{"requests": [b, a]}]), now) == []
+    assert requests_to_send([["a"]], Inlet([{"job": "a"}, a | {"created_at": "2026-01-01T00:00:00+00:00"}]), now) == [a]
+    assert requests_to_send([["a"]], Inlet(), now + timedelta(days=7)) == [], "too old"
+
+    compared.write_bytes("plans/b/v000001.json", b"{}")
+    with caplog.at_level(logging.INFO, "sluice"):
+        assert requests_to_send([["b", "a"]], Inlet(), now) == [a]
+    assert any(line.startswith("ask: whether b needs new measurements is not known") for line in caplog.messages)
+    plan_job(compared, "a", run="again")
+    assert requests_to_send([["a"]], Inlet(), now) == [], "it was measured meanwhile"

@@ -15,6 +15,8 @@ from pipelines.run import PipelineRun
 from pipelines.store.pins import release_pin
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from sluice_airflow.assets import REPROFILE
+from sluice_airflow.tasks.drift import newest_of_each_job
 
 DATA = Path(__file__).parents[1] / "data" / "plans"
 RUN = "scheduled__2026-11-21T00:00:00+00:00"
@@ -56,7 +58,11 @@ def test_every_job_with_a_plan_is_planned_at_its_current_rate(dags: dict[str, DA
     planned(workspace, "nexmark-q1", 700_000.0)
     jobs = asked(dags)
     assert [one["job"] for one in jobs] == ["nexmark-q1", "nexmark-q5"]
-    assert task(dags, "others")(jobs) == jobs[1:]
+    sent = {REPROFILE: SimpleNamespace(extra=None)}
+    assert task(dags, "ask_again")(jobs, outlet_events=sent) == ["nexmark-q5"]
+    assert newest_of_each_job([sent[REPROFILE].extra]) == jobs[1:]
+    with pytest.raises(AirflowSkipException, match="no other job"):
+        task(dags, "ask_again")(jobs[1:], outlet_events=sent)
     for one, rate in zip(jobs, (700_000.0, 2_000_000.0), strict=True):
         uri = task(dags, "request")([one], params=dict(dags["capacity_plan"].params), dag_run=SCHEDULED)
         run = PipelineRun.open(workspace, uri.removeprefix(f"{workspace.url.rstrip('/')}/"))

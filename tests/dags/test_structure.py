@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, RetryAction
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, RetryAction, TriggerRule
 from airflow.sdk.exceptions import ParamValidationError
 
 from models.errors import Infeasible, InvalidInput
@@ -50,7 +50,7 @@ STAGE_IDS = [
 
 AFTER_REVIEW = STAGE_IDS.index("review") + 1
 PLANNING_IDS = [*STAGE_IDS[:AFTER_REVIEW], "approve", *STAGE_IDS[AFTER_REVIEW:]]
-FOR_OTHER_JOBS = ["others", "ask_again"]
+FOR_OTHER_JOBS = ["ask_again"]
 BEFORE_STAGES = ["jobs", "request", "turn"]
 
 
@@ -73,21 +73,31 @@ def test_each_stage_follows_the_one_before_it_and_the_request(dags: dict[str, DA
 
 def test_other_jobs_that_asked_with_the_first_one_ask_again(dags: dict[str, DAG]) -> None:
     again = dags["capacity_plan"].get_task("ask_again")
-    assert again.is_mapped
-    assert again.upstream_task_ids == {"others"}
-    assert [asset.name for asset in again.partial_kwargs["outlets"]] == ["sluice-reprofile"]
+    assert not again.is_mapped, "hundreds of jobs send one event"
+    assert again.upstream_task_ids == {"jobs"}
 
 
-def test_drift_is_looked_for_in_each_job_and_asks_for_a_capacity_plan(dags: dict[str, DAG]) -> None:
-    watch = dags["watch_drift"].get_task("watch")
+def test_drift_is_looked_for_in_batches_and_one_event_asks_for_capacity_plans(dags: dict[str, DAG]) -> None:
+    dag = dags["watch_drift"]
+    watch, ask = dag.get_task("watch"), dag.get_task("ask")
     assert watch.is_mapped
-    assert watch.upstream_task_ids == {"jobs"}
+    assert watch.upstream_task_ids == {"batches"}
     assert watch.max_active_tis_per_dag == 2, "hundreds of jobs leave slots to other DAGs"
-    assert [asset.name for asset in watch.partial_kwargs["outlets"]] == ["sluice-reprofile"]
-    assert dags["watch_drift"].schedule == "@daily"
+    assert "outlets" not in watch.partial_kwargs, "a batch that fails sends no events, so it must have none to send"
+    assert ask.upstream_task_ids == {"batches", "watch"}
+    assert [asset.name for asset in ask.outlets] == [asset.name for asset in ask.inlets] == ["sluice-reprofile"]
+    assert dag.schedule == "@daily"
     timetable = dags["capacity_plan"].timetable
     assert [asset.name for asset in timetable.asset_condition.objects] == ["sluice-reprofile"]
     assert timetable.timetable == CronDataIntervalTimetable("@weekly", timezone="UTC")
+
+
+def test_requests_are_sent_though_a_batch_failed_and_the_run_fails_then(dags: dict[str, DAG]) -> None:
+    dag = dags["watch_drift"]
+    assert dag.get_task("ask").trigger_rule == TriggerRule.ALL_DONE
+    assert [task.task_id for task in dag.leaves] == ["checked"]
+    checked = dag.get_task("checked")
+    assert (checked.upstream_task_ids, checked.trigger_rule) == ({"watch", "ask"}, TriggerRule.NONE_FAILED)
 
 
 def test_replanning_maps_one_plan_over_each_change(dags: dict[str, DAG]) -> None:
@@ -134,6 +144,7 @@ def test_the_pipeline_leaves_its_assets_where_they_have_been_checked(dags: dict[
     stages = [task for task in dags["capacity_plan"].tasks if not task.is_mapped]
     outlets = {task.task_id: [asset.name for asset in task.outlets] for task in stages}
     assert {task: names for task, names in outlets.items() if names} == {
+        "ask_again": ["sluice-reprofile"],
         "check": ["sluice-samples"],
         "check_features": ["sluice-features"],
         "approve": ["sluice-model"],

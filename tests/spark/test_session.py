@@ -29,7 +29,7 @@ def test_a_second_call_gives_the_same_session_and_another_master_is_refused(spar
 def run_alone(code: str, root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), **variables}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_nothing_is_printed_and_settings_come_from_the_environment(root: Path) -> None:
@@ -50,3 +50,15 @@ def test_a_failed_start_says_what_spark_said(root: Path) -> None:
     )
     done = run_alone(code, root)
     assert done.stdout.startswith("Spark did not start with master local[1]") and "12x" in done.stdout
+
+
+def test_a_session_whose_jvm_has_died_is_replaced(root: Path) -> None:
+    code = (
+        "from pyspark import SparkContext\nfrom spark.session import session\n"
+        "print(session('local[1]').range(5).count())\n"
+        "SparkContext._gateway.proc.kill()\n"
+        "print(session('local[1]').range(7).toArrow().num_rows)\n"
+        "print(session() is session())\n"
+    )
+    done = run_alone(code, root)
+    assert (done.returncode, done.stdout) == (0, "5\n7\nTrue\n"), done.stderr

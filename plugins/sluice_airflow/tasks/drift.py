@@ -2,50 +2,108 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any, Final
 
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
+from sluice_airflow.unread import content_of
 
 JOB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+SENT_WITHIN: Final = timedelta(days=7)
+"""Requests that are older are not sent: events are read from the oldest request on, and there may be hundreds a day."""
+CLOCKS_DIFFER: Final = timedelta(hours=1)
+"""More than the clocks of a worker and of Airflow's database differ by."""
 
 
-def jobs_to_watch(params: Mapping[str, Any]) -> list[str]:
-    """The job in the parameters, else the jobs that have a plan and production samples in the workspace."""
-    with reported("jobs"):
+def batches_to_watch(params: Mapping[str, Any]) -> list[list[str]]:
+    """The job in the parameters, else the jobs that have a plan and production samples in the workspace; in batches."""
+    with reported("batches"):
+        from pipelines.drift.batch import in_batches
         from pipelines.drift.production import jobs_with_samples
         from pipelines.store.plans import PlanStore
         from pipelines.store.workspace import Workspace
 
         if params.get("job"):
-            return [str(params["job"])]
+            return [[str(params["job"])]]
         workspace = Workspace()
         planned = set(PlanStore(workspace).jobs())
-        return [job for job in jobs_with_samples(workspace) if job in planned]
+        return in_batches([job for job in jobs_with_samples(workspace) if job in planned])
 
 
-def watch(job: str, samples: str | None) -> dict[str, Any] | None:
-    """Compare a job's production with its measurements; returns a request for new ones, or None.
+def watch(batch: Sequence[str], samples: str | None) -> list[str]:
+    """Compare each job's production with its measurements, and keep requests for new ones.
 
     Args:
         samples: workspace key below `production/`; None: all samples of the job.
+
+    Returns:
+        URIs of the reports that new measurements are requested for.
+
+    Raises:
+        SluiceError: some jobs cannot be checked until a person mends something.
+        RuntimeError: some jobs could not be checked, and another try may.
     """
     with reported("watch"):
-        from datetime import UTC, datetime
-
-        from pipelines.drift.detect import detect_drift
-        from pipelines.drift.request import request_reprofile
+        from models.errors import SluiceError
+        from pipelines.drift.batch import check_batch
         from pipelines.store.workspace import Workspace
 
-        workspace = Workspace()
-        report = detect_drift(workspace, job, samples, task_progress())
-        asked = request_reprofile(workspace, report, datetime.now(UTC))
-        if asked is None:
-            if report.drifted:
-                task_progress().say("watch: new measurements have been requested before")
-            return None
-        notify("drift-found", job, f"production of {job} differs from its measurements", asked.reason)
-        return asked.model_dump(mode="json")
+        checked = check_batch(Workspace(), batch, samples, lambda: datetime.now(UTC), task_progress())
+        if checked.failures:
+            message = f"{len(checked.failures)} of {len(batch)} jobs could not be checked for drift: {checked}"
+            if checked.unexpected:
+                raise RuntimeError(message) from ExceptionGroup("unexpected errors", checked.unexpected)
+            raise SluiceError(message)
+        return [asked.drift for asked in checked.requests]
+
+
+def requests_to_send(batches: Sequence[Sequence[str]], events: Any, now: datetime) -> list[dict[str, Any]]:
+    """The requests for new measurements of these jobs, instead of those of their plans, that no event carries yet.
+
+    The events themselves say what was sent. A request that was kept by a process that was killed, or whose event was lost with
+    a failed task, is sent by the next run.
+
+    Args:
+        events: all of the asset, as Airflow's `inlet_events` has them.
+        now: with a time zone.
+    """
+    with reported("ask"):
+        kept = [asked for batch in batches for job in batch if (asked := _request_of(job)) is not None]
+        recent = [asked for asked in kept if datetime.fromisoformat(asked["created_at"]) > now - SENT_WITHIN]
+        if not recent:
+            return []
+        oldest = min(datetime.fromisoformat(asked["created_at"]) for asked in recent)
+        contents = [content_of(event.extra) for event in events.after(oldest - CLOCKS_DIFFER)]
+        sent = {_identity(asked) for content in contents for asked in requests_in(content)}
+        return [asked for asked in recent if _identity(asked) not in sent]
+
+
+def _request_of(job: str) -> dict[str, Any] | None:
+    from models.errors import SluiceError
+    from pipelines.drift.request import request_kept
+    from pipelines.store.workspace import Workspace
+
+    try:
+        asked = request_kept(Workspace(), job)
+    except SluiceError as error:  # the check of the job has failed, too
+        task_progress().say(f"ask: whether {job} needs new measurements is not known: {error}")
+        return None
+    return None if asked is None else asked.model_dump(mode="json")
+
+
+def _identity(asked: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Reports count from 1 again in a new workspace, so a job's number alone is not enough."""
+    return asked.get("job"), asked.get("report"), asked.get("created_at")
+
+
+def say_and_notify(asked: Sequence[Mapping[str, Any]]) -> None:
+    """Log the requests that are sent, and notify those who listen."""
+    for one in asked:
+        job, reason = str(one["job"]), str(one["reason"])
+        task_progress().say(f"ask: new measurements of {job}: {reason}")
+        notify("drift-found", job, f"production of {job} differs from its measurements", reason)
 
 
 def planned_jobs() -> list[dict[str, Any]]:
@@ -64,8 +122,17 @@ def planned_jobs() -> list[dict[str, Any]]:
         return asked
 
 
+def requests_in(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The requests that an event carries: several under `requests`, or one, which is then the content itself."""
+    several = content.get("requests")
+    return [content_of(one) for one in several] if isinstance(several, list) and several else [content]
+
+
 def newest_of_each_job(extras: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The newest request of each job, in the order of the jobs' first requests.
+
+    Args:
+        extras: the contents of events, each with one request or several.
 
     Raises:
         InvalidInput: a request names no job, or a request of another job.
@@ -73,7 +140,7 @@ def newest_of_each_job(extras: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     from models.errors import InvalidInput
 
     newest: dict[str, dict[str, Any]] = {}
-    for extra in extras:
+    for extra in chain.from_iterable(map(requests_in, extras)):
         job, request = extra.get("job"), extra.get("request")
         if not isinstance(job, str) or not JOB.fullmatch(job):
             raise InvalidInput(
