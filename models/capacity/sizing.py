@@ -66,15 +66,7 @@ class Margin(Format):
         Raises:
             InvalidInput: both were given, or one of them out of bounds.
         """
-        if risk is not None and headroom is not None:
-            raise InvalidInput(
-                f"a plan takes either a risk or a headroom, but got both (risk={risk:g}, headroom={headroom:g}); "
-                "leave one out"
-            )
-        if headroom is not None and not 1 <= headroom <= 1000:
-            raise InvalidInput(f"the headroom must be 1 to 1000, but got {headroom}; 1.1 plans for 110 % of the rate")
-        if risk is not None and not 0 < risk <= 0.5:
-            raise InvalidInput(f"the risk must be above 0 and at most 0.5, but got {risk}; 0.1 is 90 % sure")
+        check_margin(risk, headroom)
         if risk is None and headroom is None:
             regression = model.regression is not None
             risk, headroom = (None, DEFAULT_HEADROOM) if regression else (DEFAULT_RISK, None)
@@ -204,3 +196,20 @@ def check_amounts(memory_mb: float, rate: float, minimum: int = 1) -> None:
             raise InvalidInput(f"the {name} must be finite and above 0, and at most {MOST_AMOUNT:g}, but got {value}")
     if minimum < 1:
         raise InvalidInput(f"the fewest task slots must be at least 1, but got {minimum}")
+
+
+def check_margin(risk: float | None, headroom: float | None) -> None:
+    """Refuse what `Margin.asked` cannot take; by itself, for callers that have no model yet.
+
+    Raises:
+        InvalidInput: both were given, or one of them out of bounds.
+    """
+    if risk is not None and headroom is not None:
+        raise InvalidInput(
+            f"a plan takes either a risk or a headroom, but got both (risk={risk:g}, headroom={headroom:g}); "
+            "leave one out"
+        )
+    if headroom is not None and not 1 <= headroom <= 1000:
+        raise InvalidInput(f"the headroom must be 1 to 1000, but got {headroom}; 1.1 plans for 110 % of the rate")
+    if risk is not None and not 0 < risk <= 0.5:
+        raise InvalidInput(f"the risk must be above 0 and at most 0.5, but got {risk}; 0.1 is 90 % sure")

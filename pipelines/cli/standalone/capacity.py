@@ -18,7 +18,7 @@ from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regr
 from models.capacity.growth.twin import TwinCurve
 from models.capacity.observation import Observation, OperatorRates
 from models.capacity.selection import Selection, select
-from models.capacity.sizing import Margin, SlotsInterval, check_amounts, slots_interval, task_slots_for
+from models.capacity.sizing import Margin, SlotsInterval, check_amounts, check_margin, slots_interval, task_slots_for
 from models.errors import Infeasible
 from models.resources import PlanResources
 from models.schema import PositiveInt
@@ -174,6 +174,8 @@ def size(
     as_json: JsonOption = False,
 ) -> None:
     """Predict the task slots that a rate needs. The prediction extrapolates from small measurements."""
+    check_amounts(memory, rate)
+    check_margin(risk, headroom)
     columns = Columns(memory_column, slots_column, mst_column)
     observations = read_measurements(measurements, columns, rows)
     data = Dataset.of(observations)
@@ -243,7 +245,6 @@ def _twin(job: str, cluster: str, observations: tuple[Observation, ...], memory_
     from pipelines.inputs.catalogue import load_cluster, load_job  # With the simulator, slow to import.
     from pipelines.twin.from_job import twin_of_job
 
-    check_amounts(memory_mb, rate)
     worker = load_cluster(cluster).workers[0]
     return twin_of_job(load_job(job), worker, observations, memory_mb, rate, progress_console.print)
 
