@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Generator
@@ -37,6 +38,8 @@ NICE = 5
 SKIP_NOTHING = "SLUICE_TESTS_SKIP_NOTHING"
 SLOW_FIXTURES = frozenset({"migrated_database", "airflow_home", "spark", "kit", "calibrated", "broker"})
 """Fixtures that start MLflow, Airflow, Spark, Kafka or a Java compiler, or run a pipeline; their tests are marked slow."""
+MARK_OF_ALL = re.compile(r"^pytestmark = \[?pytest\.mark\.(slow|long)\b", re.MULTILINE)
+"""In a file of which every test has the mark."""
 
 # No deadline: a slow example on a busy machine is not a wrong one. Every run draws the same examples, so that a failure has
 # a cause in the change being tested; `make fuzz` draws new ones.
@@ -87,6 +90,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the process that measures precedence over the others."""
     if getattr(config, "workerinput", {"workerid": MEASURING})["workerid"] != MEASURING:
         os.nice(NICE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of which every test would be deselected: some import Airflow's server, MLflow or Spark, which
+    takes seconds in each process."""
+    if not collection_path.match("test_*.py"):
+        return None
+    mark = MARK_OF_ALL.search(collection_path.read_text(encoding="utf-8"))
+    return True if mark and f"not {mark[1]}" in config.option.markexpr.split(" and ") else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -62,9 +62,9 @@ def off(simulated: float, published: float) -> float:
 TABLE_2 = [
     ("q1", 2, 1.6e6, 5e4),
     ("q2", 2, 3.6e6, 5e4),
-    ("q5", 9, 50e3, 5e2),
-    ("q8", 9, 1.4e6, 5e4),
-    ("q11", 4, 60e3, 5e2),
+    pytest.param("q5", 9, 50e3, 5e2, marks=pytest.mark.slow),
+    pytest.param("q8", 9, 1.4e6, 5e4, marks=pytest.mark.slow),
+    pytest.param("q11", 4, 60e3, 5e2, marks=pytest.mark.slow),
 ]
 """Query, operators, records/s, and half of the last digit."""
 
