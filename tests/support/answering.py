@@ -1,6 +1,7 @@
 """An HTTP server for tests: a function says what it answers."""
 
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable
@@ -18,17 +19,32 @@ class AnsweringServer(Closing):
 
     def __init__(self, answer: Answer, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # connections are kept, as Flink and Kubernetes do
+            disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                connections.add(self.connection)
+
+            def finish(self) -> None:
+                connections.discard(self.connection)
+                with suppress(OSError):
+                    super().finish()
+
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                kept, self.close_connection = self.close_connection, True
                 with suppress(OSError):  # who asked may not have waited
                     if (answered := answer(self, body)) is not None:
                         send(self, *answered)
+                        self.close_connection = kept
 
             do_GET = do_PUT = do_PATCH = do_POST = do_DELETE = _answer
 
             def log_message(self, *_: object) -> None:
                 pass
 
+        connections = self._connections = set[socket.socket]()
         self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._http.daemon_threads = True
         self.port = self._http.server_address[1]
@@ -40,6 +56,9 @@ class AnsweringServer(Closing):
     def close(self) -> None:
         self._http.shutdown()
         self._http.server_close()
+        for connection in list(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def send(request: BaseHTTPRequestHandler, status: int, content: object) -> None:
