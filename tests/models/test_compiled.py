@@ -91,6 +91,7 @@ def kernel(point):
 """
 
 
+@pytest.mark.slow
 def test_a_renamed_class_of_an_argument_compiles_again(tmp_path: Path):
     """The index on disk names the class that the arguments had."""
     (tmp_path / "kernels").mkdir()

@@ -15,7 +15,13 @@ def drawn(exponent: float, keys: int, records: int, seed: int) -> tuple[np.ndarr
 
 @pytest.mark.parametrize(
     ("exponent", "keys", "records"),
-    [(0.3, 1000, 10**6), (0.7, 30_000, 10**5), (1.0, 1000, 10**6), (1.0, 10**5, 10**5), (1.5, 10**5, 10**6)],
+    [
+        pytest.param(0.3, 1000, 10**6, marks=pytest.mark.slow),
+        (0.7, 30_000, 10**5),
+        pytest.param(1.0, 1000, 10**6, marks=pytest.mark.slow),
+        (1.0, 10**5, 10**5),
+        pytest.param(1.5, 10**5, 10**6, marks=pytest.mark.slow),
+    ],
 )
 def test_the_interval_holds_the_exponent_of_the_law(exponent: float, keys: int, records: int) -> None:
     """With 95 % intervals at most 3 of 20 seeds miss it, in 98 of 100 cases."""

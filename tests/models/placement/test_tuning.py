@@ -57,6 +57,7 @@ def instances(draw: st.DrawFn) -> tuple[Dataflow, Cluster]:
     return instance_of(operators, edges, workers)
 
 
+@pytest.mark.slow
 @given(instances())
 def test_tuning_of_small_instances_is_exact_and_pareto_optimal(instance: tuple[Dataflow, Cluster]):
     p = Problem.of(*instance)

@@ -179,7 +179,10 @@ def test_the_coefficients_give_table_3(name):
 
 @pytest.mark.parametrize(
     ("name", "tasks", "memory_mb", "ratio"),
-    [("q11", (4, 42, 1, 1), 65536.0, 0.89), ("q8", (5, 4, 1, 5, 11, 1, 3, 1, 1), 32768.0, 1.03)],
+    [
+        ("q11", (4, 42, 1, 1), 65536.0, 0.89),
+        pytest.param("q8", (5, 4, 1, 5, 11, 1, 3, 1, 1), 32768.0, 1.03, marks=pytest.mark.slow),
+    ],
     ids=["q11-48", "q8-32"],
 )
 def test_the_published_scaling_curves(name, tasks, memory_mb, ratio):

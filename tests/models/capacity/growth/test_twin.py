@@ -57,6 +57,7 @@ def test_where_nothing_was_measured_the_residual_is_a_constant_near_one():
     assert found.weight @ found.level == pytest.approx(0.0, abs=LEVEL / 3)
 
 
+@pytest.mark.slow
 def test_a_right_twin_takes_the_weight_and_moves_the_answer_to_the_truth():
     """The truth at 1,000 slots, which growth laws fitted below 48 slots cannot know."""
     truth = 1.1 * plateau(np.array([1000.0]))[0]

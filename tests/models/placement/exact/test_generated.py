@@ -94,6 +94,7 @@ def many_operators() -> tuple[Dataflow, Cluster]:
     return Dataflow.model_validate({"operators": operators}), Cluster.model_validate({"count": 12, "slots": 10})
 
 
+@pytest.mark.slow
 def test_patterns_too_many_to_look_at_leave_a_bound(many_operators):
     # Balance in cpu is not perfect, and no mixture can make it so: loads are whole numbers, 105 tasks on 12 workers.
     tuning = tune(*many_operators)

@@ -46,7 +46,7 @@ def test_it_rises_with_attainment_and_falls_with_the_objective(cell, kind):
 
 
 @pytest.mark.parametrize("policy", ["ds2", "hpa-cpu", "sluice", "static"])
-@pytest.mark.parametrize("mode", ["in-place", "savepoint"])
+@pytest.mark.parametrize("mode", ["in-place", pytest.param("savepoint", marks=pytest.mark.slow)])
 def test_no_policy_takes_less_at_its_own_attainment(cell, policy, mode):
     own = cell(
         policy,

@@ -21,6 +21,7 @@ def test_one_task_fewer_does_not_hold_it(cell):
     assert run_cell(less).outcome.within_10_s < 0.99
 
 
+@pytest.mark.slow
 def test_a_looser_objective_takes_no_more_tasks(cell):
     of = _cell(cell, *[8000] * 6, *[24_000] * 2, *[8000] * 8)
     strict, loose = fewest_tasks(of, 1, 0.99), fewest_tasks(of, 60, 0.8)
