@@ -28,6 +28,7 @@ from pipelines.run import PipelineRun
 from pipelines.stages.select import select
 from pipelines.store.digests import digest_bytes
 
+pytestmark = pytest.mark.slow
 ExploredRun = Callable[..., PipelineRun]
 JOB = "nexmark-q5"
 
