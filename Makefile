@@ -63,7 +63,7 @@ env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 	@docker/make-env
 
 # Lint takes one core for most of a minute where mypy has no cache.
-check: ## Lint, types and the quick tests, which start no server: three minutes on two cores.
+check: ## Lint, types and the quick tests, which start no server: two minutes on two cores.
 	@$(MAKE) --no-print-directory --jobs 2 lint quick
 
 # Two processes for two cores, so BLAS gets no threads of its own. Rewriting the tests' asserts takes each of them ten
