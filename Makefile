@@ -66,10 +66,11 @@ env: ## Write .env, the secrets of docker-compose.yml, if there is none.
 check: ## Lint, types and the quick tests, which start no server: two minutes on two cores.
 	@$(MAKE) --no-print-directory --jobs 2 lint quick
 
-# Two processes for two cores, so BLAS gets no threads of its own. Rewriting the tests' asserts takes each of them ten
-# seconds where Python may not keep the result; numba keeps its code in the same folders anyway.
+# Three processes for two cores, since tests wait for servers and clocks a third of the time; so BLAS gets no threads of its
+# own. Rewriting the tests' asserts takes each of them ten seconds where Python may not keep the result; numba keeps its
+# code in the same folders anyway.
 quick: setup ## The quick tests alone.
-	@OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= pytest -n 2 --dist worksteal -m 'not slow and not long' tests
+	@OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= pytest -n 3 --dist worksteal -m 'not slow and not long' tests
 
 test: lint ## Lint, types and all tests but the long ones.
 	@.ci/setup tests
