@@ -26,6 +26,8 @@ from typing import Final
 
 import yaml
 
+from models.scaling.policies import make_policy
+from pipelines.control.autopilot import POLL_S
 from pipelines.control.files import AutopilotFiles
 from pipelines.following.polling import Following
 from pipelines.inputs.catalogue import CATALOGUE_VARIABLE
@@ -115,7 +117,11 @@ async def run(workspace: Workspace, seconds: float) -> list[TimedPilot]:
 
 
 def report(pilots: list[TimedPilot], from_s: float, every_s: float) -> None:
-    """Print what the rounds took, and how late they began."""
+    """Print what the rounds took, and how late they began.
+
+    Args:
+        every_s: from the begin of a round to that of the next.
+    """
     rounds = [one for pilot in pilots for one in pilot.rounds if one[0] >= from_s]
     calm = [took for _, took, reported in rounds if not reported]
     busy = [took for _, took, reported in rounds if reported]
@@ -150,7 +156,7 @@ def main() -> None:
         ours.send(None)
         requests, rescales = ours.recv()
         decided = sum(len(list(AutopilotFiles(workspace, f"job-{n}").decisions())) for n in range(asked.jobs))
-        report(pilots, began_s + WARM_UP_S, every_s=10.0)
+        report(pilots, began_s + WARM_UP_S, min(make_policy(asked.policy, {}).interval_s, POLL_S))
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{asked.jobs} jobs, {asked.policy}: {cores:.2f} cores, {peak_mib:.0f} MiB, {requests / asked.seconds:.0f} requests/s, "

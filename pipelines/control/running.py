@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, Protocol
 
 from models.errors import InvalidInput, SluiceError
@@ -57,7 +56,7 @@ def fly(
 
     Args:
         stored: called with each decision that was stored.
-        say: called with remarks for people: which process the loop waits for, and which round failed.
+        say: called with remarks for people: which process the loop waits for, and what failed.
 
     Raises:
         LeaseLost, InvalidInput: why the loop has ended by itself.
@@ -77,5 +76,7 @@ def fly(
                 said = waits
             due_s = max(due_s + pause_s(loop), time.monotonic())
     finally:
-        with suppress(SluiceError, OSError):  # a lease that is not released ends by itself
+        try:
             loop.close()
+        except (SluiceError, OSError) as error:
+            say(f"a lease was not released, and ends by itself: {error}")

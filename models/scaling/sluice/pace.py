@@ -9,6 +9,7 @@ from statistics import median_low
 from typing import Final
 
 REMEMBERED: Final = 5
+"""Number of times that the median is of."""
 
 
 class Pace:

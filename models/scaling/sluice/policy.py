@@ -46,7 +46,7 @@ COMMITTED_S: Final = 20.0
 """Least time, beside the downtime of a rescale, for which staying is compared as if it were a rescale: otherwise what can be
 done later would always be postponed."""
 FETCHED_AFTER_S: Final = 10.0
-"""Age of metrics that are decided by."""
+"""Age of the metrics that a decision rests on, seconds."""
 BUDGET_MEMORY_S: Final = 3600.0
 CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""

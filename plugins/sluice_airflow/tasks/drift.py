@@ -42,8 +42,8 @@ def watch(batch: Sequence[str], samples: str | None) -> list[str]:
         URIs of the reports that new measurements are requested for.
 
     Raises:
-        SluiceError: some jobs cannot be checked until a person mends something.
-        RuntimeError: some jobs could not be checked, and another try may.
+        SluiceError: a person must correct something before some of the jobs can be checked.
+        RuntimeError: some of the jobs could not be checked; another try may succeed.
     """
     with reported("watch"):
         from models.errors import SluiceError
