@@ -107,6 +107,8 @@ class Sluice:
         """The last rescale after which another might have followed."""
         self._last_s: float | None = None
         self._last_lag = 0.0
+        self._began = False
+        """Whether records wait that did not at the last call."""
         self._compared_s = -np.inf
         self.outlook: Outlook | None = None
         self._lost_s: float | None = None
@@ -156,6 +158,8 @@ class Sluice:
             self._pace.observe(since)
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
+        if self._began and self._with("lag") and self.interval_s <= self._settings.objective_s:
+            return Recommendation(None, "Records have begun to wait; how fast they come shows at the next reading.")
         if present is None and facts.time_s - self._compared_s < CALM_EVERY_S:
             return Recommendation(None, f"Nothing waits, and deployments are compared every {CALM_EVERY_S:.0f} s.")
         self._compared_s = facts.time_s
@@ -177,6 +181,7 @@ class Sluice:
         mean = sum(facts.rates.source_rates.values())
         for _ in range(max(1, round(passed / self._settings.interval_s))):
             self._forecast.observe(mean)
+        self._began = warm and self._last_s is not None and self._waits(lag) and not self._waits(self._last_lag)
         present = self._present_rate(lag, passed) if warm else None
         self._count_late(lag, max(mean, present or 0.0), passed)
         self._last_s, self._last_lag = facts.time_s, lag
@@ -186,14 +191,15 @@ class Sluice:
         """Expected capacity of the current tasks, records/s; requires `known`."""
         return float(self._learned.capacity(self._learned.demand.tasks[None, :])[0][0])
 
+    def _waits(self, lag: float) -> bool:
+        """Whether that many records show that the job reads as fast as it can."""
+        return self._learned.known and lag >= WAITING_S * self._capacity_now()
+
     def _present_rate(self, lag: float, passed: float) -> float | None:
         """The rate since the last call, from the growth of the lag while the job read as fast as it could."""
-        if not self._learned.known:
+        if not self._waits(min(lag, self._last_lag)):
             return None
-        capacity = self._capacity_now()
-        if min(lag, self._last_lag) < WAITING_S * capacity:
-            return None
-        return max(capacity + (lag - self._last_lag) / passed, 0.0)
+        return max(self._capacity_now() + (lag - self._last_lag) / passed, 0.0)
 
     def _count_late(self, lag: float, rate: float, passed: float) -> None:
         """Estimate the late records since the last call from how long those read at its ends had waited.

@@ -104,6 +104,18 @@ def test_a_growing_lag_shows_the_rate_before_its_mean_does(rates: RatesOf) -> No
     assert unseen.deploy is None
 
 
+def test_where_records_begin_to_wait_one_reading_more_shows_the_rate(rates: RatesOf) -> None:
+    # The rate rises to 9000 records/s, and 1900 are read. What waits after 5 of 10 s would be as much at 5450. One reading on
+    # the rate is known; maps take 950 records/s each, so it needs ten. The next reading may come too late, after a minute.
+    calm = [rates(1500.0, (1, 2, 1))] * 30
+    risen = [rates(2100.0, (1, 2, 1), read=1900.0, lag=35_500.0), rates(3300.0, (1, 2, 1), read=1900.0, lag=106_500.0)]
+    first, second = steps(Sluice(IN_PLACE), calm + risen)[-2:]
+    assert first.deploy is None and "next reading" in first.reason
+    assert second.deploy is not None and second.deploy.parallelism["map"] >= 10
+    rare = Sluice(IN_PLACE.model_copy(update={"interval_s": 60.0}))
+    assert steps(rare, calm + risen[:1])[-1].deploy is not None
+
+
 def test_a_higher_attainment_takes_no_fewer_tasks(rates: RatesOf) -> None:
     noisy = [rates(1000.0 * (1.3 if i % 12 < 6 else 0.7), (1, 8, 1)) for i in range(120)]
     tasks = []
