@@ -40,11 +40,12 @@ def _measured(plan: Plan, kind: ObjectiveKind, made: Checked) -> tuple[str, bool
     asked = plan.objectives.asked
     if kind == "price" and asked.price is not None:
         return f"{made.usd_per_hour:g} USD/h", made.usd_per_hour <= float(asked.price.usd_per_hour)
+    flat = made.lag.grew_by <= FLAT * made.rate
     if kind == "recovery" and asked.recovery is not None and made.recovery is not None:
-        return _recovered(asked.recovery, made.recovery)
+        # As much may have waited before the outage as after it.
+        return _recovered(asked.recovery, made.recovery) if flat else ("lag grew before it", False)
     if kind == "lag" and asked.lag is not None:
         return f"{made.lag.quantile_s:.1f} s", made.lag.quantile_s <= asked.lag.limit_s
-    flat = made.lag.grew_by <= FLAT * made.rate
     return "lag flat" if flat else f"lag grows by {made.lag.grew_by:,.0f}/s", flat
 
 

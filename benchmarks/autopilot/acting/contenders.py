@@ -66,6 +66,8 @@ class Contender:
     settings: Mapping[str, JsonValue]
     source: str
     """Of the settings."""
+    asks_broker: bool = False
+    """Whether the broker counts what waits, as with `sluice autopilot --kafka`."""
     original: bool = False
     """Whether the operator's own autoscaler acts; the policy is Sluice's port of it, which the arena replays."""
 
@@ -139,5 +141,6 @@ CONTENDERS: Final = (
         "evaluation of autoscalers, section 6.1; warm-up as for all",
     ),
     Contender("sluice", "sluice", _SLUICE, "its defaults, for a latency objective of a minute"),
+    Contender("sluice-broker", "sluice", _SLUICE, "as `sluice`; the broker counts what waits", asks_broker=True),
 )
 BY_NAME: Final = MappingProxyType({one.name: one for one in CONTENDERS})

@@ -23,6 +23,7 @@ from models.errors import SluiceError
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.request import AutopilotRequest
+from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.store.workspace import Workspace
 
 ROUND_REAL_S: Final = 2.5
@@ -63,7 +64,8 @@ def _fly(asked: dict[str, Any], job: dict[str, Any], ended: threading.Event) -> 
         timeout_s=30.0,
     )
     with FlinkRest(asked["url"], patience_s=2.0) as rest:
-        autopilot = Autopilot(Workspace(asked["workspace"]), request, rest)
+        log_ends = BrokerLogEnds(asked["bootstrap"]) if one.asks_broker else None
+        autopilot = Autopilot(Workspace(asked["workspace"]), request, rest, log_ends=log_ends)
         autopilot.policy = ScaledTime(autopilot.policy, FACTOR)
         try:
             while not ended.wait(ROUND_REAL_S - ASK_REAL_S):

@@ -52,6 +52,9 @@ CALM_EVERY_S: Final = 30.0
 """Time between two comparisons while nothing waits."""
 WAITING_S: Final = 0.5
 """Wait from which the growth of the lag shows the present rate."""
+LOOK_AGAIN: Final = 0.25
+"""Where records begin to wait, the next reading is waited for if it comes within this share of the time until a rescale could
+be followed by another, since it shows the rate."""
 WARM_UP_S: Final = 60.0
 """Time after a restart whose metrics are ignored if it was long, since new JVMs run cold code."""
 LONG_RESTART_S: Final = 10.0
@@ -158,7 +161,7 @@ class Sluice:
             self._pace.observe(since)
         if not self._learned.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
-        if self._began and self._with("lag") and self.interval_s <= self._settings.objective_s:
+        if self._began and self._with("lag") and self.interval_s <= LOOK_AGAIN * self._pace.between_s:
             return Recommendation(None, "Records have begun to wait; how fast they come shows at the next reading.")
         if present is None and facts.time_s - self._compared_s < CALM_EVERY_S:
             return Recommendation(None, f"Nothing waits, and deployments are compared every {CALM_EVERY_S:.0f} s.")
