@@ -145,7 +145,7 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind(
         "hpa-varga", "HPA-Varga", HpaVargaSettings, HpaVarga, Knob("target_utilization", (1.0, 0.85, 0.7, 0.55, 0.4))
     ),
-    PolicyKind("sluice", "Sluice", SluiceSettings, Sluice, Knob("attainment", (0.9, 0.97, 0.99, 0.995, 0.999))),
+    PolicyKind("sluice", "Sluice", SluiceSettings, Sluice, Knob("attainment", (0.75, 0.9, 0.97, 0.99, 0.995, 0.999))),
     PolicyKind("static", "Static", StaticSettings, Static, Knob("factor", (0.6, 0.8, 1.0, 1.2, 1.6))),
 )
 """The knob of a policy is the target that its own documentation names, up to its limit; Dhalion has none, and what it gives

@@ -5,6 +5,7 @@ Figures are drawn when they come into view, so that a page of many jobs and work
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from plotly.graph_objects import Figure
@@ -96,6 +97,7 @@ def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Worksp
         figures={name: _embedded(figure) for name, figure in figures.items()},
         heights={name: figure.layout.height for name, figure in figures.items()},
         plotly_js=get_plotlyjs(),
+        theme_js=files("pipelines.report").joinpath("theme.js").read_text(),
     )
 
 

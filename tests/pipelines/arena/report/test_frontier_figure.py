@@ -16,3 +16,10 @@ def test_points_on_the_frontier_are_joined_and_dominated_ones_are_beside_it() ->
     assert [trace.meta for trace in figure.data] == ["static", "ds2", "ds2"]
     assert list(figure.data[1].y) == [0.5, LEAST_LATE]
     assert figure.data[1].hovertext[1] == "ds2, over_provisioning_factor 0.2: 0.000% late, 20.0 task-hours"
+
+
+def test_names_stand_apart() -> None:
+    # Both begin at the same point; the second name stands at the other end of its frontier.
+    both = {name: [SettingRuns(0.0, (10.0,), (0.5,)), SettingRuns(1.0, (20.0,), (0.0,))] for name in ("ds2", "static")}
+    figure = frontier_figure(policy_lines(GroupScore.of("q", "w", 10, 0.99, both), ["ds2", "static"]), 10, 0.99)
+    assert [tuple(trace.text) for trace in figure.data] == [("ds2", ""), ("", "static")]
