@@ -30,7 +30,7 @@ class PlotRow:
 
 
 ROWS: Final = (
-    PlotRow("capacity", "Rate (black) and capacity, records/s", "vh", "records/s"),
+    PlotRow("capacity", "Rate (colour of the text) and capacity, records/s", "vh", "records/s"),
     PlotRow("tasks", "Tasks; dot: a rescale, cross: one refused", "vh", "tasks"),
     PlotRow("memory_gib", "Memory of all tasks, GiB", "vh", "GiB"),
     PlotRow("latency_s", "Latency, s: how long the next record has waited", "linear", "s", logarithmic=True),
