@@ -148,5 +148,5 @@ POLICIES: Final[dict[str, PolicyKind[Any]]] = _by_name(
     PolicyKind("sluice", "Sluice", SluiceSettings, Sluice, Knob("attainment", (0.75, 0.9, 0.97, 0.99, 0.995, 0.999))),
     PolicyKind("static", "Static", StaticSettings, Static, Knob("factor", (0.6, 0.8, 1.0, 1.2, 1.6))),
 )
-"""The knob of a policy is the target that its own documentation names, up to its limit; Dhalion has none, and what it gives
-up at once decides how close to the need it stays."""
+"""The knob of a policy is the target that its own documentation names, up to its limit (`sluice`: to far less than
+anybody asks for); Dhalion has none, and what it gives up at once decides how close to the need it stays."""
