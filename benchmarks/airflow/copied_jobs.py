@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import yaml
 
-from autopilots import decided, state_of
+from autopilots.records import decided, state_of
 from models.plan import Plan, PlanContent
 from models.scaling.rate_band import RateChange, RateSample
 from pipelines.control.files import AutopilotFiles

@@ -34,6 +34,7 @@ import psutil
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from answering.prometheus import PrometheusServer  # noqa: E402
 from benchmarks.airflow.copied_jobs import RATE, CopiedJobs, airflow_settings, operate  # noqa: E402
 from pipelines.following.polling import Following  # noqa: E402
 from pipelines.rates.follow import JobFollower, followed_jobs  # noqa: E402
@@ -41,8 +42,7 @@ from pipelines.rates.record import RateChangeEvent  # noqa: E402
 from pipelines.rates.status import read_status  # noqa: E402
 from pipelines.store.plans import PlanStore  # noqa: E402
 from pipelines.store.workspace import Workspace  # noqa: E402
-from prometheus_server import PrometheusServer  # noqa: E402
-from running_airflow import RunningAirflow  # noqa: E402
+from servers.airflow import RunningAirflow  # noqa: E402
 
 ROUNDS: Final = 3
 FOLLOWED_S: Final = 75.0

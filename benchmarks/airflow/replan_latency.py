@@ -33,6 +33,7 @@ import yaml
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from answering.prometheus import PrometheusServer  # noqa: E402
 from benchmarks.airflow.copied_jobs import RATE, CopiedJobs, airflow_settings  # noqa: E402
 from pipelines.inputs.plan_request import PlanRequest  # noqa: E402
 from pipelines.progress import TerminalProgress  # noqa: E402
@@ -41,8 +42,7 @@ from pipelines.run import PipelineRun  # noqa: E402
 from pipelines.stages import run_all  # noqa: E402
 from pipelines.store.plans import PlanStore  # noqa: E402
 from pipelines.store.workspace import Workspace  # noqa: E402
-from prometheus_server import PrometheusServer  # noqa: E402
-from running_airflow import RunningAirflow  # noqa: E402
+from servers.airflow import RunningAirflow  # noqa: E402
 
 RATES: Final = {"nexmark-q1": 400_000.0, "wordcount": 30_000.0}
 """Jobs, and the rates they are planned for at first."""

@@ -45,7 +45,7 @@ CHAIN: Final = ("clicks", "count", "out")
 def serve(jobs: int, pipe: Connection) -> None:
     """Answer as a Flink with so many jobs until the pipe is closed."""
     sys.path.insert(0, str(ROOT / "tests" / "support"))
-    from steered_flink import SteeredFlink, SteeredJob
+    from flink.steered import SteeredFlink, SteeredJob
 
     def rate(number: int, t: float) -> float:
         return 600.0 + 7 * number if (t + 3 * number) % 120 < 60 else 1500.0 + 7 * number

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from running_airflow import RunningAirflow
+from servers.airflow import RunningAirflow
 
 
 def _load(root: Path) -> dict[str, DAG]:

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
-from deployed_repository import DeployedRepository, git
-from flink_server import FakeFlink
-from hearing import heard
+from answering.hearing import heard
+from flink.server import FakeFlink
 from models.errors import InvalidInput, SluiceError
-from operated_job import JOB, OperatedJob
+from on_kubernetes.deployed_repository import DeployedRepository, git
 from pipelines.apply.record import recorded
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from sluice_airflow.approvals.plan import JOB_FILE, PlanApproval
 from sluice_airflow.tasks import applying
+from workspaces.operated_job import JOB, OperatedJob
 
 NOTHING: dict[str, Any] = {"job": None, "version": None}
 SOURCE, CHAIN = "a" * 32, "b" * 32

@@ -21,7 +21,7 @@ from sluice_airflow.tasks.drift import (
     requests_to_send,
     watch,
 )
-from watched_jobs import keep_report, plan_job, sample_production
+from workspaces.watched_jobs import keep_report, plan_job, sample_production
 
 JOB = "nexmark-q1"
 

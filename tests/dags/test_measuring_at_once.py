@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from running_airflow import RunningAirflow
+from servers.airflow import RunningAirflow
 from sluice_airflow.pools import MEASURING
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]

@@ -12,7 +12,7 @@ import yaml
 from airflow.providers.standard.operators import hitl
 from airflow.sdk.exceptions import TaskAwaitingInput
 
-from hearing import heard
+from answering.hearing import heard
 from models.errors import SluiceError
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.registry.models import PENDING, NotReviewed
@@ -27,7 +27,7 @@ from pipelines.store.workspace import Workspace
 from sluice_airflow import reporting
 from sluice_airflow.approvals.model import ModelApproval, _body
 from sluice_airflow.assets import MODEL
-from transcript import Transcript
+from workspaces.transcript import Transcript
 
 pytestmark = pytest.mark.slow
 

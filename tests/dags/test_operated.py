@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from deployed_repository import DeployedRepository
-from flink_server import FakeFlink
-from observed_flink import COUNT, SINK, SOURCE, ObservedFlink
-from operated_job import JOB as APPLIED
-from operated_job import OperatedJob
+from flink.observed import COUNT, SINK, SOURCE, ObservedFlink
+from flink.server import FakeFlink
+from on_kubernetes.deployed_repository import DeployedRepository
 from pipelines.apply.record import recorded
 from pipelines.drift.production import find_samples
 from pipelines.inputs.plan_request import PlanRequest
@@ -25,9 +23,11 @@ from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from reviewed_job import JOB as REVIEWED
-from reviewed_job import RATE, approved_job
-from running_airflow import RunningAirflow
+from servers.airflow import RunningAirflow
+from workspaces.operated_job import JOB as APPLIED
+from workspaces.operated_job import OperatedJob
+from workspaces.reviewed_job import JOB as REVIEWED
+from workspaces.reviewed_job import RATE, approved_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 APPLIED_SOURCE, APPLIED_CHAIN = "a" * 32, "b" * 32

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, DagRunState, TaskInstanceState
 
-from hearing import heard
+from answering.hearing import heard
 from pipelines.inputs.catalogue import load_job
 from pipelines.planning.gathering import sustained_in_production
 from pipelines.run import PipelineRun

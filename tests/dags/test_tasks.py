@@ -26,7 +26,7 @@ from sluice_airflow.triggers import (
     event_of,
     event_of_calendar,
 )
-from transcript import Transcript
+from workspaces.transcript import Transcript
 
 NOTHING: dict[str, Any] = {"job": None, "rate": None}
 

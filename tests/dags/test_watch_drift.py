@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from airflow.sdk import DagRunState, TaskInstanceState
 
-from hearing import heard
+from answering.hearing import heard
 from pipelines.drift.request import request_reprofile
 from pipelines.store.workspace import Workspace
 from sluice_airflow.tasks.drift import newest_of_each_job
-from watched_jobs import keep_report, plan_job, sample_production
+from workspaces.watched_jobs import keep_report, plan_job, sample_production
 
 pytestmark = pytest.mark.slow
 

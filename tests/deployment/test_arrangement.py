@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 import pytest
 
-from arrangement import Arrangement
 from pipelines.store.plans import PlanStore
 from pipelines.store.samples import samples_key
 from pipelines.store.workspace import Workspace
-from postgres import programs
+from servers.arrangement import Arrangement
+from servers.postgres import programs
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 ONE_SHOT = {"airflow-init"}
 PROFILES = {

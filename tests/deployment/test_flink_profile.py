@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from arrangement import Arrangement
 from flink_client.rest import FlinkRest
+from servers.arrangement import Arrangement
 from testbeds.flink.placement_hook import placement_file
 from testbeds.local.machine import free_port
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from prometheus_client.core import Metric
 
-from autopilots import store_autopilots
+from autopilots.records import store_autopilots
 from pipelines.monitoring.exporter import AutopilotCollector
 from pipelines.store.workspace import Workspace
 

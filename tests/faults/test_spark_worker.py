@@ -18,7 +18,7 @@ from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.stages.profile import profile
 from pipelines.store.workspace import Workspace
-from spark_cluster import SPARK_HOME, SparkCluster, spark_environment, wait_for
+from servers.spark_cluster import SPARK_HOME, SparkCluster, spark_environment, wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flink.server import word_count_plan
 from flink_client.deployment import (
     AvailableTaskManager,
     RunningJob,
@@ -12,7 +13,6 @@ from flink_client.deployment import (
     shared_as_planned,
     slots_needed,
 )
-from flink_server import word_count_plan
 from models.errors import InvalidInput
 from models.plan import PlanContent
 

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from flink_client.rescales import RecordedRescale, rescales
 from flink_client.rest import FlinkRest
 from models.errors import SluiceError

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from flink_client.rest import FlinkRest, JarProgram, wait_for
 from models.errors import InvalidInput, SluiceError
 

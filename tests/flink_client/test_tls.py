@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
+from answering.tls_proxy import Certificate, TlsProxy, certificate
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest
 from models.errors import InvalidInput, SluiceError
-from tls_proxy import Certificate, TlsProxy, certificate
 
 TOKEN = "a-token-of-this-test"
 

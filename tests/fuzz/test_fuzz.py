@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz_entry_points import STATED, Corpus, EntryPoint, entry_points
-from fuzz_servers import server_entry_points
+from fuzz.entry_points import STATED, Corpus, EntryPoint, entry_points
+from fuzz.servers import server_entry_points
 from pipelines.inputs.documents import parse_json
 
 CASES = int(os.environ.get("SLUICE_FUZZ_CASES", "1000"))

@@ -10,9 +10,9 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from api_server import ApiServer, find_go
 from models.capacity.exploration.space import recorded_steps
 from models.capacity.observation import Observation
+from on_kubernetes.api_server import ApiServer, find_go
 from pipelines.checks.reporting import CheckReport
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from forked_cli import forked_context, start_cli
 from models.plan import Plan
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from workspaces.forked_cli import forked_context, start_cli
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from servers.spark_cluster import SPARK_HOME, SparkCluster, spark_environment
 from spark.features import features
-from spark_cluster import SPARK_HOME, SparkCluster, spark_environment
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
+from answering.tls_proxy import Certificate, Issuer, TlsProxy, certificate
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.rest import FlinkRest, NoAccess
 from models.errors import InvalidInput, SluiceError
-from tls_proxy import Certificate, Issuer, TlsProxy, certificate
 
 SECRET = "s3cr3t-of-this-test"
 VARIABLE = "AIRFLOW_CONN_MY_FLINK"

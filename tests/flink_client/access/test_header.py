@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from answering.tls_proxy import Issuer, certificate
 from flink_client.access.connection import connection_of
 from flink_client.access.header import authorization_of
 from flink_client.access.server import access_by
 from models.errors import InvalidInput, SluiceError
-from tls_proxy import Issuer, certificate
 
 
 def _header(**fields: object) -> str | None:

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from deployed_resource import CHAIN, JOB_ID, OVERRIDES, SOURCE, document, settled
 from flink_client.kubernetes.resource import read_resource
 from flink_client.kubernetes.scaling import SpecChange, TaskManagerSize, spec_change
-from kubernetes_server import merge_patched
-from operators_verdict import Document, operator_jars, verdicts
+from on_kubernetes.deployed_resource import CHAIN, JOB_ID, OVERRIDES, SOURCE, document, settled
+from on_kubernetes.operators_verdict import Document, operator_jars, verdicts
+from on_kubernetes.server import merge_patched
 
 LARGER = TaskManagerSize(count=3, slots=8, memory_mb=4096, cores=2.5)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from deployed_resource import document, settled
 from flink_client.kubernetes.progress import progress
+from on_kubernetes.deployed_resource import document, settled
 
 WRITTEN = 2
 """Generation of the resource by the change."""

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE, document, settled
 from flink_client.kubernetes.scaling import SpecChange, TaskManagerSize, spec_change
 from models.errors import InvalidInput
+from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE, document, settled
 
 WANTED = {SOURCE: 1, CHAIN: 3}
 AS_IT_IS = TaskManagerSize(count=1, slots=4, memory_mb=2048, cores=2)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from flink_client.answers import Vertex
 from flink_client.metrics.prometheus import PrometheusReadings
 from flink_client.metrics.readings import COUNTERS, TIMES

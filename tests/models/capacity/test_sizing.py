@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_laws import regression
+from known_answers.capacity_laws import regression
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.regressions import fit_regression
 from models.capacity.selection import select

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_laws import regression
+from known_answers.capacity_laws import regression
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.sizing import Margin

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawn_instances import draw_operators, edges_in_a_row, instance_of
+from known_answers.drawn_instances import draw_operators, edges_in_a_row, instance_of
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.placement.cost import TOLERANCE, costs, load_limits, worker_loads

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawn_instances import draw_edges, draw_operators, instance_of
-from every_plan import enumerate_plans
+from known_answers.drawn_instances import draw_edges, draw_operators, instance_of
+from known_answers.every_plan import enumerate_plans
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible, InvalidInput

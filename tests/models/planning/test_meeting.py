@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from capacity_laws import line
+from known_answers.capacity_laws import line
 from models.capacity.observation import Budget
 from models.capacity.sizing import Margin, slots_interval
 from models.errors import Infeasible

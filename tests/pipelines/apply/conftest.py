@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from flink_server import FakeFlink, word_count_plan
+from flink.server import FakeFlink, word_count_plan
 from models.plan import PlanContent
 
 MakePlan = Callable[..., PlanContent]

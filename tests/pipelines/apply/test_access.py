@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from answering.tls_proxy import Certificate, Issuer, TlsProxy, certificate
 from models.errors import SluiceError
-from operated_job import JOB, OperatedJob
 from pipelines.apply.operating import apply_rehearsed
 from pipelines.apply.record import recorded
 from pipelines.apply.rehearsal import rehearse
 from pipelines.cli import run
 from pipelines.store.workspace import Workspace
-from tls_proxy import Certificate, Issuer, TlsProxy, certificate
+from workspaces.operated_job import JOB, OperatedJob
 
 SECRET = "s3cr3t-of-this-test"
 NAMED = "connection:my_flink"

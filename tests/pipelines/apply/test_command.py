@@ -12,13 +12,13 @@ import yaml
 from flink_client.rest import FlinkRest
 from flink_client.running import sql_vertices
 from models.plan import PlanContent
-from operated_job import JOB, OperatedJob
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
 from pipelines.cli import run
 from pipelines.inputs.catalogue import load_job
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 Call = Callable[..., tuple[int, str, str]]
 JOB_ID = "1" * 32

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from flink.releases import NEWEST_IN_CI
 from flink_client.rest import JarProgram
 from flink_client.restart import Restart, RestartProgram
-from flink_releases import NEWEST_IN_CI
 from models.job import Job
 from models.plan import Plan, PlanContent
 from pipelines.apply.application import apply

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from flink_server import JOB_ID
+from flink.server import JOB_ID
 from models.errors import InvalidInput, SluiceError
-from operated_job import JOB, OperatedJob
 from pipelines.apply.applied import Applied
 from pipelines.apply.operating import apply_rehearsed
 from pipelines.apply.record import recorded
 from pipelines.apply.rehearsal import may_be_applied, rehearse
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 SOURCE, CHAIN = "a" * 32, "b" * 32
 

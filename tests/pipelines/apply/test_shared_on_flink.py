@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from flink.releases import NEWEST_IN_CI
+from flink.server import word_count_plan
 from flink_client.rest import FlinkRest
 from flink_client.running import tasks_in_slots
-from flink_releases import NEWEST_IN_CI
-from flink_server import word_count_plan
 from models.job import Job
 from models.plan import PlanContent
 from models.slots import SlotBundle

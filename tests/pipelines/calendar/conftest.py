@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from operated_job import OperatedJob
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import OperatedJob
 
 BLACK_FRIDAY = {"name": "Black Friday", "start": "2026-11-27T08:00", "end": "2026-11-28T00:00", "factor": 3}
 CALENDAR = {"time_zone": "Europe/Berlin", "base_rate": 1000.0, "rescale_s": 240.0, "events": [BLACK_FRIDAY]}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from models.scaling.decisions.overload import SourceReading
-from operated_job import JOB, OperatedJob
 from pipelines.calendar.follow import CalendarFollower, jobs_with_calendar
 from pipelines.calendar.record import CalendarChange, change_key, read_change
 from pipelines.rates.follow import JobFollower
@@ -16,6 +15,7 @@ from pipelines.rates.record import take
 from pipelines.rates.status import read_status
 from pipelines.store.pins import release_pin
 from pipelines.store.plans import PlanStore
+from workspaces.operated_job import JOB, OperatedJob
 
 PEAK = f"calendar-changes/{JOB}/20261127T064500Z-3000.json"  # 14 minutes before 08:00 in Berlin, on the grid
 RULES = {

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from flink_server import word_count_plan
-from operated_job import JOB, OperatedJob
+from flink.server import word_count_plan
 from pipelines.apply.applied import Applied, Outcome
 from pipelines.apply.record import record, recorded_of_job
 from pipelines.calendar.in_force import PlanInForce, PlansInForce, cost_in_force, plans_in_force, plans_since
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 NEXT = MONDAY + timedelta(days=7)

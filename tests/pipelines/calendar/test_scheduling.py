@@ -9,11 +9,11 @@ import pytest
 
 from models.calendar.schedule import in_force
 from models.errors import InvalidInput
-from operated_job import JOB, OperatedJob
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import record
 from pipelines.calendar.scheduling import WeekSchedule, calendar_of_plan, scheduled_rate
 from pipelines.store.plans import PlanStore
+from workspaces.operated_job import JOB, OperatedJob
 
 NIGHT = {"name": "Night", "cron": "0 20 * * SUN", "duration_s": 8 * 3600, "factor": 2}
 """From Sunday to Monday."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from models.errors import SluiceError
-from operated_job import JOB, OperatedJob
 from pipelines.calendar.sizes import KEPT_S, KeptSizes, RateSize, RateSizes, sizes_apart
 from pipelines.planning.preview import PreviewBusy
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 
 class Asked:

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from operated_job import JOB, OperatedJob
 from pipelines.calendar.scheduling import calendar_of_plan, inputs_of, scheduled_rate
 from pipelines.calendar.timeline import Timeline, timeline
 from pipelines.store.plans import PlanStore
+from workspaces.operated_job import JOB, OperatedJob
 
 NIGHT = {"name": "Night", "cron": "0 20 * * SUN", "duration_s": 8 * 3600, "factor": 2}
 """From Sunday to Monday, in Berlin: due 14 minutes before 20:00, on the grid of five minutes."""

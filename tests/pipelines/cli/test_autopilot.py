@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from flight import Flight
-from kubernetes_server import PLANNER, READER
+from autopilots.flight import Flight
+from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
+from on_kubernetes.server import PLANNER, READER
+from on_kubernetes.steered_operator import REFERENCE, SteeredOperator
 from pipelines.cli import run
 from pipelines.store.workspace import Workspace
-from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
-from steered_operator import REFERENCE, SteeredOperator
 
 STATED = ["--policy", "ds2", "--set", "policy_interval_s=5", "--limit", "settle_s=5", "--for", "3s"]
 

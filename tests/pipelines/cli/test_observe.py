@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from flink.observed import COUNT, JOB_ID, ObservedFlink
+from flink.scraping_prometheus import Scraping
 from models.errors import InvalidInput
-from observed_flink import COUNT, JOB_ID, ObservedFlink
 from pipelines.cli import duration, run
 from pipelines.cli.duration import seconds_of
 from pipelines.cli.output import console
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
-from scraping_prometheus import Scraping
 
 
 @pytest.fixture(autouse=True)

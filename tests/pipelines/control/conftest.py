@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from flight import Flight
+from autopilots.flight import Flight
+from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
 from pipelines.store.workspace import Workspace
-from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 
 
 @pytest.fixture

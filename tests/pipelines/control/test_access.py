@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from flight import Flight
+from answering.tls_proxy import TlsProxy, certificate
+from autopilots.flight import Flight
+from flink.steered import COUNT
 from flink_client.rest import FlinkRest
 from pipelines.control.autopilot import Autopilot
-from steered_flink import COUNT
-from tls_proxy import TlsProxy, certificate
 
 SECRET = "s3cr3t-of-this-test"
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from flight import Flight
+from autopilots.flight import Flight
+from flink.steered import COUNT, SINK, SOURCE
 from flink_client.metrics.counts import Place
 from models.errors import InvalidInput, SluiceError
 from pipelines.control.files import StopSwitch
 from pipelines.control.keeping.lease import LEASE_S, LeaseLost
 from pipelines.control.record import AutopilotDecision
-from steered_flink import COUNT, SINK, SOURCE
 
 ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 

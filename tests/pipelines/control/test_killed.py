@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from flight import Flight
-from killing import Death, Killed, fly_until_killed
+from autopilots.flight import Flight
+from autopilots.killing import Death, Killed, fly_until_killed
+from flink.steered import COUNT
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LEASE_S
 from pipelines.control.record import AutopilotDecision
 from pipelines.store.workspace import Workspace
-from steered_flink import COUNT
 
 ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from flink.steered import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
 from flink_client.answers import VertexEdge
 from flink_client.rest import FlinkRest
 from pipelines.control.sensing import Sensor, Sight, known_rates, record, sole_senders
-from steered_flink import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
 
 
 def edge(upstream: str, downstream: str, strategy: str = "HASH") -> VertexEdge:

@@ -12,8 +12,8 @@ from pipelines.drift.batch import MOST_JOBS, check_batch, in_batches
 from pipelines.drift.reports import latest_drift
 from pipelines.drift.request import request_kept
 from pipelines.store.workspace import Workspace
-from transcript import Transcript
-from watched_jobs import keep_report, plan_job, sample_production
+from workspaces.transcript import Transcript
+from workspaces.watched_jobs import keep_report, plan_job, sample_production
 
 
 def noon() -> datetime:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flink.releases import NEWEST_IN_CI
 from flink_client.rest import FlinkRest, JarProgram, wait_for
-from flink_releases import NEWEST_IN_CI
 from models.errors import SluiceError
 from models.job import Job
 from models.keys.distribution import key_distribution

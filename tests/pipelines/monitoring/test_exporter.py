@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.registry import CollectorRegistry
 
-from autopilots import (
+from autopilots.records import (
     BUSY_JOB,
     DAMAGED_AUTOPILOT,
     SILENT_JOB,

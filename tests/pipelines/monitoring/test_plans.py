@@ -9,7 +9,7 @@ import pytest
 import yaml
 from prometheus_client.core import Metric
 
-from autopilots import store_autopilots
+from autopilots.records import store_autopilots
 from models.plan import Plan
 from pipelines.apply.applied import Applied, Outcome
 from pipelines.apply.record import record
@@ -22,7 +22,7 @@ from pipelines.registry.tracking import DATABASE, FOLDER, TRACKING_VARIABLE
 from pipelines.store.digests import digest
 from pipelines.store.plans import StoredPlan
 from pipelines.store.workspace import Workspace, to_json
-from reviewed_job import JOB, waiting_job
+from workspaces.reviewed_job import JOB, waiting_job
 
 CHECKED = datetime(2026, 3, 1, 11, tzinfo=UTC)
 Samples = dict[tuple[str, str], float]

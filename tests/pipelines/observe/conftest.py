@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from flink.observed import JOB_ID, ObservedFlink
 from flink_client.rest import FlinkRest
-from observed_flink import JOB_ID, ObservedFlink
 from pipelines.observe import watching
 from pipelines.observe.observation import job_file_text, observe_job
 from pipelines.progress import Quiet

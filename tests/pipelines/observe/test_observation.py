@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from flink.observed import COUNT, JOB_ID, PARTITIONS, SINK, SOURCE, ObservedFlink
 from flink_client.metrics.counts import CountsReader, Place
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
 from models.capacity.observed.record import ObservedJob
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.plan import Plan
-from observed_flink import COUNT, JOB_ID, PARTITIONS, SINK, SOURCE, ObservedFlink
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
 from pipelines.observe.observation import Observed, observe_job, running_job_id, write_job_file

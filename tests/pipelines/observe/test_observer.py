@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from flink.observed import COUNT, SINK, SOURCE, ObservedFlink
 from models.errors import SluiceError
-from observed_flink import COUNT, SINK, SOURCE, ObservedFlink
 from pipelines.drift.production import find_samples
 from pipelines.inputs.files import validate_as
 from pipelines.inputs.operations import Observing
@@ -228,7 +228,7 @@ def test_a_slow_flink_delays_its_own_job_only_and_not_the_event_loop(
         time.sleep(30)
         return 500, {}
 
-    from answering import AnsweringServer
+    from answering.server import AnsweringServer
 
     ticks: list[float] = []
 

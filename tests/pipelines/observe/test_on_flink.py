@@ -13,7 +13,7 @@ from pipelines.observe.planning import RunningRequest, plan_running
 from pipelines.observe.scraped import Scraper, observe_or_read
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
-from running_prometheus import reporter, running_prometheus
+from servers.prometheus import reporter, running_prometheus
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from flink.rated_programs import made_jar
 from flink_client.rest import FlinkRest, JarProgram
 from models.capacity.observed.record import ObservedJob
 from pipelines.observe.observation import observe_job
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
-from rated_programs import made_jar
 from testbeds.flink.local.distribution import flink_home
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager

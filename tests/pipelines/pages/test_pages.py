@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from autopilots import decided, state_of
+from autopilots.records import decided, state_of
 from models.errors import InvalidInput
 from models.plan import Plan
 from models.scaling.rate_band import RateChange, RateSample

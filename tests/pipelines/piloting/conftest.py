@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from flight import DS2, Flight
+from autopilots.flight import DS2, Flight
+from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
 from pipelines.store.workspace import Workspace
-from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 
 OPERATORS = [
     {"name": "clicks", "kind": "source", "cost": {"cpu_s": 1e-5}, "figures_from": "made up"},

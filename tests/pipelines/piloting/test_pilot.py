@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flight import BEGIN, Flight
-from kubernetes_server import PLANNER
+from autopilots.flight import BEGIN, Flight
+from flink.steered import COUNT
+from on_kubernetes.server import PLANNER
+from on_kubernetes.steered_operator import REFERENCE, TASKS, SteeredOperator
 from pipelines.control.files import AutopilotFiles
 from pipelines.control.record import PolicyOutlook
 from pipelines.following.jobs import job_file
@@ -16,8 +18,6 @@ from pipelines.inputs.job_files import operations_of
 from pipelines.piloting.events import PilotEvent, budget_event
 from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
 from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs
-from steered_flink import COUNT
-from steered_operator import REFERENCE, TASKS, SteeredOperator
 
 Says = Callable[..., Path]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flink_server import FakeFlink
+from flink.server import FakeFlink
 from models.errors import SluiceError
 from models.scaling.decisions.overload import SourceReading
 from pipelines.rates.follow import JobFollower, followed_jobs

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from answering.prometheus import PrometheusServer
 from pipelines.inputs.operations import RateOrigin
 from pipelines.rates.origin import describe, read_rate
 from pipelines.rates.reading import RateUnknown
-from prometheus_server import PrometheusServer
 
 
 @pytest.fixture(scope="module")

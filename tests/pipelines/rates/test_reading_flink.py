@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flink_server import JOB_ID, FakeFlink
+from flink.server import JOB_ID, FakeFlink
 from models.scaling.decisions.overload import SourceLoad
 from pipelines.inputs.operations import RateOrigin
 from pipelines.rates.origin import describe, read_rate

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from answering.prometheus import PrometheusServer
 from pipelines.rates.record import RateChangeEvent
 from pipelines.rates.watch import rate_change_events
-from prometheus_server import PrometheusServer
 
 FAST = {"poll_interval_s": 0.02}
 

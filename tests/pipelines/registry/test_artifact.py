@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from capacity_laws import regression
+from known_answers.capacity_laws import regression
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.regressions import Regression
 from models.errors import SluiceError

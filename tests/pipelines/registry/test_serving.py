@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_server import wait_until_up
 from models.errors import InvalidInput
 from pipelines.registry.serving import serve
 from pipelines.registry.tracking import TRACKING_VARIABLE, Tracking, open_tracking
 from pipelines.store.workspace import Workspace
+from servers.mlflow import wait_until_up
 from testbeds.local.machine import free_port
 
 

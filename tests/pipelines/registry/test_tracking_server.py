@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_server import wait_until_up
+from answering.tls_proxy import Issuer, TlsProxy, certificate
 from models.errors import SluiceError
 from pipelines.pages.mlflow_pages import mlflow_address
 from pipelines.registry.models import load_champion
@@ -21,8 +21,8 @@ from pipelines.registry.tracking import TRACKING_VARIABLE, Tracking, open_tracki
 from pipelines.run import PipelineRun
 from pipelines.stages.review import review
 from pipelines.stages.select import select
+from servers.mlflow import wait_until_up
 from testbeds.local.machine import free_port
-from tls_proxy import Issuer, TlsProxy, certificate
 
 SECRET = "s3cr3t-of-this-test"
 

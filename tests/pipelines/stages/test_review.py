@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capacity_laws import line
+from known_answers.capacity_laws import line
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import fit_regression

@@ -18,13 +18,14 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from autopilots import decided, state_of, store_autopilots
+from autopilots.records import decided, state_of, store_autopilots
 from pipelines.control.files import AutopilotFiles
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.workspace import Workspace
-from plan_pages import (
+from testbeds.local.machine import free_port
+from workspaces.plan_pages import (
     JOB,
     PASSWORD,
     Server,
@@ -35,7 +36,6 @@ from plan_pages import (
     store_damaged,
     store_drift,
 )
-from testbeds.local.machine import free_port
 
 
 @pytest.fixture(scope="session")

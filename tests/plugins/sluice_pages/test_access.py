@@ -13,8 +13,8 @@ from pipelines.control.files import AutopilotFiles
 from pipelines.store.pins import PlanPin, keep_pin, pin_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from plan_pages import JOB, PASSWORD, Server
 from sluice_pages.app import app
+from workspaces.plan_pages import JOB, PASSWORD, Server
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from autopilots import BUSY_JOB, DAMAGED_AUTOPILOT, SCRIPT_REASON, SILENT_JOB, STOPPED_JOB
-from plan_pages import JOB
+from autopilots.records import BUSY_JOB, DAMAGED_AUTOPILOT, SCRIPT_REASON, SILENT_JOB, STOPPED_JOB
+from workspaces.plan_pages import JOB
 
 pytestmark = pytest.mark.slow
 

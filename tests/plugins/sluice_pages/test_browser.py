@@ -10,10 +10,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from autopilots import BUSY_JOB
+from autopilots.records import BUSY_JOB
 from pipelines.control.files import AutopilotFiles
 from pipelines.store.workspace import Workspace
-from plan_pages import DAMAGED_JOB, JOB, PASSWORD, PATIENCE_S, SCRIPT, Server
+from workspaces.plan_pages import DAMAGED_JOB, JOB, PASSWORD, PATIENCE_S, SCRIPT, Server
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import yaml
 
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from plan_pages import DAMAGED_JOB, JOB, SCRIPT
+from workspaces.plan_pages import DAMAGED_JOB, JOB, SCRIPT
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pipelines.apply.record import record
 from pipelines.store.pins import pin_of, release_pin
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from plan_pages import JOB, Server
+from workspaces.plan_pages import JOB, Server
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from models.plan import difference
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from plan_pages import DAMAGED_JOB, JOB, SCRIPT, Server
+from workspaces.plan_pages import DAMAGED_JOB, JOB, SCRIPT, Server
 
 pytestmark = pytest.mark.slow
 

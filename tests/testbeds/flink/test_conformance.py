@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 import pytest
 
-from flink_conformance import OneRun, OnFlink
-from flink_releases import NEWEST_IN_CI
+from flink.conformance import OneRun, OnFlink
+from flink.releases import NEWEST_IN_CI
 from models.cluster import Cluster
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol

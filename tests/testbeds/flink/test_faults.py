@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from flink_client.rest import FlinkRest
 from models.cluster import Cluster
 from models.dataflow import Edge

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from flink_releases import NEWEST_IN_CI
+from flink.releases import NEWEST_IN_CI
 from models.cluster import Cluster
 from models.job import Job, Kind
 from testbeds.flink.fed_run import GROWTH, LAG_S, FedRun

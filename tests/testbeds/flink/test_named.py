@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
+from flink.rated_programs import JAR, SCRIPT, clicks_script, made_jar
 from flink_client.address import FlinkAddress
 from flink_client.rest import FlinkRest, wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
-from rated_programs import JAR, SCRIPT, clicks_script, made_jar
-from running_prometheus import reporter, running_prometheus
+from servers.prometheus import reporter, running_prometheus
 from testbeds.flink.feeding.recordings import recording
 from testbeds.flink.local.distribution import FLINK
 from testbeds.flink.local.processes import LocalCluster

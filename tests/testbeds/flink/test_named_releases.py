@@ -10,14 +10,14 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
+from flink.conformance import OneRun, OnFlink
+from flink.rated_programs import JAR, clicks_script, made_jar
+from flink.releases import NEWEST_IN_CI
 from flink_client.address import FlinkAddress
 from flink_client.overrides import ignored_at_start
 from flink_client.rest import FlinkRest, JarProgram
-from flink_conformance import OneRun, OnFlink
-from flink_releases import NEWEST_IN_CI
 from models.errors import InvalidInput
 from models.job import Job
-from rated_programs import JAR, clicks_script, made_jar
 from testbeds import conformance, elastic_conformance, protocol
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.local.distribution import Release, flink_home

@@ -16,8 +16,9 @@ from typing import Final
 import pytest
 from confluent_kafka import Producer
 
+from answering.tls_proxy import TlsProxy, certificate
+from flink.kafka_program import kafka_program
 from flink_client.rest import FlinkRest, JarProgram, wait_for
-from kafka_program import kafka_program
 from models.capacity.observed.record import ObservedJob
 from models.errors import SluiceError
 from pipelines.observe import watching
@@ -30,7 +31,6 @@ from testbeds.flink.local.profile import STATE_METRICS, Profile, TaskManager
 from testbeds.kafka.broker import LocalBroker
 from testbeds.kafka.connection import KafkaConnection
 from testbeds.kafka.topics import Topics
-from tls_proxy import TlsProxy, certificate
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 RATE: Final = 200.0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_laws import one_curve
+from known_answers.capacity_laws import one_curve
 from models.capacity.growth.capacity_model import CapacityModel, Weighted
 from models.capacity.growth.regressions import fit_regression
 from models.capacity.selection import select

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import stdtr
 from scipy.stats import t as student_t
 
-from capacity_laws import one_curve
+from known_answers.capacity_laws import one_curve
 from models.capacity.growth.curves import DRAWS, LAW_DRIFT, draw
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.posterior import NU, posterior, reference_memory_mb

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student_t
 
-from capacity_laws import regression
+from known_answers.capacity_laws import regression
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import (
     REGRESSIONS,

@@ -6,7 +6,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from capacity_laws import line, one_curve
+from known_answers.capacity_laws import line, one_curve
 from models.capacity.growth.capacity_model import CapacityModel, Weighted
 from models.capacity.growth.sustained import Sustained, given
 from models.capacity.selection import select

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from counted import Doing, Vertex, readings
+from known_answers.counted import Doing, Vertex, readings
 from models.capacity.observed.external import suspected_limit
 from models.capacity.observed.observing import observe
 from models.capacity.observed.record import ObservedJob, SuspectedLimit

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from counted import Doing, Vertex, job_counts, without_times
+from known_answers.counted import Doing, Vertex, job_counts, without_times
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.in_flight import in_flight
 from models.capacity.observed.intervals import intervals

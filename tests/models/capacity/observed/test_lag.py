@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counted import Doing, Vertex, job_counts, readings
+from known_answers.counted import Doing, Vertex, job_counts, readings
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.intervals import intervals
 from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from counted import Doing, Vertex, added, job_counts, readings, without_times
+from known_answers.counted import Doing, Vertex, added, job_counts, readings, without_times
 from models.capacity.observed.observing import LONGEST_LABEL, observe
 from models.capacity.observed.surroundings import Surroundings, VertexLink
 from models.dataflow import Partitioning

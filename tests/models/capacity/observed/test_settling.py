@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from counted import Doing, Vertex, added, job_counts
+from known_answers.counted import Doing, Vertex, added, job_counts
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.intervals import intervals
 from models.capacity.observed.observing import observe

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drawn_instances import draw_edges, draw_operators, instance_of
-from every_plan import enumerate_plans
+from known_answers.drawn_instances import draw_edges, draw_operators, instance_of
+from known_answers.every_plan import enumerate_plans
 from models.errors import Infeasible
 from models.placement import place, tune
 from models.placement.cost import TOLERANCE, as_array, costs, load_limits

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from every_plan import as_counts, every_plan, problems
+from known_answers.every_plan import as_counts, every_plan, problems
 from models.cluster import Cluster
 from models.errors import SluiceError
 from models.placement import count_plans

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every_plan import problems
+from known_answers.every_plan import problems
 from models.placement.cost import load_limits, worker_limits, worker_loads
 from models.placement.kernels.homing import Setting, excess_after
 from models.placement.kernels.problem import MEMORY

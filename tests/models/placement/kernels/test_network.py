@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every_plan import problems
+from known_answers.every_plan import problems
 from models.placement.cost import worker_loads
 from models.placement.kernels.network import network_floor, network_load
 from models.placement.kernels.problem import NET

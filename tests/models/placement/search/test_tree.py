@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every_plan import as_counts, canonical, enumerate_plans, every_plan, problems
+from known_answers.every_plan import as_counts, canonical, enumerate_plans, every_plan, problems
 from models.placement.cost import TOLERANCE, costs, load_limits
 from models.placement.kernels.tree import EXHAUSTED, NODES, advance, start
 from models.placement.problem import Problem

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from every_shared_plan import every_plan
+from known_answers.every_shared_plan import every_plan
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import Infeasible

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_laws import regression
+from known_answers.capacity_laws import regression
 from models.capacity.growth.capacity_model import CapacityModel
 from models.errors import InvalidInput
 from models.scaling.rates import Rates

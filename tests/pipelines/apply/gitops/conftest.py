@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deployed_repository import DeployedRepository
-from flink_server import FakeFlink
+from flink.server import FakeFlink
+from on_kubernetes.deployed_repository import DeployedRepository
 
 
 @pytest.fixture

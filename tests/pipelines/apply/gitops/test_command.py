@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from deployed_repository import FILE, MANIFEST, DeployedRepository, git
-from deployed_resource import CHAIN, SOURCE
-from flink_server import FakeFlink
-from operated_job import JOB, OperatedJob
+from flink.server import FakeFlink
+from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository, git
+from on_kubernetes.deployed_resource import CHAIN, SOURCE
 from pipelines.apply.applied import Applied
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.record import recorded
 from pipelines.cli import run
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 BRANCH = f"sluice/{JOB}-1"
 Call = Callable[..., tuple[int, str, str]]

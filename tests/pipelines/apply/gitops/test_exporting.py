@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deployed_repository import FILE, MANIFEST, git
-from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
-from flink_server import word_count_plan
+from flink.server import word_count_plan
+from on_kubernetes.deployed_repository import FILE, MANIFEST, git
+from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from pipelines.apply.gitops.git.branch import commit_file
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore

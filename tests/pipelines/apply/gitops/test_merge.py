@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from deployed_repository import FILE, MANIFEST, DeployedRepository, git
-from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
+from flink.server import FakeFlink, word_count_plan
 from flink_client.rest import FlinkRest
-from flink_server import FakeFlink, word_count_plan
 from models.errors import InvalidInput
+from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository, git
+from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from pipelines.apply.gitops.merge import MergeLook, MergeWatch
 from pipelines.apply.gitops.merging import await_merge
 from pipelines.apply.gitops.proposal import Proposal

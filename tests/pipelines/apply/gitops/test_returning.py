@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from deployed_repository import FILE, MANIFEST, DeployedRepository, git
-from deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
+from flink.server import FakeFlink
 from flink_client.rest import FlinkRest
-from flink_server import FakeFlink
-from operated_job import JOB, OperatedJob
+from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository, git
+from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from pipelines.apply.applied import Applied
 from pipelines.apply.gitops.merging import verify_merged
 from pipelines.apply.gitops.operating import follow_merged, keep_proposal
@@ -19,6 +18,7 @@ from pipelines.apply.record import record
 from pipelines.inputs.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 pytestmark = pytest.mark.slow
 FORMER, PLANNED = f"{CHAIN}:1,{OTHER}:5", f"{CHAIN}:3,{OTHER}:5,{SOURCE}:1"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from api_server import ApiServer
-from deployed_resource import Operator, document
-from kubernetes_server import ADMIN, FakeKubernetes
+from on_kubernetes.api_server import ApiServer
+from on_kubernetes.deployed_resource import Operator, document
+from on_kubernetes.server import ADMIN, FakeKubernetes
 
 Server = FakeKubernetes | ApiServer
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from api_server import ApiServer
-from deployed_resource import CHAIN, NAME, NAMESPACE, OTHER, OVERRIDES, SOURCE, Operator
+from flink.server import word_count_plan
+from flink.steered import SimulatedClock
 from flink_client.kubernetes.api import KubernetesApi
 from flink_client.kubernetes.refusals import Conflict
-from flink_server import word_count_plan
-from kubernetes_server import PLANNER, READER, write_kubeconfig
 from models.errors import InvalidInput, SluiceError
 from models.plan import Plan
+from on_kubernetes.api_server import ApiServer
+from on_kubernetes.deployed_resource import CHAIN, NAME, NAMESPACE, OTHER, OVERRIDES, SOURCE, Operator
+from on_kubernetes.server import PLANNER, READER, write_kubeconfig
 from pipelines.apply.applied import Applied
 from pipelines.apply.kubernetes.applying import apply_to_resource, rehearse_on
 from pipelines.apply.kubernetes.preparing import ResourcePreparation, prepare_resource, resource_steps
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from steered_flink import SimulatedClock
 
 VERTICES = {"source": SOURCE, "flatmap": CHAIN, "count": CHAIN}
 SCALED = f"{CHAIN}:3,{OTHER}:5,{SOURCE}:1"

@@ -8,17 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-from deployed_resource import CHAIN, JOB_ID, OTHER, OVERRIDES, SOURCE, Operator, document, status_of
+from answering.tls_proxy import Issuer, TlsProxy, certificate
+from flink.server import FakeFlink, word_count_plan
 from flink_client.overrides import parsed_overrides
 from flink_client.rest import resource_requirements
-from flink_server import FakeFlink, word_count_plan
-from kubernetes_server import ADMIN, PLANNER, FakeKubernetes
+from on_kubernetes.deployed_resource import CHAIN, JOB_ID, OTHER, OVERRIDES, SOURCE, Operator, document, status_of
+from on_kubernetes.server import ADMIN, PLANNER, FakeKubernetes
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from tls_proxy import Issuer, TlsProxy, certificate
 
 Call = Callable[..., tuple[int, str, str]]
 

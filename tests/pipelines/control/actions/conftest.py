@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from flight import Flight
+from autopilots.flight import Flight
+from on_kubernetes.steered_operator import REFERENCE, SteeredOperator
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.request import DeploymentTarget
-from steered_operator import REFERENCE, SteeredOperator
 
 Made = Callable[..., Autopilot]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from flight import Flight
-from kubernetes_server import ADMIN, PLANNER, READER
+from answering.tls_proxy import TlsProxy, certificate
+from autopilots.flight import Flight
+from flink.steered import COUNT
+from on_kubernetes.server import ADMIN, PLANNER, READER
+from on_kubernetes.steered_operator import SteeredOperator
 from pipelines.control.autopilot import Autopilot
-from steered_flink import COUNT
-from steered_operator import SteeredOperator
-from tls_proxy import TlsProxy, certificate
 
 Made = Callable[..., Autopilot]
 

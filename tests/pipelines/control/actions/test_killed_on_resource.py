@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from flight import Flight
-from killing import Death, fly_until_killed
+from autopilots.flight import Flight
+from autopilots.killing import Death, fly_until_killed
+from flink.steered import COUNT
+from on_kubernetes.steered_operator import TASKS, SteeredOperator
 from pipelines.control.actions.deployment import open_api
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LEASE_S
 from pipelines.store.workspace import Workspace
-from steered_flink import COUNT
-from steered_operator import TASKS, SteeredOperator
 
 Made = Callable[..., Autopilot]
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from api_server import ApiServer
-from deployed_resource import OVERRIDES, Operator, document
-from flight import Flight
+from autopilots.flight import Flight
+from flink.steered import COUNT
 from flink_client.kubernetes.resource import read_resource
 from flink_client.overrides import parsed_overrides
-from kubernetes_server import ADMIN, PLANNER, READER
+from on_kubernetes.api_server import ApiServer
+from on_kubernetes.deployed_resource import OVERRIDES, Operator, document
+from on_kubernetes.server import ADMIN, PLANNER, READER
+from on_kubernetes.steered_operator import REFERENCE, TASKS
 from pipelines.control.request import DeploymentTarget
-from steered_flink import COUNT
-from steered_operator import REFERENCE, TASKS
 
 pytestmark = pytest.mark.long
 

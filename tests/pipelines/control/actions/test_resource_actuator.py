@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from deployed_resource import OVERRIDES
-from flight import Flight
-from operators_verdict import verdicts
+from autopilots.flight import Flight
+from flink.steered import COUNT, SINK, SOURCE
+from on_kubernetes.deployed_resource import OVERRIDES
+from on_kubernetes.operators_verdict import verdicts
+from on_kubernetes.steered_operator import TASKS, SteeredOperator
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.record import AutopilotDecision
-from steered_flink import COUNT, SINK, SOURCE
-from steered_operator import TASKS, SteeredOperator
 
 Made = Callable[..., Autopilot]
 ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autopilots import (
+from autopilots.records import (
     BUSY_JOB,
     DAMAGED_AUTOPILOT,
     SILENT_JOB,

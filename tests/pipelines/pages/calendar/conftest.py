@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from flink_server import word_count_plan
-from operated_job import JOB, OperatedJob
+from flink.server import word_count_plan
 from pipelines.calendar.costs import SizedRate
 from pipelines.calendar.follow import CalendarFollower
 from pipelines.calendar.record import CalendarChange
 from pipelines.pages.calendar.detail import CalendarSchedule, calendar_detail
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 BLACK_FRIDAY = {"name": "Black Friday", "start": "2026-11-27T08:00", "end": "2026-11-28T00:00", "factor": 3}
 CALENDAR: dict[str, Any] = {

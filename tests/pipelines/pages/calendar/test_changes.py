@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from operated_job import JOB
 from pipelines.pages.calendar.changes import ScheduledChange
 from pipelines.pages.calendar.detail import CalendarSchedule
 from pipelines.rates.record import take
 from pipelines.store.pins import release_pin
 from pipelines.store.plans import PlanStore
+from workspaces.operated_job import JOB
 
 DAY_BEFORE, DUE, IN_IT, AFTER = "2026-11-26T12:00", "2026-11-27T06:45", "2026-11-27T12:00", "2026-11-28T12:00"
 """The peak begins at 07:00 UTC; its replan 14 minutes earlier, on the grid of five minutes."""

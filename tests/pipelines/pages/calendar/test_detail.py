@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from models.errors import InvalidInput, SluiceError
-from operated_job import JOB
 from pipelines.calendar.costs import SizedRate
 from pipelines.pages.calendar.detail import CalendarDetail, around, calendar_detail
 from pipelines.pages.calendar.figures import calendar_pictures
 from pipelines.pages.calendar.terms import MOST_TERMS
 from pipelines.store.pins import PlanPin, keep_pin
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB
 
 BEFORE, AFTER = "2026-11-24T12:00", "2026-11-29T12:00"
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)

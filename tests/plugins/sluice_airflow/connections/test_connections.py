@@ -10,13 +10,13 @@ from airflow.models.connection import Connection as StoredConnection
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk import Connection
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
+from answering.tls_proxy import Certificate, TlsProxy, certificate
 from flink_client.access.connection import read_connection
 from flink_client.access.lookup import find_connection
 from flink_client.access.server import CONNECTION_TYPES, EXTRA_FIELDS
-from kubernetes_server import PLANNER, FakeKubernetes, forbidden
+from on_kubernetes.server import PLANNER, FakeKubernetes, forbidden
 from sluice_airflow.connections.lookup import from_airflow
-from tls_proxy import Certificate, TlsProxy, certificate
 
 SECRET = "s3cr3t/&? value"
 

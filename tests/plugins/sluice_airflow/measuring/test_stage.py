@@ -24,7 +24,7 @@ from sluice_airflow.measuring import stage as measuring
 from sluice_airflow.measuring.connections import connection_variables
 from sluice_airflow.measuring.stage import MEASURE_IN, MeasuringStage, StageEnded
 from sluice_airflow.measuring.trigger import StageTrigger
-from transcript import Transcript
+from workspaces.transcript import Transcript
 
 REQUEST = PlanRequest(job="nexmark-q1", rate=400_000.0)
 

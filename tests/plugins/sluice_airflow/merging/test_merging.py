@@ -9,17 +9,17 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferred
 
-from deployed_repository import FILE, MANIFEST, DeployedRepository
-from flink_server import FakeFlink
-from hearing import heard
+from answering.hearing import heard
+from flink.server import FakeFlink
 from models.errors import InvalidInput, SluiceError
-from operated_job import JOB, OperatedJob
+from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository
 from pipelines.apply.record import recorded
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from sluice_airflow.merging.task import PlanMerge
 from sluice_airflow.merging.trigger import MergeTrigger
 from sluice_airflow.tasks import applying
+from workspaces.operated_job import JOB, OperatedJob
 
 SOURCE, CHAIN, OTHER, BRANCH = "a" * 32, "b" * 32, "c" * 32, f"sluice/{JOB}-1"
 

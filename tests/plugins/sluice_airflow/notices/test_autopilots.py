@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hearing import heard
+from answering.hearing import heard
 from sluice_airflow.tasks.piloting import report
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from answering import AnsweringServer
-from hearing import POST, post, says
+from answering.hearing import POST, post, says
+from answering.server import AnsweringServer
 from sluice_airflow.notices.notifying import VARIABLE, notify
 
 MAIL = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"

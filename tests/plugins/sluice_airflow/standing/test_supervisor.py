@@ -17,7 +17,7 @@ from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
-from running_airflow import RunningAirflow
+from servers.airflow import RunningAirflow
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

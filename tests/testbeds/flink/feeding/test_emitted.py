@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from flink.source_task import SourceTask
 from flink_client.answers import Vertex
 from models.errors import SluiceError
-from source_task import SourceTask
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.emitted import SourceMeter
 from testbeds.flink.submission import Deployed

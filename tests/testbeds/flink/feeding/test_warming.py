@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from flink.source_task import SourceTask
 from flink_client.answers import Vertex
 from models.errors import SluiceError
 from models.job import Job
-from source_task import SourceTask
 from testbeds.conformance import small_job
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding import warming

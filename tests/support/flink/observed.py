@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 JOB_ID = "2" * 32
 SOURCE, COUNT, SINK = "a" * 32, "b" * 32, "c" * 32

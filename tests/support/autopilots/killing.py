@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from flight import Flight
+from autopilots.flight import Flight
 from pipelines.control.autopilot import Autopilot
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from models.plan import PlanContent
 
 JOB_ID = "1" * 32

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 
 class PrometheusServer(AnsweringServer):

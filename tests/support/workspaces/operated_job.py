@@ -6,14 +6,14 @@ from typing import Any
 
 import yaml
 
-from flink_server import word_count_plan
+from flink.server import word_count_plan
 from models.plan import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
 JOB = "wordcount"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class OperatedJob:

@@ -21,7 +21,7 @@ import psutil
 
 from testbeds.local.machine import free_port
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)

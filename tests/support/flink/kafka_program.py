@@ -9,7 +9,7 @@ from testbeds.kafka.distribution import connector_jars
 from testbeds.local.javac import compile_java
 from testbeds.local.jdk import find_jdk
 
-SOURCE = Path(__file__).parents[2] / "benchmarks" / "running" / "kafka_job" / "java" / "KafkaJob.java"
+SOURCE = Path(__file__).parents[3] / "benchmarks" / "running" / "kafka_job" / "java" / "KafkaJob.java"
 
 
 def kafka_program(folder: Path, release: Release = FLINK) -> Path:

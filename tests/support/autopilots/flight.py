@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
 from flink_client.metrics.counts import LogEnds
 from flink_client.rest import FlinkRest
 from models.scaling.control.limits import ControlLimits
@@ -13,7 +14,6 @@ from pipelines.control.autopilot import Autopilot
 from pipelines.control.record import AutopilotDecision
 from pipelines.control.request import AutopilotRequest, DeploymentTarget
 from pipelines.store.workspace import Workspace
-from steered_flink import SimulatedClock, SteeredFlink, SteeredJob
 
 BEGIN = datetime(2026, 11, 24, 12, tzinfo=UTC)
 DS2: dict[str, Any] = {"policy_interval_s": 10.0, "warm_up_intervals": 0}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from airflow.sdk import BaseNotifier
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 from sluice_airflow.notices.notifying import VARIABLE
 
 
@@ -28,7 +28,7 @@ class PostingNotifier(BaseNotifier):
         httpx.post(self.url, json={"text": self.text, "kind": context["notice"]["kind"]}).raise_for_status()
 
 
-POST = "hearing.PostingNotifier"
+POST = "answering.hearing.PostingNotifier"
 
 
 def post(url: str, **rules: Any) -> dict[str, Any]:

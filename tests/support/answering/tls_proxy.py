@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 DAY = timedelta(days=1)
 

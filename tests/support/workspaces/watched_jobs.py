@@ -30,7 +30,7 @@ from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 RUN: Final = "measured"
 WINDOW_S: Final = 10.0
 CPU_S: Final[Mapping[str, float]] = {"source": 1e-6, "window": 20e-6, "sink": 10e-6}

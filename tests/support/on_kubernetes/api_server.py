@@ -1,4 +1,4 @@
-"""A real Kubernetes API server for custom resources, built by Go from tests/support/apiserver and kept in the user's cache."""
+"""A real Kubernetes API server for custom resources, built by Go from `apiserver/` and kept in the user's cache."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ import urllib3
 import yaml
 from kubernetes import client, config
 
-from kubernetes_server import ADMIN, PLANNER, READER, ROLE, write_kubeconfig
 from models.closing import Closing
+from on_kubernetes.server import ADMIN, PLANNER, READER, ROLE, write_kubeconfig
 from testbeds.local.cache import cache_folder, made_once
 from testbeds.local.maven import jars
 
 SOURCE = Path(__file__).parent / "apiserver"
-OPERATOR = Path(__file__).parents[1] / "flink_client" / "kubernetes" / "operator" / "operator.pom.xml"
+OPERATOR = Path(__file__).parents[2] / "flink_client" / "kubernetes" / "operator" / "operator.pom.xml"
 _STARTS_WITHIN_S = 120
 
 
@@ -32,7 +32,7 @@ def find_go() -> str | None:
 
 
 class ApiServer(Closing):
-    """Serves the operator's published definition on this machine, with the rights of `kubernetes_server`."""
+    """Serves the operator's published definition on this machine, with the rights that `server.py` states."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._certificate = folder, folder / "apiserver.crt"

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 ADMIN, PLANNER, READER = "admin-token", "planner-token", "reader-token"
-ROLE = Path(__file__).parents[2] / "docker" / "kubernetes" / "role.yaml"
+ROLE = Path(__file__).parents[3] / "docker" / "kubernetes" / "role.yaml"
 VERSION = {
     **{"major": "1", "minor": "33", "gitVersion": "v1.33.1", "gitCommit": "0", "gitTreeState": "clean"},
     **{"buildDate": "2025-05-15T08:19:08Z", "goVersion": "go1.24.2", "compiler": "gc", "platform": "linux/amd64"},

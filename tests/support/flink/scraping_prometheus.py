@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
-from answering import AnsweringServer
-from observed_flink import COUNT, SINK, SOURCE
+from answering.server import AnsweringServer
+from flink.observed import COUNT, SINK, SOURCE
 
 TASKS = {SOURCE: 1, COUNT: 2, SINK: 2}
 RATE = 600.0

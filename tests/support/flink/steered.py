@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
 
 SOURCE, COUNT, SINK = "a" * 32, "b" * 32, "c" * 32
 NAMES = {SOURCE: "Source: clicks", COUNT: "count", SINK: "Sink: out"}

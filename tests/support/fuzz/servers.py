@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from answering import AnsweringServer
+from answering.server import AnsweringServer
+from flink.server import JOB_ID, FakeFlink
 from flink_client.address import FlinkAddress
 from flink_client.answers import Vertex
-from flink_server import JOB_ID, FakeFlink
-from fuzz_entry_points import Ending, EntryPoint, task
-from fuzz_mutations import as_bytes, mutated
+from fuzz.entry_points import Ending, EntryPoint, task
+from fuzz.mutations import as_bytes, mutated
 from models.scaling.rate_band import RateBand
-from operated_job import JOB, OperatedJob
 from pipelines.inputs.operations import FlinkRates, PrometheusRates, RateOrigin, Replanning
 from pipelines.store.workspace import Workspace
+from workspaces.operated_job import JOB, OperatedJob
 
 Right = Callable[[str, str, Mapping[str, list[str]]], tuple[int, Any]]
 """Method, path and query -> status and document."""

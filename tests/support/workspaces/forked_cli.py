@@ -7,7 +7,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Final
 
-IMPORTED: Final = ["great_expectations", "mlflow", "pyspark.sql", "pipelines.cli.plans.plan", "forked_cli"]
+IMPORTED: Final = ["great_expectations", "mlflow", "pyspark.sql", "pipelines.cli.plans.plan", "workspaces.forked_cli"]
 
 
 def forked_context() -> ForkServerContext:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deployed_resource import CHAIN, OTHER, OVERRIDES
+from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES
 
 FILE = "jobs/wordcount/sluice.yaml"
 MANIFEST = f"""\

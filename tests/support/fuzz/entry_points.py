@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from fuzz_mutations import NUMBERS, OTHERS, STRINGS, as_bytes, damaged, mutated, mutated_table
+from fuzz.mutations import NUMBERS, OTHERS, STRINGS, as_bytes, damaged, mutated, mutated_table
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli import run
 from pipelines.inputs.documents import parse_json

@@ -21,7 +21,7 @@ from typing import Any, Self
 import psutil
 import yaml
 
-from postgres import Postgres
+from servers.postgres import Postgres
 
 MARK = "SLUICE_TEST_ARRANGEMENT"
 """Environment variable by which all processes of an arrangement are found, children of children among them."""

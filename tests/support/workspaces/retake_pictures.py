@@ -1,6 +1,6 @@
 """Take the pictures of the plan pages and of the report again: docs/images/pages-jobs.png, pages-plan.png and report.png.
 
-    PYTHONPATH=plugins:tests/support python tests/support/retake_pictures.py
+    PYTHONPATH=plugins:tests/support python tests/support/workspaces/retake_pictures.py
 
 Plans three jobs in a temporary workspace, one of them twice, rolls one back, starts the Airflow of `make airflow` on free
 ports, waits until its components are healthy, and photographs its pages with headless Chromium, unedited; then the report of
@@ -23,9 +23,9 @@ from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
-from running_airflow import RunningAirflow
+from servers.airflow import RunningAirflow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 IMAGES = ROOT / "docs" / "images"
 WIDTH, REPORT_WIDTH = 1280, 930
 HEIGHT, REPORT_HEIGHT = 900, 1530

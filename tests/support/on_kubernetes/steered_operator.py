@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deployed_resource import NAME, NAMESPACE, OVERRIDES, document, status_of
+from flink.steered import COUNT, SINK, SOURCE, SteeredJob
 from flink_client.kubernetes.resource import read_resource
 from flink_client.overrides import parsed_overrides
-from kubernetes_server import ADMIN, FakeKubernetes
-from steered_flink import COUNT, SINK, SOURCE, SteeredJob
+from on_kubernetes.deployed_resource import NAME, NAMESPACE, OVERRIDES, document, status_of
+from on_kubernetes.server import ADMIN, FakeKubernetes
 
 REFERENCE = f"{NAMESPACE}/{NAME}"
 ERROR = '{"type": "ReconciliationException", "message": "the spec is refused"}'

@@ -9,7 +9,7 @@ from typing import Any
 from testbeds.local.jdk import find_jdk
 from testbeds.local.maven import jars
 
-HERE = Path(__file__).parents[1] / "flink_client" / "kubernetes" / "operator"
+HERE = Path(__file__).parents[2] / "flink_client" / "kubernetes" / "operator"
 Document = dict[str, Any]
 
 

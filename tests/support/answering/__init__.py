@@ -1,0 +1,1 @@
+"""HTTP servers of the tests' own, whose answers a test decides."""

@@ -1,0 +1,1 @@
+"""Wrong files and wrong answers of servers, and the entry points that must survive them."""
