@@ -176,8 +176,8 @@ class Sluice:
             self._rescaled = facts.last_rescale
             self._downtime.observe(max(facts.last_rescale.downtime_s, 0.0), facts.last_rescale.state_mb)
             self._lost_s = 0.0 if cold else None
-        self._count_lost(facts, lag, warm)
         self._learned.observe(facts.rates, facts.interval_s, warm)
+        self._count_lost(facts, lag, warm)
         self._memory.observe(facts.rates, self._learned.task_seconds if warm else {})
         # The policy is not called while the job is down: assume the present rate for that time.
         passed = facts.interval_s if self._last_s is None else facts.time_s - self._last_s
