@@ -94,6 +94,19 @@ def test_a_long_downtime_is_waited_out_only_where_it_pays(rates: RatesOf) -> Non
     assert any(r.deploy is not None for r in steps(Sluice(loose), [window] * 90))
 
 
+def test_what_cold_code_loses_is_counted_by_the_tasks_that_run(rates: RatesOf) -> None:
+    # 2 maps read the 1900 records/s that they take, so no work was lost. Of the 19 000 that the 20 before took it would be 90 %
+    # of 100 s, a downtime that makes all records late, whatever is deployed.
+    policy = Sluice(SluiceSettings(restart_s=20.0, objective_s=60.0, interval_s=60.0))
+    for i in range(10):
+        policy.observe(Facts(60.0 * (i + 1), 60.0, rates(1500.0, (1, 20, 1))))
+    rescale = Rescaled(ended_s=620.0, downtime_s=20.0, state_mb=0.0)
+    overload = [rates(3000.0, (1, 2, 1), read=1900.0, lag=60_000.0 + 66_000.0 * i) for i in (1, 2)]
+    policy.observe(Facts(720.0, 60.0, overload[0], rescale))
+    found = policy.observe(Facts(780.0, 60.0, overload[1], rescale))
+    assert found.deploy is not None and "100.0% late" not in found.reason
+
+
 def test_a_growing_lag_shows_the_rate_before_its_mean_does(rates: RatesOf) -> None:
     # The mean over a minute says 2000; the lag grows by 6000 records/s while 1900 are read.
     calm = [rates(1500.0, (1, 2, 1))] * 30
