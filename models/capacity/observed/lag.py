@@ -17,7 +17,7 @@ records wait from the beginning of a round to its end, nothing but the job itsel
 MST; a catch-up after an outage measures it without anyone asking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -77,27 +77,37 @@ def rounds(
         ended = by_end.get(reading.time_s, [])
         own = [one for one in ended if one.vertex in sources]
         if own and len(own) == tasks:
-            by_task = [(one, late.get(_key(one, reading.time_s), 0.0)) for one in own]
-            read = sum(one.records_in / one.seconds * seconds for one, seconds in by_task)
-            lag = None if any(seconds > MOST_LATE_S for _, seconds in by_task) else _lag(reading)
             found.append(
                 Round(
                     ended_s=reading.time_s,
                     seconds=max(one.seconds for one in own),
                     emitted=sum(one.records_in / one.seconds for one in own),
-                    lag=None if lag is None else max(lag - read, 0.0),
+                    lag=_corrected(reading, own, late),
                     is_held=any(map(_is_held, ended)),
                 )
             )
     return found
 
 
+def lag_before(
+    readings: Sequence[JobCounts], intervals: Sequence[TaskInterval], *, lag_by_broker: bool = False
+) -> float | None:
+    """Records that waited at the last reading but one, where that is the first after a start, which ends no round."""
+    before, after = readings[-2:]
+    own = [one for one in intervals if one.ended_s == after.time_s]
+    return _corrected(before, own, _late_s(readings) if lag_by_broker else {})
+
+
 _Key = tuple[str, int, float]
 """Vertex, task, and time of the reading."""
 
 
-def _key(one: TaskInterval, time_s: float) -> _Key:
-    return one.vertex, one.task, time_s
+def _corrected(reading: JobCounts, own: Sequence[TaskInterval], late: Mapping[_Key, float]) -> float | None:
+    """What waits at a reading, less what was read since its counters were taken, at the rates of these intervals."""
+    by_task = [(one, late.get((one.vertex, one.task, reading.time_s), 0.0)) for one in own]
+    lag = None if any(seconds > MOST_LATE_S for _, seconds in by_task) else _lag(reading)
+    read = sum(one.records_in / one.seconds * seconds for one, seconds in by_task)
+    return None if lag is None else max(lag - read, 0.0)
 
 
 def _late_s(readings: Sequence[JobCounts]) -> dict[_Key, float]:

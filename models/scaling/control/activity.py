@@ -12,7 +12,7 @@ import numpy as np
 from models.capacity.observed.counts import JobCounts, VertexCounts
 from models.capacity.observed.in_flight import in_flight
 from models.capacity.observed.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
-from models.capacity.observed.lag import rounds
+from models.capacity.observed.lag import lag_before, rounds
 from models.metrics import Activity
 
 LEAST_S: Final = 1.0
@@ -78,9 +78,10 @@ def activity_since(
     arriving, unknown, lags = {}, set(), {}
     for vertex in (v for v in running if v.is_source):
         own = [_alone(reading, vertex.id) for reading in readings]
-        found = rounds(own, [one for one in intervals(own) if one.vertex == vertex.id], lag_by_broker=lag_by_broker)
+        between = [one for one in intervals(own) if one.vertex == vertex.id]
+        found = rounds(own, between, lag_by_broker=lag_by_broker)
         lag = found[-1].lag if found else None
-        was = found[-2].lag if len(found) > 1 else _pending(before, vertex.id)
+        was = found[-2].lag if len(found) > 1 else lag_before(own, between, lag_by_broker=lag_by_broker)
         emitted = sum(one.records_in / one.seconds for one in done if one.vertex == vertex.id)
         if lag is None:
             unknown.add(vertex.id)
@@ -110,12 +111,6 @@ def activity_since(
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:
     return replace(reading, vertices=tuple(v for v in reading.vertices if v.id == vertex))
-
-
-def _pending(reading: JobCounts, vertex: str) -> float | None:
-    tasks = [task for v in reading.vertices if v.id == vertex for task in v.tasks if task.runs]
-    known = [task.pending for task in tasks if task.pending is not None]
-    return sum(known) if tasks and len(known) == len(tasks) else None
 
 
 def _activity(

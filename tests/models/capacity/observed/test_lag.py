@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from known_answers.counted import Doing, Vertex, job_counts, readings
 from models.capacity.observed.counts import JobCounts
 from models.capacity.observed.intervals import intervals
-from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
+from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, lag_before, mst_seen, rounds
 
 
 def source(rate: float, pending: float | None, grows: float) -> Vertex:
@@ -87,6 +87,13 @@ def test_what_was_read_since_the_counters_does_not_wait() -> None:
     assert [one.lag for one in of] == pytest.approx([100.0] * 5)
     assert at_capacity(of) == []
     assert arriving(of) == pytest.approx(700.0)
+
+
+def test_the_first_counters_after_a_start_may_be_old_too() -> None:
+    """As above, where the first reading ends no round: 3,600 records seem to wait at it, and 100 do."""
+    read = by_broker(700.0, 100.0, late_s=[5, 0])
+    assert lag_before(read, intervals(read), lag_by_broker=True) == pytest.approx(100.0)
+    assert lag_before(read, intervals(read)) == pytest.approx(3600.0)
 
 
 def test_counters_that_are_too_old_do_not_say_what_waits() -> None:
