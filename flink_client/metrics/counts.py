@@ -155,7 +155,7 @@ class CountsReader:
             found = {}
             for vertex in self._partitions:
                 offsets = self._offsets(vertex)
-                silent = tuple(f"{topic}-{number}" for (topic, number), at in sorted(offsets.items()) if at < 0)
+                silent = tuple(f"{topic}-{number}" for (topic, number), (at, _) in sorted(offsets.items()) if at < 0)
                 if 0 < len(silent) < len(offsets):
                     found[vertex] = silent
             return found
@@ -240,7 +240,10 @@ class CountsReader:
 
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
         """What the sources of a vertex count, by task and name."""
-        known = any(_PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ()))
+        # After a rescale partitions move to other tasks, which report them late.
+        known = self._log_ends is None and any(
+            _PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ())
+        )
         if not known and (vertex not in self._of_sources or _is_power_of_two(self._readings)):
             # A source reports what waits before it only once it has read something, and some never do: they are asked for
             # their names, a long answer, less and less often.
@@ -261,7 +264,8 @@ class CountsReader:
         places = self._partitions.get(vertex, {})
         if self._log_ends is None or not any(places.values()):
             return {}
-        offsets = self._offsets(vertex)
+        located = self._offsets(vertex)
+        offsets = {place: offset for place, (offset, _) in located.items()}
         try:
             ends = self._ends if offsets.keys() <= self._ends.keys() else self._log_ends(offsets.keys())
         except InvalidInput:
@@ -277,17 +281,22 @@ class CountsReader:
                 self._read_to[place] = offset
             else:
                 self._read_to.setdefault(place, ends[place] - 1)
-        return {
-            task: math.fsum(max(ends[place] - self._read_to[place] - 1, 0.0) for place in of_task if place in offsets)
-            for task, of_task in places.items()
-        }
+        found: dict[int, list[float]] = {task: [] for task in places}
+        for place, (_, task) in located.items():
+            found[task].append(max(ends[place] - self._read_to[place] - 1, 0.0))
+        return {task: math.fsum(waiting) for task, waiting in found.items()}
 
-    def _offsets(self, vertex: str) -> dict[Place, float]:
-        """The offset of the last record that was read of each partition."""
-        places, offsets = self._partitions.get(vertex, {}), {}
+    def _offsets(self, vertex: str) -> dict[Place, tuple[float, int]]:
+        """The offset of the last record that was read of each partition, and the task that read it.
+
+        After a rescale in place Flink keeps reporting a partition of the task that it was taken from, too, which has read less.
+        """
+        places = self._partitions.get(vertex, {})
+        offsets: dict[Place, tuple[float, int]] = {}
         for task, of_task in places.items():
             found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
-            offsets.update({place: found[name] for place, name in of_task.items() if name in found})
+            for place in (place for place, name in of_task.items() if name in found):
+                offsets[place] = max(offsets.get(place, (-math.inf, task)), (found[of_task[place]], task))
         return offsets
 
     def _state(self, vertex: str, tasks: int) -> dict[int, StateCounts]:

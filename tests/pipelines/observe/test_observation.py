@@ -230,6 +230,14 @@ def test_what_waits_is_counted_up_to_the_time_when_flink_was_asked_for_metrics(f
     assert waiting[1] - waiting[0] == pytest.approx(8 * 1000.0, rel=0.05)
 
 
+def test_a_partition_that_has_moved_is_counted_where_it_is_read(flink: ObservedFlink) -> None:
+    flink.busy, flink.moved = {**flink.busy, SOURCE: (0.5, 0.5)}, frozenset({0, 3})
+    with FlinkRest(flink.url, patience_s=0.0) as rest:
+        reading = CountsReader(rest, JOB_ID, lambda places: dict.fromkeys(places, 110.0)).read(workers=False)
+    # Of each of 8 partitions all after the second record wait.
+    assert [task.pending for task in reading.vertices[0].tasks] == pytest.approx([8 * (110 - 2), 0])
+
+
 def test_a_broker_that_never_answers_is_an_error(flink: ObservedFlink) -> None:
     def never(_places: Collection[Place]) -> Mapping[Place, float]:
         raise SluiceError("no Kafka broker answers at b:9092")

@@ -42,6 +42,8 @@ class ObservedFlink(AnsweringServer):
     """Whether RocksDB counts; then 10 bytes are read for each record, and 3 of 4 blocks are in memory."""
     silent: frozenset[int] = frozenset()
     """Partitions of which nothing is read."""
+    moved: frozenset[int] = frozenset()
+    """Partitions that a second source task has read before, which Flink still reports of it."""
     failures: list[str] = field(default_factory=list)
     """Stack traces, the newest first; the job fails once it is looked at the second time."""
     takes_checkpoints: bool = True
@@ -145,6 +147,8 @@ class ObservedFlink(AnsweringServer):
         for partition in range(PARTITIONS):
             offset = -1.0 if partition in self.silent else 1.0
             of_source[f"0.{_READER}.topic.cards.partition.{partition}.currentOffset"] = offset
+            if partition in self.moved:
+                of_source[f"1.{_READER}.topic.cards.partition.{partition}.currentOffset"] = offset - 1
         if self.pending is None:
             del of_source["0.Source__card_transactions.pendingRecords"]
         for vertex, known in ((SOURCE, of_source), (COUNT, self._state()), (SINK, {})):
