@@ -1,7 +1,6 @@
 """The page itself: figures, tables and lineage in one HTML file."""
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from plotly.graph_objects import Figure
@@ -15,6 +14,7 @@ from pipelines.report.exploration import exploration_figure, exploration_info
 from pipelines.report.front import front_figure, front_info
 from pipelines.report.placement import placement_figure, placement_info
 from pipelines.report.scaling_curve import curve_figure, curve_info
+from pipelines.report.style import theme_script
 from pipelines.report.subject import ReportSubject
 
 _TEMPLATES = Environment(
@@ -46,5 +46,4 @@ def render(plan: Plan, drawn: Mapping[str, Figure]) -> str:
         for name, figure in drawn.items()
     }
     template = _TEMPLATES.get_template("report.html.j2")
-    theme_js = files("pipelines.report").joinpath("theme.js").read_text()
-    return template.render(plan=plan, figures=parts, plotly_js=get_plotlyjs(), theme_js=theme_js)
+    return template.render(plan=plan, figures=parts, plotly_js=get_plotlyjs(), theme_js=theme_script())

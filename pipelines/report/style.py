@@ -1,5 +1,6 @@
 """The style of all figures of a report."""
 
+from importlib.resources import files
 from typing import Final
 
 import plotly.graph_objects as go
@@ -13,6 +14,11 @@ PALETTE: Final = (
 LOAD_COLOURS: Final = {"cpu": "#dc2626", "io": "#2563eb", "net": "#059669"}
 TARGET: Final = "#dc2626"
 NEUTRAL: Final = "#94a3b8"
+
+
+def theme_script() -> str:
+    """The script that draws figures in the colours of the page's scheme, light or dark."""
+    return files("pipelines.report").joinpath("theme.js").read_text(encoding="utf-8")
 
 
 def memory_colour(order: int) -> str:

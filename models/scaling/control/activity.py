@@ -78,7 +78,7 @@ def activity_since(
     arriving, unknown, lags = {}, set(), {}
     for vertex in (v for v in running if v.is_source):
         own = [_alone(reading, vertex.id) for reading in readings]
-        between = [one for one in intervals(own) if one.vertex == vertex.id]
+        between = intervals(own)
         found = rounds(own, between, lag_by_broker=lag_by_broker)
         lag = found[-1].lag if found else None
         was = found[-2].lag if len(found) > 1 else lag_before(own, between, lag_by_broker=lag_by_broker)

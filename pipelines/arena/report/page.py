@@ -5,7 +5,6 @@ Figures are drawn when they come into view, so that a page of many jobs and work
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from plotly.graph_objects import Figure
@@ -19,6 +18,7 @@ from pipelines.arena.report.frontier_figure import frontier_figure, policy_lines
 from pipelines.arena.report.time_figure import time_figure
 from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.scoring.runs import knob_value
+from pipelines.report.style import theme_script
 from pipelines.store.workspace import Workspace
 
 _TEMPLATES = Environment(
@@ -97,7 +97,7 @@ def render(request: EvaluationRequest, evaluation: Evaluation, workspace: Worksp
         figures={name: _embedded(figure) for name, figure in figures.items()},
         heights={name: figure.layout.height for name, figure in figures.items()},
         plotly_js=get_plotlyjs(),
-        theme_js=files("pipelines.report").joinpath("theme.js").read_text(),
+        theme_js=theme_script(),
     )
 
 
