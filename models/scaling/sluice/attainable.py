@@ -11,6 +11,7 @@ by `GROWTH` for each factor e between them.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -58,10 +59,10 @@ class AttainableShares:
         self._weighted[name] = self._weighted.get(name, 0.0) + added
         self._at[name] = even
 
-    def share(self, name: str, expected: Array) -> Array:
-        """Share of an operator where `expected` is m, shape (n,); never above 1."""
-        alpha = self._weighted.get(name, 0.0) / self._precision.get(name, _PRIOR)
-        return np.asarray(np.clip(expected * math.exp(alpha), LEAST_SHARE, 1.0))
+    def shares(self, names: Sequence[str], expected: Array) -> Array:
+        """Shares of operators where `expected` is m, shape (n,) -> (n, operators); never above 1."""
+        alphas = (self._weighted.get(name, 0.0) / self._precision.get(name, _PRIOR) for name in names)
+        return np.asarray(np.clip(np.outer(expected, [math.exp(alpha) for alpha in alphas]), LEAST_SHARE, 1.0))
 
     def deviation(self, name: str, even: Array) -> Array:
         """Standard deviation of the logarithm of the share at even capacities, shape (n,)."""

@@ -102,6 +102,8 @@ class Learned:
         self._waited_s = 0.0
         self._sources: frozenset[str] = frozenset()
         self._demand: Demand | None = None
+        self._capacity_now: float | None = None
+        """Computed once between two measurements, when it is asked for."""
 
     @property
     def known(self) -> bool:
@@ -139,6 +141,7 @@ class Learned:
         self._waiting, self._inside = waiting, inside
         self._waited_s = self._waited_s + seconds if waits else 0.0
         self._sources = frozenset(rates.sources)
+        self._capacity_now = None
         if taken > 0 and warm:
             self._add(rates, taken, seconds)
             self._demand = self._demand_of(rates)
@@ -159,14 +162,13 @@ class Learned:
         }
         if self._demand is None or not waiting:
             return 0.0
-        now = self._demand.tasks[None, :]
-        shares = dict(zip(self._demand.names, self._shares(now)[0].tolist(), strict=True))
+        shares = dict(zip(self._demand.names, self._shares(self._demand.tasks[None, :])[0].tolist(), strict=True))
         seconds = 0.0
         for name, records in waiting.items():
             seconds += records / (
                 shares.get(name, ATTAINABLE_SHARE) * (rates.operators[name].true_processing_rate or math.inf)
             )
-        return float(self.capacity(now)[0][0]) * seconds
+        return self.capacity_now * seconds
 
     def _add(self, rates: Rates, taken: float, seconds: float) -> None:
         keep = math.exp(-seconds / METRICS_MEMORY_S)
@@ -204,14 +206,20 @@ class Learned:
             deviation[own] = self._attainable.deviation(self.demand.names[i], even[own, i])
         return each[rows, tightest], deviation
 
+    @property
+    def capacity_now(self) -> float:
+        """Capacity of the current tasks, records/s; requires `known`."""
+        if self._capacity_now is None:
+            self._capacity_now = float(self.capacity(self.demand.tasks[None, :])[0][0])
+        return self._capacity_now
+
     def tasks_for(self, rate: Array) -> Array:
         """Fewest tasks whose capacity reaches `rate`, with the e_i of the current tasks, shape (n,) -> (n, operators)."""
         return self.demand.tasks_for(rate, self._shares(self.demand.tasks[None, :])[0])
 
     def _shares(self, tasks: Array) -> Array:
         """e_i at `tasks`, shape (n, operators)."""
-        expected = self._expected(self.demand, tasks)
-        return np.column_stack([self._attainable.share(name, expected) for name in self.demand.names])
+        return self._attainable.shares(self.demand.names, self._expected(self.demand, tasks))
 
     def _expected(self, demand: Demand, tasks: Array) -> Array:
         """The champion's capacity over the even one; the setting without a champion."""

@@ -31,6 +31,8 @@ class Downtime:
         prior = np.array([(PRIOR_SHARE * max(assumed_s, 0.1)) ** -2, PRIOR_PER_MB**-2])
         self._precision = np.diag(prior)
         self._weighted = prior * np.array([assumed_s, 0.0])
+        self._fitted = (assumed_s, 0.0)
+        """a and b."""
         self._lost_s: float | None = None
 
     def observe(self, downtime_s: float, state_mb: float) -> None:
@@ -39,6 +41,8 @@ class Downtime:
             row = np.array([1.0, state_mb])
             self._precision = self._precision + np.outer(row, row) / NOISE_S**2
             self._weighted = self._weighted + row * downtime_s / NOISE_S**2
+            a, b = np.linalg.solve(self._precision, self._weighted)
+            self._fitted = (float(a), float(b))
 
     def observe_lost(self, seconds: float) -> None:
         """Record the seconds of full capacity that were missing after a restart."""
@@ -47,5 +51,5 @@ class Downtime:
 
     def of(self, state_mb: float) -> float:
         """Expected downtime with this state, cold code included, seconds."""
-        a, b = np.linalg.solve(self._precision, self._weighted)
-        return max(float(a + max(b, 0.0) * state_mb), 0.0) + (self._lost_s or 0.0)
+        a, b = self._fitted
+        return max(a + max(b, 0.0) * state_mb, 0.0) + (self._lost_s or 0.0)

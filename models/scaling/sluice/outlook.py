@@ -19,6 +19,7 @@ for a later reduction that the policy would not make.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -109,6 +110,7 @@ def outlook(
     return held, late
 
 
+@lru_cache(maxsize=4)
 def _multiples(count: int) -> Array:
     """Normal quantiles, dealt to the paths such that they do not depend on their order."""
     from scipy.stats import norm

@@ -190,19 +190,15 @@ class Sluice:
         self._last_s, self._last_lag = facts.time_s, lag
         return present if self._with("lag") else None
 
-    def _capacity_now(self) -> float:
-        """Expected capacity of the current tasks, records/s; requires `known`."""
-        return float(self._learned.capacity(self._learned.demand.tasks[None, :])[0][0])
-
     def _waits(self, lag: float) -> bool:
         """Whether that many records show that the job reads as fast as it can."""
-        return self._learned.known and lag >= WAITING_S * self._capacity_now()
+        return self._learned.known and lag >= WAITING_S * self._learned.capacity_now
 
     def _present_rate(self, lag: float, passed: float) -> float | None:
         """The rate since the last call, from the growth of the lag while the job read as fast as it could."""
         if not self._waits(min(lag, self._last_lag)):
             return None
-        return max(self._capacity_now() + (lag - self._last_lag) / passed, 0.0)
+        return max(self._learned.capacity_now + (lag - self._last_lag) / passed, 0.0)
 
     def _count_late(self, lag: float, rate: float, passed: float) -> None:
         """Estimate the late records since the last call from how long those read at its ends had waited.
@@ -224,7 +220,7 @@ class Sluice:
         read = read_rate(facts.rates)
         waits = lag > read
         if waits and not warm:
-            self._lost_s = _running_s(facts) * max(1.0 - read / self._capacity_now(), 0.0)
+            self._lost_s = _running_s(facts) * max(1.0 - read / self._learned.capacity_now, 0.0)
             return
         if self._lost_s > 0:
             self._downtime.observe_lost(self._lost_s)
