@@ -21,7 +21,7 @@ from pipelines.observe import watching
 def _fast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(watching, "LEAST_PAUSE_S", 0.05)
     monkeypatch.setattr(duration, "LEAST_S", 0.1)
-    monkeypatch.setattr("pipelines.cli.observe.LEAST_S", 0.1, raising=False)
+    monkeypatch.setattr("pipelines.cli.running_jobs.observe.LEAST_S", 0.1)
     monkeypatch.setattr("pipelines.cli.plans.plan.LEAST_S", 0.1)
     monkeypatch.setattr(console, "width", 200)
     monkeypatch.setenv("SLUICE_WORKSPACE", str(tmp_path / "workspace"))

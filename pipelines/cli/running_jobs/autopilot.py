@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.autopilot_options import autopilot_request, control_limits, deployment_target
 from pipelines.cli.duration import seconds_of
 from pipelines.cli.extras import require
 from pipelines.cli.output import (
@@ -28,6 +27,7 @@ from pipelines.cli.output import (
     print_json_line,
     progress_console,
 )
+from pipelines.cli.running_jobs.autopilot_options import autopilot_request, control_limits, deployment_target
 
 if TYPE_CHECKING:
     from pipelines.control.record import AutopilotDecision
