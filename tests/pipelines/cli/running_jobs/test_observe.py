@@ -9,9 +9,8 @@ import pytest
 
 from flink.observed import COUNT, JOB_ID, ObservedFlink
 from flink.scraping_prometheus import Scraping
-from models.errors import InvalidInput
-from pipelines.cli import duration, run
-from pipelines.cli.duration import seconds_of
+from pipelines.cli import run
+from pipelines.cli.options import duration
 from pipelines.cli.output import console
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
@@ -113,9 +112,3 @@ def test_a_token_is_sent_and_a_missing_one_is_named(
     flink.token = "another"
     assert run(arguments) == 1
     assert "401" in capsys.readouterr().err
-
-
-def test_durations() -> None:
-    assert [seconds_of(text, 1.0) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
-    with pytest.raises(InvalidInput, match="at least 20 s, but got '5s'"):
-        seconds_of("5s", 20.0)
