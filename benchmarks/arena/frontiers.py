@@ -45,7 +45,7 @@ from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.scoring.runs import cost_difference
 from pipelines.arena.scoring.verdict import verdict
-from pipelines.cli.settings import settings_by_policy
+from pipelines.cli.options.settings import settings_by_policy
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 

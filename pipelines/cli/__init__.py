@@ -10,13 +10,16 @@ import sys
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli.commands import app
 from pipelines.cli.extras import MissingExtra, missing_extra
-from pipelines.cli.stopping import Stopped
 
-__all__ = ["app", "main", "run"]
+__all__ = ["Stopped", "app", "main", "run"]
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_MISSING_EXTRA = 1, 2, 3, 4
 EXITS_STOPPED = (130, 143)
 """By Ctrl-C, and by SIGTERM."""
+
+
+class Stopped(Exception):
+    """The command was stopped by Ctrl-C; its message says what stays as it is, and how to resume."""
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from models.errors import InvalidInput, SluiceError
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table
 

@@ -7,7 +7,8 @@ import typer
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace

@@ -35,10 +35,10 @@ COMMANDS: Final = {
     "thresholds": CommandEntry("plans.thresholds", "Tune placement thresholds ahead of rate changes."),
     "evaluate": CommandEntry("evaluate", "Compare scaling policies on hours of simulated workload."),
     "observe": CommandEntry(
-        "observe",
+        "running_jobs.observe",
         "Show how a running job does, unchanged: rates, skew, lag, what bounds it, and how far it would go.",
     ),
-    "autopilot": CommandEntry("autopilots", "Let a scaling policy act on a running job, within limits."),
+    "autopilot": CommandEntry("running_jobs.autopilots", "Let a scaling policy act on a running job, within limits."),
     "drift": CommandEntry("plans.drift", "Compare production samples with the measurements of the plan."),
     "calibrate": CommandEntry("calibrate", "Fit the simulator to a real cluster."),
 }

@@ -15,9 +15,10 @@ from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.scoring.scores import PolicyScore
 from pipelines.cli import app
 from pipelines.cli.extras import has, require
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.cli.request_options import request_options
-from pipelines.cli.settings import settings_by_policy
+from pipelines.cli.options.from_request import request_options
+from pipelines.cli.options.settings import settings_by_policy
+from pipelines.cli.options.standard import JsonOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace

@@ -11,7 +11,8 @@ from models.cluster import Cluster, Worker, WorkerOffer
 from models.job import Job, records_in_per_source_record
 from models.price import in_words
 from pipelines.cli.commands import COMMANDS, app
-from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json
 from pipelines.inputs.catalogue import cluster_names, job_names, load_cluster_or_offer, load_job_file
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
 from pipelines.terminal.tables import table

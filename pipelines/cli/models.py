@@ -9,7 +9,8 @@ from rich.text import Text
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, NameOption, WorkspaceOption, account, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption, NameOption, WorkspaceOption, account
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.registry.models import (
     CHAMPION,
     THE_RULE,

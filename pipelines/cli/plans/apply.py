@@ -19,15 +19,8 @@ from pipelines.apply.export import read_vertices, subtasks
 from pipelines.apply.preparation import Preparation, prepare
 from pipelines.apply.record import record
 from pipelines.apply.steps import rows, steps
-from pipelines.cli.output import (
-    ContextOption,
-    JsonOption,
-    TokenVariableOption,
-    WorkspaceOption,
-    console,
-    print_json,
-    progress_console,
-)
+from pipelines.cli.options.standard import ContextOption, JsonOption, TokenVariableOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job

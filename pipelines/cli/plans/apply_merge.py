@@ -17,9 +17,9 @@ from pipelines.apply.gitops.operating import follow_merged, keep_proposal
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, observed_before, planned_merge, propose
 from pipelines.apply.record import record
+from pipelines.cli import Stopped
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
-from pipelines.cli.stopping import Stopped
 from pipelines.inputs.applying import Applying
 from pipelines.inputs.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore

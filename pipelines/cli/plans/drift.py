@@ -7,7 +7,8 @@ from rich.console import Group
 from rich.text import Text
 
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.drift.detect import detect_drift
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key

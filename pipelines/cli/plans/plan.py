@@ -7,19 +7,17 @@ import typer
 from models.errors import InvalidInput
 from models.plan import Plan
 from pipelines.cli import app
-from pipelines.cli.duration import LEAST_S, seconds_of
 from pipelines.cli.extras import require
-from pipelines.cli.output import (
+from pipelines.cli.options.duration import LEAST_S, seconds_of
+from pipelines.cli.options.from_request import request_options
+from pipelines.cli.options.standard import (
     JsonOption,
     PrometheusOption,
     PrometheusTokenOption,
     TokenVariableOption,
     WorkspaceOption,
-    console,
-    print_json,
-    progress_console,
 )
-from pipelines.cli.request_options import request_options
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import TerminalProgress

@@ -14,7 +14,8 @@ from pipelines.apply.export import ExportFormat, export, read_vertices, remarks
 from pipelines.apply.gitops.exporting import export_to_branch
 from pipelines.apply.gitops.git.branch import Committed
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, NameOption, WorkspaceOption, account, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption, NameOption, WorkspaceOption, account
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.apply import apply_plan
 from pipelines.cli.plans.plan_reference import Reference, find_plan, parse_reference
 from pipelines.store.pins import PlanPin, pin_of, release_pin

@@ -6,8 +6,9 @@ import typer
 from rich.table import Table
 
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, WorkspaceOption, console, print_json, progress_console
-from pipelines.cli.request_options import request_options
+from pipelines.cli.options.from_request import request_options
+from pipelines.cli.options.standard import JsonOption, WorkspaceOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.files import validate_as
 from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import TerminalProgress

@@ -23,7 +23,8 @@ from models.errors import Infeasible
 from models.resources import PlanResources
 from models.schema import PositiveInt
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, console, print_json, progress_console
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.files import read_as
 from pipelines.inputs.measurements import Columns, read_measurements

@@ -18,7 +18,8 @@ from models.placement.front import Front, pareto_front
 from models.placement.problem import DIMENSIONS, Problem
 from models.plan import CostVector, Placement
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json
 from pipelines.inputs.files import read_as
 from pipelines.inputs.graphs import read_graph
 from pipelines.terminal.tables import table

@@ -10,8 +10,9 @@ from rich.progress import Progress as Bars
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.duration import seconds_of
-from pipelines.cli.output import JsonOption, console, print_json, progress_console
+from pipelines.cli.options.duration import seconds_of
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json, progress_console
 from pipelines.terminal.tables import table
 
 if TYPE_CHECKING:

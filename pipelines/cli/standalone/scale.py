@@ -10,8 +10,9 @@ from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Decision
 from models.scaling.rates import Rates
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, console, print_json
-from pipelines.cli.settings import policy_settings
+from pipelines.cli.options.settings import policy_settings
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json
 from pipelines.inputs.files import read_as
 from pipelines.terminal.tables import table
 

@@ -9,7 +9,8 @@ from rich.markup import escape
 from models.keys.groups import MOST_KEY_GROUPS, check_parallelism
 from models.keys.sketch import KeyedBy
 from pipelines.cli import app
-from pipelines.cli.output import JsonOption, console, print_json
+from pipelines.cli.options.standard import JsonOption
+from pipelines.cli.output import console, print_json
 from pipelines.inputs.files import validate_as
 from pipelines.terminal.tables import table
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from models.errors import InvalidInput
 from pipelines.cli import EXIT_INFEASIBLE, EXIT_USAGE, run
-from pipelines.cli.settings import settings_by_policy
 
 
 @pytest.fixture
@@ -138,13 +136,3 @@ def _is_running(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_settings_are_json_or_text():
-    texts = ["ds2.activation=median", "ds2.policy_interval_s=60", "flink.job.autoscaler.utilization.target=0.6"]
-    assert settings_by_policy(texts) == {
-        "ds2": {"activation": "median", "policy_interval_s": 60},
-        "flink": {"job.autoscaler.utilization.target": 0.6},
-    }
-    with pytest.raises(InvalidInput, match="'a' appears twice"):
-        settings_by_policy(["ds2.a=1", "ds2.a=2"])

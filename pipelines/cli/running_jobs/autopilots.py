@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.autopilot import autopilot
-from pipelines.cli.output import WorkspaceOption, console, print_json_line, progress_console
+from pipelines.cli.options.standard import WorkspaceOption
+from pipelines.cli.output import console, print_json_line, progress_console
+from pipelines.cli.running_jobs.autopilot import autopilot
 
 if TYPE_CHECKING:
     from pipelines.piloting.events import PilotEvent

@@ -9,9 +9,8 @@ import pytest
 
 from flink.observed import COUNT, JOB_ID, ObservedFlink
 from flink.scraping_prometheus import Scraping
-from models.errors import InvalidInput
-from pipelines.cli import duration, run
-from pipelines.cli.duration import seconds_of
+from pipelines.cli import run
+from pipelines.cli.options import duration
 from pipelines.cli.output import console
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
@@ -21,7 +20,7 @@ from pipelines.observe import watching
 def _fast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(watching, "LEAST_PAUSE_S", 0.05)
     monkeypatch.setattr(duration, "LEAST_S", 0.1)
-    monkeypatch.setattr("pipelines.cli.observe.LEAST_S", 0.1, raising=False)
+    monkeypatch.setattr("pipelines.cli.running_jobs.observe.LEAST_S", 0.1)
     monkeypatch.setattr("pipelines.cli.plans.plan.LEAST_S", 0.1)
     monkeypatch.setattr(console, "width", 200)
     monkeypatch.setenv("SLUICE_WORKSPACE", str(tmp_path / "workspace"))
@@ -113,9 +112,3 @@ def test_a_token_is_sent_and_a_missing_one_is_named(
     flink.token = "another"
     assert run(arguments) == 1
     assert "401" in capsys.readouterr().err
-
-
-def test_durations() -> None:
-    assert [seconds_of(text, 1.0) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
-    with pytest.raises(InvalidInput, match="at least 20 s, but got '5s'"):
-        seconds_of("5s", 20.0)

@@ -12,10 +12,9 @@ from typer.core import TyperGroup
 
 from models.errors import InvalidInput
 from pipelines.cli import app
-from pipelines.cli.autopilot_options import autopilot_request, control_limits, deployment_target
-from pipelines.cli.duration import seconds_of
 from pipelines.cli.extras import require
-from pipelines.cli.output import (
+from pipelines.cli.options.duration import seconds_of
+from pipelines.cli.options.standard import (
     ContextOption,
     JsonOption,
     KafkaOption,
@@ -23,11 +22,9 @@ from pipelines.cli.output import (
     TokenVariableOption,
     WorkspaceOption,
     account,
-    console,
-    print_json,
-    print_json_line,
-    progress_console,
 )
+from pipelines.cli.output import console, print_json, print_json_line, progress_console
+from pipelines.cli.running_jobs.autopilot_options import autopilot_request, control_limits, deployment_target
 
 if TYPE_CHECKING:
     from pipelines.control.record import AutopilotDecision

@@ -6,18 +6,16 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import app
-from pipelines.cli.duration import LEAST_S, seconds_of
-from pipelines.cli.output import (
+from pipelines.cli.options.duration import LEAST_S, seconds_of
+from pipelines.cli.options.standard import (
     JsonOption,
     KafkaOption,
     PrometheusOption,
     PrometheusTokenOption,
     TokenVariableOption,
     WorkspaceOption,
-    console,
-    print_json,
-    progress_console,
 )
+from pipelines.cli.output import console, print_json, progress_console
 
 
 @app.command()

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models.errors import InvalidInput
-from pipelines.cli.settings import policy_settings
+from pipelines.cli.options.settings import policy_settings
 
 if TYPE_CHECKING:
     from models.scaling.control.limits import ControlLimits

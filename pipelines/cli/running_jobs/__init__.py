@@ -1,0 +1,1 @@
+"""Commands for jobs that run: observing them, and letting a scaling policy act on them."""
