@@ -12,10 +12,10 @@ Tasks that run count over time, and those that the lag at the end will need. The
 each option is followed along paths of the rate (`forecast`), each with another multiple of the capacity.
 
 Later rescales are looked ahead: as soon as one may follow, an overload that is `seen_after_s` old is corrected to `CORRECTED`
-x the rate and what the lag needs within `DRAIN_S`. More than `SPARE` x what the rest of the path needs at its highest is
-reduced to that, but not before a rescale that begins now could be followed by another: otherwise a reduction would always be
-postponed. So an unlikely path costs its correction, not an overload until the end; and a deployment is not counted as late
-for a later reduction that the policy would not make.
+x the rate and what the lag needs within `DRAIN_S`, and so is a lag that the present capacity does not read sooner. More than
+`SPARE` x what the rest of the path needs at its highest is reduced to that, but not before a rescale that begins now could be
+followed by another: otherwise a reduction would always be postponed. So an unlikely path costs its correction, not an overload
+until the end; and a deployment is not counted as late for a later reduction that the policy would not make.
 """
 
 from dataclasses import dataclass
@@ -148,7 +148,9 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
                     needed = CORRECTED * seen + lag / DRAIN_S
                     wanted = capacity
                     if (lag > 0 and seen > capacity) or age > objective_s / 2:
-                        wanted = max(min(needed, most_capacity), capacity)
+                        larger = max(min(needed, most_capacity), capacity)
+                        if _drains_sooner(lag, seen, capacity, larger, restart_s):
+                            wanted = larger
                     elif k * STEP_S >= restart_s + between_s:
                         needed = CORRECTED * highest[k] + lag / DRAIN_S
                         if capacity > SPARE * needed:
@@ -181,6 +183,14 @@ def _walk(options: Array, paths: Array, multiples: Array, situation: Array, rule
             if excess > 0:
                 late[o] += rate * excess / max(capacity - rate, LEAST_SPARE * capacity)
     return held / len(paths), late / len(paths)
+
+
+@compiled
+def _drains_sooner(lag: float, rate: float, capacity: float, larger: float, restart_s: float) -> bool:
+    """Whether the lag is read sooner after a rescale to a larger capacity than with the present one."""
+    if capacity <= rate:
+        return True
+    return restart_s + (lag + rate * restart_s) / (larger - rate) < lag / (capacity - rate)
 
 
 @compiled

@@ -1,5 +1,7 @@
 """What deployments lead to; all figures by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,6 +90,16 @@ def test_a_later_rescale_ends_an_overload() -> None:
     _, with_corrections = outlook(free, situation(), paths, 60.0, 20.0)
     _, without = outlook(free, situation(), paths, 60.0, 20.0, corrects=False)
     assert with_corrections[0] < 0.2 * without[0]
+
+
+def test_no_rescale_follows_that_takes_longer_than_the_lag_takes_to_be_worked_off() -> None:
+    # 6000 records wait after 60 s of downtime, and 100/s to spare work them off in 60 s, as long as another rescale is down.
+    start = replace(situation(), restart_s=60.0, between_s=1e9)
+    rescaled = Options(*(np.array([x]) for x in (200.0, 0.0, 2.0, 60.0, 60.0)))
+    paths = np.full((3, MINUTES), 100.0)
+    with_corrections = outlook(rescaled, start, paths, 60.0, 20.0)
+    without = outlook(rescaled, start, paths, 60.0, 20.0, corrects=False)
+    np.testing.assert_allclose(with_corrections, without)
 
 
 def test_a_reduction_may_follow_but_not_before_a_rescale_could_be_followed() -> None:
