@@ -29,9 +29,20 @@ class Cost(Format):
     """Unit costs of an operator (CAPSys section 5.1, here per record *in*; per record generated at a source)."""
 
     cpu_s: Positive = Field(description="CPU seconds per record in.")
+    external_wait_s: NonNegative = Field(
+        0.0,
+        exclude_if=lambda wait: wait == 0,
+        description="Seconds per record in that its task waits for something outside the job, without CPU time: a synchronous "
+        "call of a service.",
+    )
     state_read_bytes: NonNegative = Field(0.0, description="State bytes read per record in.")
     state_write_bytes: NonNegative = Field(0.0, description="State bytes written per record in.")
     bytes_out: NonNegative = Field(0.0, description="Bytes emitted per record *out*.")
+
+    @property
+    def thread_s(self) -> float:
+        """Seconds of a task per record in, with the state in memory and the worker idle."""
+        return self.cpu_s + self.external_wait_s
 
 
 class WindowKind(StrEnum):

@@ -120,7 +120,7 @@ def stated_operators(job: Job) -> MeasuredOperators:
     """The figures of the job's file, for published measurements, which hold no rates of single operators."""
     return MeasuredOperators(
         job=job,
-        true_rate_per_task={o.name: 1 / o.cost.cpu_s for o in job.operators},
+        true_rate_per_task={o.name: 1 / o.cost.thread_s for o in job.operators},
         selectivity={o.name: o.selectivity for o in job.operators},
         records_in_per_source_record=records_in_per_source_record(job),
         unit_costs=catalogue_unit_costs(job),

@@ -27,7 +27,7 @@ def sustainable_rate(job: Job, slots: int) -> float:
     """
     ratio, most = records_in_per_source_record(job), most_tasks(job)
     operators = [
-        OperatorRates(name=o.name, true_rate_per_task=1 / o.cost.cpu_s, records_in_per_source_record=ratio[o.name])
+        OperatorRates(name=o.name, true_rate_per_task=1 / o.cost.thread_s, records_in_per_source_record=ratio[o.name])
         for o in job.operators
     ]
     usable = sum(most.get(o.name, slots) for o in job.operators)
@@ -38,13 +38,13 @@ def provision(job: Job, rate: float, slots: int, cost_s: Mapping[str, float] | N
     """Tasks with which every operator has HEADROOM at a rate; fewer where slots or the operators' limits say so.
 
     Args:
-        cost_s: c_i by operator; the nominal CPU time by default.
+        cost_s: c_i by operator; the nominal thread time by default.
 
     Raises:
         Infeasible: fewer slots than operators.
     """
     ratio = records_in_per_source_record(job)
-    costs = cost_s if cost_s is not None else {o.name: o.cost.cpu_s for o in job.operators}
+    costs = cost_s if cost_s is not None else {o.name: o.cost.thread_s for o in job.operators}
     wanted = {
         o.name: max(1, math.ceil(HEADROOM * rate * ratio[o.name] * costs[o.name] * (1 - 1e-9))) for o in job.operators
     }

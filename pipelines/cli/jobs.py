@@ -125,15 +125,15 @@ def _show_job(job: Job) -> None:
                 f"{e.upstream} ({e.partitioning})".removesuffix(" (rebalance)") for e in job.upstream_edges(name)
             ),
             f"{ratio[name]:.4g}",
-            f"{cost.cpu_s * MEGA:.4g}",
+            f"{cost.cpu_s * MEGA:.4g}" + (f" + {cost.external_wait_s * MEGA:.4g}" if cost.external_wait_s else ""),
             f"{operator.selectivity:.4g}",
             f"{cost.state_read_bytes + cost.state_write_bytes:g}",
             f"{cost.bytes_out:g}",
         )
     console.print(rows)
     console.print(
-        "from: rebalanced, unless stated; in: records per record of the sources; CPU and state: per record in; "
-        "in; out B: bytes per record out.",
+        "from: rebalanced, unless stated; in: records per record of the sources; CPU, + waits outside the job, and "
+        "state: per record in; out B: bytes per record out.",
         soft_wrap=True,
     )
     for vertex in job.deployed_vertices if job.vertices else ():

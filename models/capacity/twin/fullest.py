@@ -3,7 +3,7 @@
 Notation:
 
     p_i      tasks that BIDS2 gives operator i at n slots
-    c_i      CPU seconds of operator i for each record of the sources
+    c_i      seconds of a task of operator i for each record of the sources, CPU time and waits outside the job
     h_i      share of its records with a key that stays hot
     e(p)     largest share of the key groups that one of p tasks has; 1 / p where the input is not hashed
 
@@ -70,7 +70,7 @@ class FullestTask:
             share = even_share(tasks, groups) if tasks <= (groups or MOST_KEY_GROUPS) else share
             if keys is not None and (keys.hot_period_records or 0) >= FOR_GOOD:
                 share = keys.hot_share + (1 - keys.hot_share) * share
-        return rates.records_in_per_source_record * operator.cost.cpu_s * share
+        return rates.records_in_per_source_record * operator.cost.thread_s * share
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ def operator_limits(
     found = []
     for name in job.order:
         operator = job.operator(name)
-        work_s = ratio[name] * (operator.cost.cpu_s * machine + _flush_s(operator, physics)) / (1 + TASK_NOISE)
+        thread_s = operator.cost.cpu_s * machine + operator.cost.external_wait_s + _flush_s(operator, physics)
+        work_s = ratio[name] * thread_s / (1 + TASK_NOISE)
         share = np.minimum.accumulate(fullest.get(name, even))
         own_s, forgiven_s = _firing_s(operator)
         found.append(

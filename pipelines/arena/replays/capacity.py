@@ -73,7 +73,7 @@ def _measured(job_json: str, cluster_json: str, memory_mb: float, managed_memory
             return run.serve(rate, MEASURED_S)
 
     high = OVERLOAD * sustainable_rate(job, cluster.slots)
-    cost_s: Mapping[str, float] = {o.name: o.cost.cpu_s for o in job.operators}
+    cost_s: Mapping[str, float] = {o.name: o.cost.thread_s for o in job.operators}
     cost_s = _costs(serve(high, cost_s), cost_s)
     at_low = serve(high, cost_s)
     low = _read(at_low)

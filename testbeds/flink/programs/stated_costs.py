@@ -56,8 +56,15 @@ def dataflow_program(
     Windows do not fire in bursts here: an operator with a window pays and emits record by record.
 
     Raises:
-        InvalidInput: an edge takes only a share of its upstream's records, or hash-partitioned input has no keys.
+        InvalidInput: an edge takes only a share of its upstream's records, hash-partitioned input has no keys, or an operator
+            waits outside the job.
     """
+    waits = [o for o in job.operators if o.cost.external_wait_s > 0]
+    if waits:
+        raise InvalidInput(
+            f"on Flink an operator with stated costs takes CPU time alone, but {waits[0].name!r} of job {job.name!r} has "
+            f"'external_wait_s' {waits[0].cost.external_wait_s:g}; remove it, or run the program itself"
+        )
     shares = [e for e in job.edges if e.share != 1.0]
     if shares:
         raise InvalidInput(

@@ -91,6 +91,7 @@ TASK = np.dtype(
         ("key_bytes", "f8"),  # state of the keys that stay
         ("remote_bytes", "f8"),  # bytes per record out that go to other workers
         ("source_share", "f8"),  # share of the offered rate that it emits; 0 where not a source
+        ("external_wait_s", "f8"),  # thread seconds per record in without a core, outside the job
     ]
 )
 WORKER = np.dtype(

@@ -49,7 +49,7 @@ def share_workers(p: Plant, s: SimulationState) -> None:
             cores += task.cores
             io += task.io
             net += task.net
-            active += task.spent / p.step_s
+            active += (task.spent - task.paid * p.tasks[t].external_wait_s) / p.step_s
         state.core_level = state.io_level = state.net_level = np.inf
         reach = in_reach(worker.cores, state.core_debt, p.step_s)
         if cores > reach:
@@ -76,8 +76,9 @@ def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
             task, own = s.tasks[t], p.tasks[t]
             worker = s.workers[own.worker]
             task.work = operator.cpu_s * cold * noise[t] / worker.speed
-            task.alone = task.work
+            task.alone = task.work + own.external_wait_s
             task.service = task.work if worker.core_level >= 1.0 else task.work / worker.core_level
+            task.service += own.external_wait_s
             if operator.read_bytes > 0.0 or operator.write_bytes > 0.0:
                 io_load = worker.io_used / p.workers[own.worker].io
                 price_state(p.access, operator, own, task, io_load, worker.io_level)

@@ -140,6 +140,8 @@ def _tasks(
     table["key_bytes"] = np.concatenate([wiring.key_bytes(name) for name in job.order])
     table["remote_bytes"] = np.concatenate([wiring.remote_bytes(name) for name in job.order])
     table["source_share"] = np.concatenate([source_shares(job, name, parallelism[name]) for name in job.order])
+    waits = [job.operator(name).cost.external_wait_s for name in job.order]
+    table["external_wait_s"] = np.repeat(waits, [parallelism[name] for name in job.order])
     return table
 
 

@@ -12,7 +12,7 @@ from testbeds.simulator import Physics, Simulator
 
 def make_job(*operators: dict, edges: list[tuple], **fields: object) -> Job:
     """A job from operators `{"name", "cpu_s", ...}` and edges `(from, to, partitioning[, share])`."""
-    costs = ("cpu_s", "state_read_bytes", "state_write_bytes", "bytes_out")
+    costs = ("cpu_s", "external_wait_s", "state_read_bytes", "state_write_bytes", "bytes_out")
     listed = []
     for operator in operators:
         cost = {"bytes_out": 100.0, **{k: v for k, v in operator.items() if k in costs}}

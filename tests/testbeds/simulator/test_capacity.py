@@ -41,6 +41,48 @@ def _free_sink(operator):
     return operator.model_copy(update={"cost": cost}) if operator.name == "sink" else operator
 
 
+CALL = {"name": "call", "cpu_s": 2e-3, "external_wait_s": 8e-3}
+
+
+def test_a_task_that_waits_outside_the_job_is_busy_and_uses_no_core(chain, inject, cluster):
+    """2 ms of CPU time and 8 ms of waiting: 100 records/s a task, which uses 0.2 cores."""
+    window = inject(chain(CALL), cluster(workers=1, slots=16, cores=16), parallelism={"call": 10})
+    assert window.achieved_rate == pytest.approx(1000, rel=0.005)
+    seconds = 60.0
+    assert total(window, "call", "busy_s") == pytest.approx(10 * seconds, rel=0.005)
+    assert total(window, "call", "cpu_s") == pytest.approx(2.0 * seconds, rel=0.005)
+    rows = window.samples.filter(pc.field("operator") == "call")
+    assert rows["state_latency_s"].null_count == len(rows)
+
+
+def test_waiting_tasks_share_a_core_when_they_compute(chain, inject, cluster):
+    """Ten tasks ask for 10 x 0.2 = 2 cores of one: 1 / 2 ms = 500 records/s, at which each is busy for 20 ms a record."""
+    window = inject(chain(CALL), cluster(workers=1, slots=16, cores=1), parallelism={"call": 10})
+    assert window.achieved_rate == pytest.approx(500, rel=0.005)
+    assert total(window, "call", "busy_s") == pytest.approx(10 * 60, rel=0.005)
+    window = inject(chain(CALL), cluster(workers=1, slots=16, cores=1), rate=250, parallelism={"call": 10})
+    assert total(window, "call", "busy_s") == pytest.approx(2.5 * 60, rel=0.005)
+
+
+def test_a_wait_outside_the_job_is_no_state_access(chain, inject, cluster):
+    """A read from memory takes 2 us, however long the task waits outside the job."""
+    state = {"state_read_bytes": 10, "keys": {"distinct": 1000}, "state": {"bytes_per_key": 10}, "into": "hash"}
+    window = inject(chain({**CALL, **state}), cluster(workers=1, cores=8))
+    assert window.achieved_rate == pytest.approx(100, rel=0.005)
+    rows = window.samples.filter(pc.field("operator") == "call")
+    assert pc.max(rows["state_latency_s"]).as_py() == pytest.approx(2e-6)
+
+
+def test_threads_that_wait_do_not_slow_the_cores(chain, inject, cluster):
+    """16 tasks are busy at 1,500 records/s, and use 3 cores: 2 of the 15 beside the first, which lose 0.1 x 2 / 15."""
+    physics = Physics().ideal().model_copy(update={"full_load_slowdown": 0.1})
+    window = inject(
+        chain(CALL), cluster(workers=1, slots=20, cores=16), physics=physics, parallelism={"call": 16}, rate=1500
+    )
+    each = total(window, "call", "cpu_s") / total(window, "call", "records_in")
+    assert each == pytest.approx(2e-3 / (1 - 0.1 * (3 - 1) / 15), rel=0.002)
+
+
 def test_a_cheap_task_keeps_its_share_beside_an_expensive_one(chain, inject, cluster):
     """One core: c1 x + c2 x = 1 with c1 = 1e-5, c2 = 2e-5, so x = 33,333/s (the chain moves at one rate)."""
     job = chain({"name": "first", "cpu_s": 1e-5}, {"name": "second", "cpu_s": 2e-5})

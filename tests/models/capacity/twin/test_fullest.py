@@ -6,7 +6,7 @@ import pytest
 from models.capacity.observation import OperatorRates
 from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
 from models.capacity.twin.keys import FOR_GOOD
-from models.job import Job, Keys
+from models.job import Cost, Job, Keys
 
 
 def keyed(keys: Keys | None = None, key_groups: int | None = None) -> Job:
@@ -53,6 +53,17 @@ def test_the_task_with_the_most_key_groups_is_busy_first() -> None:
     assert fullest.bound({"count": 100, "sink": 1}) == pytest.approx(1000 / 3 * 256)
     assert fullest.bound({"count": 128, "sink": 1}) == pytest.approx(1000 / 2 * 256)
     assert fullest.bound_at(129) == fullest.bound({"count": 128, "sink": 1})
+
+
+def test_a_task_is_busy_while_it_waits_outside_the_job() -> None:
+    job = keyed()
+    waits = [
+        o.model_copy(update={"cost": Cost(cpu_s=2e-4, external_wait_s=8e-4)}) if o.name == "count" else o
+        for o in job.operators
+    ]
+    # 0.2 + 0.8 ms a record, and 128 tasks of two key groups each, as above.
+    fullest = FullestTask(job.model_copy(update={"operators": tuple(waits)}), RATES)
+    assert fullest.bound({"count": 128, "sink": 1}) == pytest.approx(1000 / 2 * 256)
 
 
 def test_a_key_that_stays_hot_bounds_any_number_of_tasks() -> None:

@@ -16,6 +16,16 @@ def test_a_task_does_what_its_cpu_time_allows_on_the_machines_of_the_seed(job):
     assert of_map.waiting_s == of_map.forgiven_s == 0
 
 
+def test_a_task_is_held_by_what_it_waits_for_outside_the_job(job):
+    operators = tuple(
+        o.model_copy(update={"cost": o.cost.model_copy(update={"external_wait_s": 3e-4})}) if o.name == "map" else o
+        for o in job.operators
+    )
+    _, of_map, _ = operator_limits(job.model_copy(update={"operators": operators}), 1, 2.0, {}, Physics())
+    # 100 us a record on machines that take twice as long, and 300 us that they do not change: 500 us.
+    assert of_map.capacity == pytest.approx([2000 * (1 + TASK_NOISE)])
+
+
 def test_buffers_hold_records_of_all_operators_upstream(job):
     # 2 x 3 + 8 buffers of 32 KiB leave a source task, 3 x (2 x 1 + 8) belong to the tasks of the map: 44, of 327.68 records.
     found = buffered(job, {"source": 1, "map": 3, "sink": 1}, Physics())
