@@ -25,7 +25,7 @@ The bound is for operators that hardly show beside another: without it what is l
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -39,6 +39,7 @@ LEAST_COST: Final = 0.1
 """Of the guess, which is off by less than that: an operator that was busy for a record used some CPU time for it."""
 SHORT_OF_CORES: Final = 0.9
 """Tasks whose CPU time is a smaller share of their busy time wait for something, on a full worker for its cores."""
+NO_WAITS: Final[Mapping[str, float]] = {}
 
 LEAST_FACTOR: Final = 0.5
 MOST_FACTOR: Final = 2.0
@@ -59,8 +60,12 @@ class WorkerWindow:
     rates: Mapping[str, float]
     """Records/s into each operator's tasks; out of them at sources."""
     worker: str = ""
-    stateless: tuple[float, float] | None = None
-    """`cores` and `busy` of its tasks without state; None if all have some."""
+    stateless: "WorkerWindow | None" = None
+    """The same of its tasks without state; None if all have some."""
+    tasks: int = 0
+    threads: Mapping[str, float] = field(default_factory=dict)
+    """Busy seconds of each operator's tasks per second, but for the time in which they access state; without operators whose
+    accesses are not timed."""
 
     def at_full_speed(self, cores: float, slowdown: float) -> "WorkerWindow":
         """The same with the records that its CPU time would have been enough for, had its cores not lost speed.
@@ -113,7 +118,11 @@ def fit_unit_costs(
 
 
 def cores_for_tasks(
-    saturated: Sequence[WorkerWindow], *, state_waits: bool = False, quota: float | None = None
+    saturated: Sequence[WorkerWindow],
+    *,
+    state_waits: bool = False,
+    quota: float | None = None,
+    external_wait_s: Mapping[str, float] = NO_WAITS,
 ) -> float | None:
     """Cores that a worker's tasks get of it when they could use more: the most that any used.
 
@@ -121,15 +130,16 @@ def cores_for_tasks(
         saturated: windows in which more was offered than the job takes.
         state_waits: whether busy tasks with state may be waiting for it, so that only those without show a lack of cores.
         quota: cores that a worker's process is held to. A burst may exceed it for a window.
+        external_wait_s: time for which a record of an operator makes its task wait outside the job, which is no lack of cores.
 
     Returns:
         None where no worker was short of cores: then what limits the job is something else, and its cores are not known.
     """
 
     def short(window: WorkerWindow) -> bool:
-        counted = window.stateless if state_waits else None
-        cores, busy = counted or (window.cores, window.busy)
-        return 0 < cores < SHORT_OF_CORES * busy
+        counted = (window.stateless if state_waits else None) or window
+        waits = sum(rate * external_wait_s.get(name, 0.0) for name, rate in counted.rates.items())
+        return 0 < counted.cores < SHORT_OF_CORES * counted.busy - waits
 
     found = max((w.cores for w in saturated if short(w)), default=None)
     return found if quota is None or found is None else min(found, quota)

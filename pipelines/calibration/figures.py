@@ -1,7 +1,7 @@
 """Figures of a job's operators from the samples of a run: selectivity, bytes, state accesses, use of workers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pandas as pd
@@ -79,9 +79,9 @@ def _times_counted(job: Job, name: str, taken: Mapping[str, float], emitted: Map
     return 1
 
 
-def settled_windows(samples: pa.Table) -> list[WorkerWindow]:
-    """The use of each worker in each settled window."""
-    return _windows(_settled(samples))
+def settled_windows(samples: pa.Table, phase: str = OBSERVED) -> list[WorkerWindow]:
+    """The use of each worker in each settled window, or in those of another phase."""
+    return _windows(samples.filter(pa.compute.field("phase") == phase).to_pandas())
 
 
 def saturated_windows(samples: pa.Table, workers: Collection[str] | None = None) -> list[WorkerWindow]:
@@ -111,21 +111,28 @@ def _windows(frame: pd.DataFrame) -> list[WorkerWindow]:
         inside = frame[frame["time_s"].isin(times)]
         seconds = float(inside.drop_duplicates("time_s")["interval_s"].sum())
         for worker, own in inside.groupby("worker"):
-            rates = own.groupby("operator")["records_in"].sum() / seconds
             accesses = own.groupby("operator")[["cache_hits", "cache_misses", "state_written_bytes"]].transform("sum")
             stateless = own[accesses.sum(axis=1) == 0]
-            found.append(
-                WorkerWindow(
-                    cores=float(own["cpu_s"].sum()) / seconds,
-                    busy=float(own["busy_s"].sum()) / seconds,
-                    rates={str(name): float(rate) for name, rate in rates.items()},
-                    worker=str(worker),
-                    stateless=(float(stateless["cpu_s"].sum()) / seconds, float(stateless["busy_s"].sum()) / seconds)
-                    if len(stateless)
-                    else None,
-                )
-            )
+            of_stateless = _window(stateless, seconds, str(worker)) if len(stateless) else None
+            found.append(replace(_window(own, seconds, str(worker)), stateless=of_stateless))
     return found
+
+
+def _window(own: pd.DataFrame, seconds: float, worker: str) -> WorkerWindow:
+    """Of the tasks of one worker in one period."""
+    reads = own["cache_hits"] + own["cache_misses"]
+    state_s = (own["state_latency_s"].astype(float) * reads).where(reads > 0, 0.0)
+    threads = (own["busy_s"] - state_s).groupby(own["operator"]).sum() / seconds
+    untimed = set(own["operator"][state_s.isna()])
+    rates = own.groupby("operator")["records_in"].sum() / seconds
+    return WorkerWindow(
+        cores=float(own["cpu_s"].sum()) / seconds,
+        busy=float(own["busy_s"].sum()) / seconds,
+        rates={str(name): float(rate) for name, rate in rates.items()},
+        worker=worker,
+        tasks=len(own[["operator", "task"]].drop_duplicates()),
+        threads={str(name): float(busy) for name, busy in threads.items() if name not in untimed},
+    )
 
 
 def _stretches(frame: pd.DataFrame) -> list[Sequence[float]]:

@@ -80,7 +80,8 @@ def fit(
     """
     job, cluster = believed.job, believed.cluster
     seen, costs = figures(job, pa.concat_tables(measured)), unit_costs(job, measured)
-    cores = cores_for_tasks(_saturated(cluster, measured))
+    waits = {o.name: o.cost.external_wait_s for o in job.operators}
+    cores = cores_for_tasks(_saturated(cluster, measured), external_wait_s=waits)
     fitted_cluster = cluster if cores is None else _with_cores(cluster, cores)
     skewed = _hot_shares(job, measured)
     source = f"measured on {where}"

@@ -6,6 +6,7 @@ samples show.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import Field
@@ -33,14 +34,14 @@ from pipelines.store.digests import digest
 from pipelines.store.samples import read_samples
 from pipelines.twin.climbing import Climb
 from pipelines.twin.rungs import Ladder, Rung
-from pipelines.twin.seen import MeasuredRun, SeenOn, largest, seen_of
+from pipelines.twin.seen import MeasuredRun, SeenOn, largest, seen_of, waits_seen
 from pipelines.twin.simulation import Twin, without_run_noise
 from testbeds.simulator.settings import Physics
 
 TWIN_FILE: Final = "twin.json"
 MOST_SLOTS: Final = 4096
 """Simulated where the cluster states no number of workers."""
-VERSION: Final = "7"
+VERSION: Final = "8"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
 
@@ -126,8 +127,10 @@ def _made(
     job, worker, rows, curve = None, None, list[list[Rung]](), None
     try:
         names = _sharing(run, cluster)
-        worker = _worker(cluster, runs, names, quota=run.request.testbed == "flink")
-        seen = seen_of(run.job, runs, SeenOn(worker, names, exploration.slots_per_worker, machine), _recorded(run))
+        on = SeenOn(cluster.workers[0], names, exploration.slots_per_worker, machine)
+        waits = waits_seen(run.job, runs, read_samples(run.workspace, run.job.name, profile.run), on)
+        worker = _worker(cluster, runs, names, waits, quota=run.request.testbed == "flink")
+        seen = seen_of(run.job, runs, replace(on, worker=worker), _recorded(run), waits)
         job = twin_job(run.job, seen, origin)
         made = Twin(job, worker, machine, profile.source_rate_per_task, _production_workers(run, cluster))
         without = {key: value for key, value in inputs.items() if key != "asked"}
@@ -192,13 +195,17 @@ def _sharing(run: PipelineRun, cluster: Cluster) -> set[str] | None:
     return {w.name for w in cluster.workers} if started else None
 
 
-def _worker(cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | None, quota: bool) -> Worker:
+def _worker(
+    cluster: Cluster, runs: Sequence[MeasuredRun], names: set[str] | None, waits: Mapping[str, float], quota: bool
+) -> Worker:
     """A worker, with the cores that tasks got of it if they were short of them.
 
     Args:
+        waits: of operators outside the job, seconds per record in.
         quota: whether TaskManagers are held to the cores of the cluster file.
     """
     saturated = [w for one in runs for w in saturated_windows(one.samples, names)]
     worker = cluster.workers[0]
-    cores = cores_for_tasks(saturated, state_waits=True, quota=worker.cores if quota else None)
+    limit = worker.cores if quota else None
+    cores = cores_for_tasks(saturated, state_waits=True, quota=limit, external_wait_s=waits)
     return worker if cores is None else worker.model_copy(update={"cores": cores})

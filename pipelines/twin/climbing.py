@@ -114,5 +114,5 @@ def check_measured(rungs: Sequence[Rung]) -> None:
     if factors[most] >= MOST_APART * factors[least]:
         raise SluiceError(
             f"it takes {factors[least]:.1f} times what was measured with {least} task slots and {factors[most]:.1f} times with "
-            f"{most}, so something limits the job that the simulator does not know, such as a service that it calls"
+            f"{most}, so something limits the job that the simulator does not know, such as a service that takes no more calls"
         )

@@ -10,19 +10,20 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from models.capacity.calibration import WorkerWindow
+from models.capacity.calibration import NO_WAITS, WorkerWindow
 from models.capacity.observation import Observation
 from models.capacity.twin.job import OperatorSeen, fires_every_s, live_s
 from models.capacity.twin.keys import TaskRecords, keys_seen
 from models.capacity.twin.state import fire_share, state_bytes
+from models.capacity.twin.waits import WindowOn, cores_known, external_wait_s
 from models.cluster import Worker
 from models.dataflow import Partitioning
-from models.job import Job, Keys, Kind, Operator
+from models.job import Cost, Job, Keys, Kind, Operator
 from models.memory import managed_memory_per_slot_mb
 from pipelines.calibration.figures import OBSERVED, OperatorFigures, figures, settled_windows
 from pipelines.calibration.fitting import loaded_windows, unit_costs
 from testbeds.simulator.layout.buffers import BYTES_PER_MB
-from testbeds.simulator.layout.memory import cache_mb
+from testbeds.simulator.layout.memory import cache_mb, write_buffer_mb
 from testbeds.simulator.settings import Physics
 
 LARGEST: Final = 4
@@ -31,6 +32,8 @@ LARGEST: Final = 4
 GUESS_WEIGHT: Final = 1.0
 """More than in a calibration: while windows fire, many worker windows are off together, which does not average out."""
 NONE: Final[Mapping[str, Keys]] = {}
+PROFILED: Final = "profile"
+"""Phase of the profile, below saturation."""
 
 
 @dataclass(frozen=True)
@@ -64,41 +67,86 @@ class SeenOn:
         Args:
             warm_up: whether to include it. While windows have not fired as often as records came, these seem cheaper.
         """
-        return [self._at_full_speed(w) for w in (loaded_windows(samples) if warm_up else settled_windows(samples))]
+        return [self.at_full_speed(w) for w in (loaded_windows(samples) if warm_up else settled_windows(samples))]
 
-    def _at_full_speed(self, window: WorkerWindow) -> WorkerWindow:
-        if self.worker.cores is None or (self.names is not None and window.worker not in self.names):
+    def at_full_speed(self, window: WorkerWindow) -> WorkerWindow:
+        if self.worker.cores is None or not self._shares(window):
             return window
         return window.at_full_speed(self.worker.cores, self.machine.full_load_slowdown)
 
+    def with_cores(self, windows: Sequence[WorkerWindow]) -> list[WindowOn]:
+        """With the cores of the worker's file, or those seen in use where it states none."""
+        cores = self.worker.cores
+        stated = {w.worker: cores for w in windows if cores is not None and self._shares(w)}
+        return cores_known(windows, stated)
+
+    def _shares(self, window: WorkerWindow) -> bool:
+        return self.names is None or window.worker in self.names
+
+    def flush_s(self, write_bytes: float, memory_mb: float) -> float:
+        """Time for which a record that writes so much state waits until the write buffer is flushed."""
+        managed = managed_memory_per_slot_mb(memory_mb, self.slots_per_worker)
+        buffer = write_buffer_mb(managed, self.machine.flink) * BYTES_PER_MB
+        return self.machine.state.flush_s * write_bytes / buffer if buffer > 0 else 0.0
+
+
+def waits_seen(job: Job, runs: Sequence[MeasuredRun], profile: pa.Table, on: SeenOn) -> dict[str, float]:
+    """For how long a record makes its task wait outside the job, seconds per record in of every operator.
+
+    Args:
+        profile: samples of the profile, in which workers are the least busy.
+
+    Raises:
+        SluiceError: an operator took no records.
+    """
+    costs, average = _costs(job, [run.samples for run in runs], on)
+    settled = [window for run in runs for window in settled_windows(run.samples)]
+    windows = on.with_cores([on.at_full_speed(w) for w in [*settled, *settled_windows(profile, PROFILED)]])
+    memory_mb = min(run.observation.memory_mb for run in runs)
+    found = {}
+    for name, cpu_s in costs.items():
+        flush_s = on.flush_s(average.state_write_bytes[name], memory_mb)
+        found[name] = external_wait_s(windows, cpu_s + flush_s, average.cpu_s[name] + flush_s, name)
+    return found
+
 
 def seen_of(
-    job: Job, runs: Sequence[MeasuredRun], on: SeenOn, recorded: Mapping[str, Keys] = NONE
+    job: Job,
+    runs: Sequence[MeasuredRun],
+    on: SeenOn,
+    recorded: Mapping[str, Keys] = NONE,
+    waits: Mapping[str, float] = NO_WAITS,
 ) -> Mapping[str, OperatorSeen]:
     """Figures of every operator.
 
     Args:
         recorded: keys of operators whose input streams are recorded.
+        waits: of operators outside the job, seconds per record in; 0 where absent.
 
     Raises:
         SluiceError: an operator took no records.
     """
     tables = [run.samples for run in runs]
-    windows = partial(on.windows, warm_up=all(o.window is None for o in job.operators))
-    costs, average = unit_costs(job, tables, windows, GUESS_WEIGHT), figures(job, pa.concat_tables(tables))
+    costs, average = _costs(job, tables, on)
     taken = _taken(job, tables)
     settled = [run.samples.filter(pc.field("phase") == OBSERVED).to_pandas() for run in runs]
     return {
         o.name: _operator(
             job,
             o,
-            costs[o.name],
+            Cost(cpu_s=costs[o.name], external_wait_s=waits.get(o.name, 0.0)),
             average,
             taken,
             _Own(o.name, runs, settled, on, recorded.get(o.name)),
         )
         for o in job.operators
     }
+
+
+def _costs(job: Job, tables: Sequence[pa.Table], on: SeenOn) -> tuple[dict[str, float], OperatorFigures]:
+    """CPU seconds per record of every operator, and what else a record does on average."""
+    windows = partial(on.windows, warm_up=all(o.window is None for o in job.operators))
+    return unit_costs(job, tables, windows, GUESS_WEIGHT), figures(job, pa.concat_tables(tables))
 
 
 @dataclass(frozen=True)
@@ -149,7 +197,12 @@ class _Own:
 
 
 def _operator(
-    job: Job, operator: Operator, cpu_s: float, average: OperatorFigures, taken: Mapping[str, float], own: _Own
+    job: Job,
+    operator: Operator,
+    cost: Cost,
+    average: OperatorFigures,
+    taken: Mapping[str, float],
+    own: _Own,
 ) -> OperatorSeen:
     name = operator.name
     default = 0.0 if operator.kind is Kind.SINK else 1.0
@@ -157,7 +210,8 @@ def _operator(
     keys = _keys(job, own) if hashed else None
     per_record, in_all = _state(operator, keys, own)
     return OperatorSeen(
-        cpu_s=cpu_s,
+        cpu_s=cost.cpu_s,
+        external_wait_s=cost.external_wait_s,
         selectivity=average.selectivity.get(name, default),
         bytes_out=average.bytes_out.get(name, 0.0),
         state_read_bytes=average.state_read_bytes.get(name, 0.0),

@@ -17,6 +17,8 @@ class OperatorSeen:
 
     cpu_s: float
     """CPU seconds per record in."""
+    external_wait_s: float = 0.0
+    """Seconds per record in that its task waits outside the job, without CPU time."""
     selectivity: float = 1.0
     """Records out per record in."""
     bytes_out: float = 0.0
@@ -90,6 +92,7 @@ def _operator(operator: Operator, seen: OperatorSeen, origin: str) -> Operator:
         kind=operator.kind,
         cost=Cost(
             cpu_s=seen.cpu_s,
+            external_wait_s=seen.external_wait_s,
             state_read_bytes=seen.state_read_bytes,
             state_write_bytes=seen.state_write_bytes,
             bytes_out=seen.bytes_out,

@@ -96,11 +96,22 @@ def test_a_burst_beyond_the_quota_is_no_core() -> None:
 
 def test_tasks_that_wait_for_state_are_not_short_of_cores() -> None:
     # 3 of 4 busy seconds are CPU time, since tasks wait for their state; those without any do not wait.
-    waits = WorkerWindow(cores=3.0, busy=4.0, rates={}, stateless=(1.0, 1.0))
+    waits = WorkerWindow(cores=3.0, busy=4.0, rates={}, stateless=WorkerWindow(1.0, 1.0, {}))
     assert cores_for_tasks([waits], state_waits=True) is None
     assert cores_for_tasks([waits]) == 3.0
-    short = WorkerWindow(cores=2.0, busy=4.0, rates={}, stateless=(0.5, 1.0))
+    short = WorkerWindow(cores=2.0, busy=4.0, rates={}, stateless=WorkerWindow(0.5, 1.0, {}))
     assert cores_for_tasks([waits, short], state_waits=True) == 2.0
+
+
+def test_tasks_that_wait_outside_the_job_are_not_short_of_cores() -> None:
+    # 100 records/s that cost 2 ms and wait for 8 ms: all of the busy second. With 5 ms to wait a third of it is left.
+    calls = WorkerWindow(cores=0.2, busy=1.0, rates={"call": 100.0})
+    assert cores_for_tasks([calls]) == 0.2
+    assert cores_for_tasks([calls], external_wait_s={"call": 0.008}) is None
+    assert cores_for_tasks([calls], external_wait_s={"call": 0.005}) == 0.2
+    # Of tasks without state only their own waits count.
+    beside = WorkerWindow(cores=0.7, busy=1.5, rates={"call": 100.0, "count": 50.0}, stateless=calls)
+    assert cores_for_tasks([beside], state_waits=True, external_wait_s={"call": 0.008, "count": 1.0}) is None
 
 
 def test_what_load_takes_from_cores_is_no_cost_of_a_record() -> None:

@@ -122,3 +122,12 @@ def test_the_vertices_of_a_job_are_shown(root: Path, tmp_path: Path, capsys: pyt
         "vertex flatmap: group default",
         "vertex count: group heavy",
     ]
+
+
+def test_waits_outside_the_job_stand_beside_its_cpu_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = load_job("wordcount").model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["operators"][1]["cost"]["external_wait_s"] = 0.008
+    (tmp_path / "wordcount.yaml").write_text(yaml.safe_dump(document))
+    assert run(["jobs", "show", str(tmp_path / "wordcount.yaml")]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert next(row for row in rows if row[:1] == ["flatmap"])[3:6] == ["600", "+", "8000"]

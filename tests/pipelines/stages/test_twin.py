@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from models.capacity.growth.dataset import Dataset
 from models.capacity.selection import select as fit
@@ -14,8 +15,9 @@ from models.job import Job
 from models.keys.distribution import HeavyHitter, KeyDistribution, Tail
 from models.keys.shares import KeyedInput
 from models.plan import Interval
+from models.planning.budget import Sizing
 from models.planning.inputs import MeasuredCapacity, PlanningInputs, PlanningModel, stated_operators
-from pipelines.inputs.catalogue import load_cluster
+from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -25,13 +27,14 @@ from pipelines.registry.tracking import open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages import run_stage
 from pipelines.stages.explore import explore
-from pipelines.stages.profile import profile
+from pipelines.stages.profile import PROFILE_FILE, ProfileRecord, profile
 from pipelines.stages.select import select
 from pipelines.stages.twin import TWIN_FILE, TwinRecord, twin
 from pipelines.store.samples import read_samples
 from pipelines.store.workspace import Workspace
 from pipelines.twin.asking import answers
 from pipelines.twin.seen import MeasuredRun, SeenOn, seen_of
+from pipelines.twin.simulation import Twin, in_production, without_run_noise
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
 
@@ -221,16 +224,21 @@ def test_where_samples_do_not_suffice_the_laws_decide(run: PipelineRun, monkeypa
     assert record.reason == "there is no twin: operator 'count' took no records"
 
 
-@pytest.mark.slow
-def test_lag_and_recovery_are_predicted_with_the_tasks_of_the_plan(run: PipelineRun) -> None:
-    asked = {**ASKED, "rate": 5000.0, "objective": "lag p99 < 30 s, recover 5 min outage in 20 min"}
+def sized_for(run: PipelineRun, asked: dict[str, object]) -> Sizing:
+    """By the measurements and the twin of a run, for another request."""
     planned = PipelineRun(PlanRequest.model_validate(asked), run.workspace)
     exploration, record = run.output(EXPLORATION_FILE, ExplorationRecord), record_of(run)
     assert record.curve is not None
     capacity = MeasuredCapacity(run.job, exploration.observations, exploration.slots_per_worker)
     fitted = fit(capacity.dataset, twin=record.curve).model
     model = PlanningModel(uri="models:/wordcount/1", mlflow_run_id="m", capacity=fitted, reason="fitted here")
-    sizing = sized(PlanningInputs(capacity, stated_operators(run.job), model), planned, 5000.0)
+    return sized(PlanningInputs(capacity, stated_operators(run.job), model), planned, planned.request.rate)
+
+
+@pytest.mark.slow
+def test_lag_and_recovery_are_predicted_with_the_tasks_of_the_plan(run: PipelineRun) -> None:
+    asked = {**ASKED, "rate": 5000.0, "objective": "lag p99 < 30 s, recover 5 min outage in 20 min"}
+    sizing = sized_for(run, asked)
     found = sizing.objectives
     assert found is not None and found.binding in ("recovery", "rate")
     lag, recovery = found.outcome("lag"), found.outcome("recovery")
@@ -240,3 +248,40 @@ def test_lag_and_recovery_are_predicted_with_the_tasks_of_the_plan(run: Pipeline
     assert recovery.predicted is not None and 0 < recovery.predicted <= 1200
     assert (lag.predicted_by, recovery.predicted_by) == ("twin", "twin")
     assert sizing.model.capacity.sustains(sizing.budget.memory_mb, sizing.budget.task_slots, 6250.0)[0] >= 0.9
+
+
+@pytest.mark.slow
+def test_a_job_that_waits_for_a_service_has_a_twin_and_a_lag_objective(
+    tmp_path: Path, make_tracked_workspace: Callable[[Path], Workspace]
+) -> None:
+    job, wait_s = load_job("wordcount"), 5e-4
+    document = job.model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["operators"][2]["cost"]["external_wait_s"] = wait_s
+    (tmp_path / "wordcount.yaml").write_text(yaml.safe_dump(document))
+    asked = {**ASKED, "job": str(tmp_path / "wordcount.yaml"), "rate": 5000.0}
+    run = PipelineRun(PlanRequest.model_validate(asked), make_tracked_workspace(tmp_path / "workspace"))
+    run.start()
+    profile(run)
+    explore(run)
+    twin(run)
+    record = record_of(run)
+    assert record.job is not None and record.worker is not None
+    # A deployment is 5 % faster or slower than another in the 60 us of CPU time beside the wait.
+    assert record.job.operator("count").cost.external_wait_s == pytest.approx(wait_s, abs=0.15 * 6e-5)
+    assert [record.job.operator(name).cost.external_wait_s for name in ("source", "flatmap")] == [0, 0]
+    assert record.worker.cores == 16, "its tasks wait, but not for cores"
+
+    largest = record.rungs[-1]
+    assert largest.task_slots >= 4 * 12
+    source_rates = run.output(PROFILE_FILE, ProfileRecord).source_rate_per_task
+    truth = Twin(run.job, record.worker, without_run_noise(Physics()), source_rates)
+    mst = in_production(truth, largest.parallelism, largest.memory_mb, largest.mst)
+    assert largest.mst == pytest.approx(mst, rel=0.1)
+
+    sizing = sized_for(run, {**asked, "objective": "lag p99 < 30 s"})
+    assert sizing.objectives is not None
+    lag = sizing.objectives.outcome("lag")
+    assert lag is not None and lag.predicted_by == "twin"
+    assert lag.predicted is not None and lag.predicted <= 30
+    # A thousand records a second are 20,000 counts of 560 us, and 0.6 tasks of flatmap.
+    assert sizing.budget.task_slots > 5 * (20 * 0.56 + 0.6)

@@ -12,7 +12,7 @@ def rung(slots: int, mst: float, measured: float | None) -> Rung:
 
 
 def test_a_factor_that_changes_from_size_to_size_leaves_no_twin() -> None:
-    # A Kafka job whose tasks sleep for 1 ms a record: the simulator took their waiting for a lack of cores.
+    # A Kafka job whose tasks sleep for 1 ms a record, when the simulator took their waiting for a lack of cores.
     rungs = [rung(4, 2218, 880), rung(5, 3366, 1715), rung(8, 3209, 4140), rung(18, 3282, None)]
     with pytest.raises(SluiceError, match=r"0\.8 times what was measured with 8 task slots and 2\.5 times with 4"):
         check_measured(rungs)

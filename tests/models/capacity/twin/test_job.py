@@ -11,6 +11,7 @@ SEEN = {
     "source": OperatorSeen(cpu_s=1e-6, bytes_out=100.0, rate_share=1.0),
     "count": OperatorSeen(
         cpu_s=2e-6,
+        external_wait_s=5e-6,
         selectivity=0.5,
         bytes_out=30.0,
         state_read_bytes=64.0,
@@ -67,7 +68,7 @@ def test_it_has_the_dataflow_of_the_job_and_the_figures_seen() -> None:
     made = twin_job(job, SEEN, "seen in m001")
     assert (made.name, made.edges, made.key_groups) == ("twin-of-j", job.edges, 256)
     count, join = made.operator("count"), made.operator("join")
-    assert count.cost == Cost(cpu_s=2e-6, state_read_bytes=64.0, bytes_out=30.0)
+    assert count.cost == Cost(cpu_s=2e-6, external_wait_s=5e-6, state_read_bytes=64.0, bytes_out=30.0)
     assert count.window == Window(kind=WindowKind.SLIDING, length_s=10.0, slide_s=2.0, fire_share=0.4)
     assert (count.selectivity, count.keys, count.state) == (0.5, HOT, State(bytes_per_record=8.0))
     assert (join.max_parallelism, join.state) == (7, State(bytes_per_key=5.0))
