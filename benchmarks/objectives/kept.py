@@ -33,8 +33,8 @@ from testbeds.flink.local.distribution import RELEASES
 from testbeds.kafka.supply import KafkaSupply
 
 CASES: Final = {
-    "recovery": Asked(400.0, "recover 60 s outage in 80 s, at most 2 $/h"),
-    "rate": Asked(400.0, "recover 10 s outage in 5 min with 5 s restart, at most 2 $/h", headroom=1.1),
+    "recovery": Asked(400.0, "lag p99 < 10 s, recover 60 s outage in 80 s, at most 2 $/h"),
+    "rate": Asked(400.0, "lag p99 < 10 s, recover 10 s outage in 5 min with 5 s restart, at most 2 $/h", headroom=1.1),
 }
 
 

@@ -35,7 +35,7 @@ from pipelines.store.samples import read_samples
 from pipelines.twin.climbing import Climb
 from pipelines.twin.rungs import Ladder, Rung
 from pipelines.twin.seen import MeasuredRun, SeenOn, largest, seen_of, waits_seen
-from pipelines.twin.simulation import Twin, without_run_noise
+from pipelines.twin.simulation import Twin, machine_of_twin
 from testbeds.simulator.settings import Physics
 
 TWIN_FILE: Final = "twin.json"
@@ -170,11 +170,11 @@ def _most_slots(run: PipelineRun) -> int:
 def _testbed(run: PipelineRun, slots_per_worker: int) -> tuple[Cluster, Physics]:
     """The cluster that was measured on, as its file says, and the simulator's constants beside it."""
     if run.request.testbed == "simulator":
-        return load_cluster(TEST_CLUSTER), without_run_noise(Physics())
+        return load_cluster(TEST_CLUSTER), machine_of_twin(Physics())
     machine = Physics(source_burst_s="all")
     # Waiting for flushes is in the measured costs there.
     state = machine.state.model_copy(update={"flush_s": 0.0})
-    machine = without_run_noise(machine.model_copy(update={"state": state}))
+    machine = machine_of_twin(machine.model_copy(update={"state": state}))
     if flink_address(run.request.flink, run.cluster) is None:
         return load_cluster(CLUSTER), machine
     if run.request.flink is None and isinstance(run.cluster, Cluster):

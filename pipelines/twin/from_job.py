@@ -19,7 +19,7 @@ from models.cluster import Worker
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from pipelines.measuring.estimate import mst_settings, operator_rates, search_mst, source_rates_per_task
-from pipelines.twin.simulation import Twin, in_production, without_run_noise
+from pipelines.twin.simulation import Twin, in_production, machine_of_twin
 from testbeds.protocol import Configuration
 from testbeds.simulator import Physics, Simulator
 
@@ -86,7 +86,7 @@ def twin_of_job(
 
 def _simulated(job: Job, worker: Worker, memory_mb: float, slots: int) -> _Simulated:
     """With rates as an exploration has them: those of the largest configuration, which BIDS2 makes of those of single tasks."""
-    machine = without_run_noise(Physics())
+    machine = machine_of_twin(Physics())
     twin = Twin(job, worker, machine, {s.name: float("inf") for s in job.sources})
     single, sources = _rates(twin, {o.name: 1 for o in job.scaled_operators}, memory_mb)
     best = bids2(single, max(slots, len(single)), job.max_parallelism)

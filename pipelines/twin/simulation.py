@@ -26,13 +26,19 @@ PRECISION: Final = 0.03
 FIRST_STEP: Final = 0.1
 SOURCE_MARGIN: Final = 1.5
 MOST_STEPS: Final = 24
+MOST_WAITS_BUFFERED_S: Final = 1.0
 SEED: Final = 0
 
 
-def without_run_noise(machine: Physics) -> Physics:
-    """Tasks keep their noise, which keeps their windows from firing all at once; that of whole runs is not predicted."""
+def machine_of_twin(machine: Physics) -> Physics:
+    """Tasks keep their noise, which keeps their windows from firing all at once; that of whole runs is not predicted.
+
+    Buffers hold few of the records that wait outside the job: those in buffers count as taken, and as many as fit are enough
+    for any rate to seem sustained for minutes.
+    """
     noise = Noise(run=0.0, task=machine.noise.task, task_correlation_s=machine.noise.task_correlation_s)
-    return machine.model_copy(update={"noise": noise, "cold_slowdown": 0.0})
+    flink = machine.flink.model_copy(update={"most_waits_buffered_s": MOST_WAITS_BUFFERED_S})
+    return machine.model_copy(update={"noise": noise, "flink": flink, "cold_slowdown": 0.0})
 
 
 @dataclass(frozen=True)

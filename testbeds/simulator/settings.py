@@ -22,6 +22,9 @@ class Flink(Format):
     buffers_per_channel: PositiveInt = Field(2, description="network.memory.buffers-per-channel")
     floating_buffers: PositiveInt = Field(8, description="network.memory.floating-buffers-per-gate")
     max_buffers_per_channel: PositiveInt = Field(10, description="network.memory.max-buffers-per-channel")
+    most_waits_buffered_s: Positive | None = Field(
+        None, description="Longest external waits of the records in the buffers before a task; null: of as many as fit."
+    )
     write_buffer_mb: Positive = Field(64, description="state.backend.rocksdb.writebuffer.size")
     write_buffer_share: Ratio = Field(
         0.25,

@@ -68,6 +68,7 @@ def external_wait_s(windows: Sequence[WindowOn], cpu_s: float, seen_cpu_s: float
 
 
 def cores_known(windows: Sequence[WorkerWindow], stated: Mapping[str, float]) -> list[WindowOn]:
-    """Each window with the cores of its worker: those stated, else the most that was used on any worker without."""
-    unknown = max((w.cores for w in windows if w.worker not in stated), default=0.0)
+    """Each window with the cores of its worker: those stated, else the most that was used on any worker without, and at least
+    one, as Flink counts no fewer processors."""
+    unknown = max([1.0, *(w.cores for w in windows if w.worker not in stated)])
     return [WindowOn(w, stated.get(w.worker, unknown)) for w in windows]

@@ -147,8 +147,16 @@ class Wiring:
         flink = self._physics.flink
         if self._kind(edge) == arrays.FORWARD:
             pairs = [room_per_task(up[i : i + 1], down[i : i + 1], 1, size, flink) for i in range(len(down))]
-            return np.concatenate(pairs), float(np.sum(pairs))
-        return room_per_task(up, down, len(down), size, flink), room_of_edge(up, down, size, flink)
+            rooms, whole = np.concatenate(pairs), float(np.sum(pairs))
+        else:
+            rooms, whole = room_per_task(up, down, len(down), size, flink), room_of_edge(up, down, size, flink)
+        most = self._most_buffered(edge.downstream)
+        return np.minimum(rooms, most), min(whole, most * len(down))
+
+    def _most_buffered(self, name: str) -> float:
+        """Records that may be in the buffers before one task, whatever their size."""
+        longest_s, wait_s = self._physics.flink.most_waits_buffered_s, self._job.operator(name).cost.external_wait_s
+        return np.inf if longest_s is None or wait_s == 0 else max(longest_s / wait_s, 1.0)
 
     def _scale_buffers(self, network_mb: Sequence[float]) -> np.ndarray:
         pools: dict[int, list[int]] = {}

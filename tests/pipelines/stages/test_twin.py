@@ -34,7 +34,7 @@ from pipelines.store.samples import read_samples
 from pipelines.store.workspace import Workspace
 from pipelines.twin.asking import answers
 from pipelines.twin.seen import MeasuredRun, SeenOn, seen_of
-from pipelines.twin.simulation import Twin, in_production, without_run_noise
+from pipelines.twin.simulation import Twin, in_production, machine_of_twin
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
 
@@ -274,7 +274,7 @@ def test_a_job_that_waits_for_a_service_has_a_twin_and_a_lag_objective(
     largest = record.rungs[-1]
     assert largest.task_slots >= 4 * 12
     source_rates = run.output(PROFILE_FILE, ProfileRecord).source_rate_per_task
-    truth = Twin(run.job, record.worker, without_run_noise(Physics()), source_rates)
+    truth = Twin(run.job, record.worker, machine_of_twin(Physics()), source_rates)
     mst = in_production(truth, largest.parallelism, largest.memory_mb, largest.mst)
     assert largest.mst == pytest.approx(mst, rel=0.1)
 

@@ -70,7 +70,12 @@ def test_without_a_window_that_shows_it_there_is_none() -> None:
 
 
 def test_cores_that_are_not_stated_are_the_most_that_were_used() -> None:
-    windows = [window(100, 0.01), window(400, 0.01, worker="tm-2"), window(300, 0.01, worker="tm-3")]
-    assert [one.cores for one in cores_known(windows, {"tm-2": 4.0})] == [pytest.approx(0.6), 4.0, pytest.approx(0.6)]
-    # 0.2 of the 0.6 cores.
-    assert cores_known(windows, {"tm-2": 4.0})[0].use == pytest.approx(1 / 3)
+    windows = [window(100, 0.01), window(800, 0.01, worker="tm-2"), window(600, 0.01, worker="tm-3")]
+    assert [one.cores for one in cores_known(windows, {"tm-2": 4.0})] == [pytest.approx(1.2), 4.0, pytest.approx(1.2)]
+    # 0.2 of the 1.2 cores.
+    assert cores_known(windows, {"tm-2": 4.0})[0].use == pytest.approx(1 / 6)
+
+
+def test_a_worker_has_a_core_at_least() -> None:
+    (one,) = cores_known([window(100, 0.01)], {})
+    assert (one.cores, one.use) == (1.0, pytest.approx(0.2))
