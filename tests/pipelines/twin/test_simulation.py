@@ -31,8 +31,8 @@ CALLS = Job.model_validate(
 
 @pytest.mark.parametrize("tasks", [1, 4])
 def test_small_records_that_wait_do_not_vanish_in_buffers(tasks: int) -> None:
-    # A task takes 100 records/s. The 20 buffers of 32 KiB before it hold 21,800 records, more than two minutes bring beyond that
-    # at 200/s; the twin's hold a second of waits, 101 records.
+    # A task takes 100 records/s. The 20 buffers of 32 KiB before it hold 21,800 records, more than three minutes at 200/s bring
+    # beyond that; the twin's hold a second of waits, 101 records.
     machine = machine_of_twin(Physics().ideal())
     twin = Twin(CALLS, Worker(name="tm", slots=8, cores=8, memory_mb=8192), machine, {"source": 1e6})
     found = in_production(twin, {"call": tasks, "sink": 1}, 8192, 150.0 * tasks)
