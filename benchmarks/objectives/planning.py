@@ -141,9 +141,9 @@ class Program:
             run=RUN,
         )
         run = PipelineRun(request, self.workspace, LineProgress(NOTES.print))
-        if self.is_measured:  # as a replan does
+        if self.is_measured:  # as a replan does, with a twin of today's version
             run.start()
-            for name in ("size", "scale", "place", "publish"):
+            for name in ("twin", "size", "scale", "place", "publish"):
                 run_stage(name, run)
         else:
             run_all(run)

@@ -27,6 +27,7 @@ FIRST_STEP: Final = 0.1
 SOURCE_MARGIN: Final = 1.5
 MOST_STEPS: Final = 24
 MOST_WAITS_BUFFERED_S: Final = 1.0
+"""Much less than OBSERVE_S, and many records still."""
 SEED: Final = 0
 
 

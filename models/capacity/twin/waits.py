@@ -27,8 +27,8 @@ import numpy as np
 from models.capacity.calibration import SHORT_OF_CORES, WorkerWindow
 
 FREE: Final = 0.5
-"""Use of its cores up to which a worker's tasks rarely lack one. Where cores are not stated, a job of little CPU time may use
-most of what it was ever seen to use in all windows; then (2) decides by the least used."""
+"""Use of its cores up to which a worker's tasks rarely lack one. Where cores are not stated, a job may use most of
+what it was ever seen to use in all windows; then (2) decides by the least used."""
 LEAST_WAIT: Final = 1 - SHORT_OF_CORES
 """Share of the busy time: unit costs and counters are off by as much."""
 

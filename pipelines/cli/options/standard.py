@@ -7,6 +7,7 @@ import typer
 from models.errors import InvalidInput
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")]
 WorkspaceOption = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from pipelines.cli.extras import require
 from pipelines.cli.options.duration import seconds_of
 from pipelines.cli.options.standard import (
     ContextOption,
+    JsonLinesOption,
     JsonOption,
     KafkaOption,
     NameOption,
@@ -127,7 +128,7 @@ def run(
     kafka: KafkaOption = None,
     token_variable: TokenVariableOption = None,
     workspace: WorkspaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Observe a running job, and rescale it as the policy decides. Ctrl-C ends it; the job keeps running as it is."""
     from flink_client.rest import FlinkRest
@@ -201,7 +202,7 @@ def log(
         str | None, typer.Option(metavar="TIME", help="Only the last 90s, 3m, 1h, ...", show_default=False)
     ] = None,
     workspace: WorkspaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Show the recorded decisions of a job's autopilot, the first one first."""
     from pipelines.control.files import AutopilotFiles

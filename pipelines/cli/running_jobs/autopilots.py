@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options.standard import WorkspaceOption
+from pipelines.cli.options.standard import JsonLinesOption, WorkspaceOption
 from pipelines.cli.output import console, print_json_line, progress_console
 from pipelines.cli.running_jobs.autopilot import autopilot
 
@@ -37,7 +37,7 @@ def run_all(
     ] = None,
     host: HostOption = "127.0.0.1",
     workspace: WorkspaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on standard output.")] = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Run the autopilots of all jobs whose file has operations.autopilot, without Airflow, until Ctrl-C."""
     from pipelines.store.workspace import Workspace
