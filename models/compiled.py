@@ -23,10 +23,24 @@ def compiled(kernel: Kernel) -> Kernel:
     numba recognises a changed kernel by the date of its own file, but machine code also holds what the kernel calls and
     the constants it reads. So the code is kept under a digest of all these sources.
     """
+    return _compile(kernel, may_allocate=True)
+
+
+def compiled_in_place(kernel: Kernel) -> Kernel:
+    """`compiled`, for a kernel that only changes the arrays it is given: one that makes an array does not compile.
+
+    The users of its arrays are not counted, since the caller holds them all. That counting takes most of the time of
+    a kernel that hands tuples of arrays to many functions of a few loops each.
+    """
+    return _compile(kernel, may_allocate=False)
+
+
+def _compile(kernel: Kernel, *, may_allocate: bool) -> Kernel:
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": may_allocate}
     try:
-        dispatcher: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(kernel)
+        dispatcher: Any = numba.njit(cache=True, **options)(kernel)
     except RuntimeError:
-        return cast(Kernel, numba.njit(nogil=True, error_model="numpy")(kernel))
+        return cast(Kernel, numba.njit(**options)(kernel))
     # The version of the index: numba compares it before it unpickles the rest, which may name classes renamed since.
     dispatcher._cache._cache_file._version = f"{numba.__version__} {sources_digest(kernel.__module__)}"
     return cast(Kernel, dispatcher)

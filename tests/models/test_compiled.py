@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.errors import TypingError
+
+from models.compiled import compiled_in_place
 
 ROOT = Path(__file__).parents[2]
 COUNT = """
@@ -103,3 +107,20 @@ def test_a_renamed_class_of_an_argument_compiles_again(tmp_path: Path):
         command = [sys.executable, "-c", call]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert done.stdout == "2\n", done.stderr
+
+
+def test_a_kernel_in_place_changes_its_array_and_makes_none():
+    """numba says so where a kernel needs memory of its own."""
+
+    def double(values: np.ndarray) -> None:
+        for i in range(len(values)):
+            values[i] *= 2.0
+
+    def doubled(values: np.ndarray) -> np.ndarray:
+        return np.zeros(len(values)) + 2.0 * values
+
+    given = np.array([1.0, 2.5])
+    compiled_in_place(double)(given)
+    assert given.tolist() == [2.0, 5.0]
+    with pytest.raises(TypingError):
+        compiled_in_place(doubled)(given)

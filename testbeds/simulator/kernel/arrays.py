@@ -155,6 +155,7 @@ TASK_STATE = np.dtype(
         ("cores", "f8"),  # wanted in the last steps
         ("io", "f8"),  # device bytes/s wanted in the last steps
         ("net", "f8"),  # bytes/s to other workers wanted in the last steps
+        ("wanted", "f8"),  # the one of these that is being shared
     ]
 )
 WORKER_STATE = np.dtype(

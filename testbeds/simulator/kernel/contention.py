@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/explanation/simulator.md.
 
 import numpy as np
 
-from models.compiled import compiled
+from models.compiled import compiled_in_place
 from testbeds.simulator.kernel.arrays import JOB_CLOCK, Plant, Row, SimulationState, StatePrices
 
 FORGET = 0.5
@@ -14,13 +14,14 @@ LEAST_SHARE = 0.01
 """Least share of a worker's capacity while an overdraft of earlier steps is paid back."""
 
 
-@compiled
-def water_level(wanted: np.ndarray, capacity: float) -> float:
-    """Level L with sum of min(wanted, L) = capacity, which is less than the sum of wanted (Eq. 4)."""
-    level = capacity / len(wanted)
+@compiled_in_place
+def water_level(s: SimulationState, own: np.ndarray, capacity: float) -> float:
+    """Level L with sum of min(wanted, L) = capacity over a worker's own tasks, which want more than that (Eq. 4)."""
+    level = capacity / len(own)
     while True:
         small, large = 0.0, 0
-        for amount in wanted:
+        for t in own:
+            amount = s.tasks[t].wanted
             if amount < level:
                 small += amount
             else:
@@ -31,17 +32,19 @@ def water_level(wanted: np.ndarray, capacity: float) -> float:
         level = raised
 
 
-@compiled
+@compiled_in_place
 def in_reach(capacity: float, debt: float, step_s: float) -> float:
     """Capacity for the next step, less the overdraft or plus the remainder of earlier steps."""
     return capacity if capacity == np.inf else max(capacity - debt / step_s, LEAST_SHARE * capacity)
 
 
-@compiled
+@compiled_in_place
 def share_workers(p: Plant, s: SimulationState) -> None:
     """Clock speed and fair shares of cores, device and network on each worker, from the last step (Eq. 2, 4)."""
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]
+        if worker.first == worker.end:
+            continue
         own = p.worker_tasks[worker.first : worker.end]
         cores, io, net, active = 0.0, 0.0, 0.0, 0.0
         for t in own:
@@ -53,20 +56,26 @@ def share_workers(p: Plant, s: SimulationState) -> None:
         state.core_level = state.io_level = state.net_level = np.inf
         reach = in_reach(worker.cores, state.core_debt, p.step_s)
         if cores > reach:
-            state.core_level = water_level(np.array([s.tasks[t].cores for t in own]), reach)
+            for t in own:
+                s.tasks[t].wanted = s.tasks[t].cores
+            state.core_level = water_level(s, own, reach)
         reach = in_reach(worker.io, state.io_debt, p.step_s)
         if io > reach:
-            state.io_level = water_level(np.array([s.tasks[t].io for t in own]), reach)
+            for t in own:
+                s.tasks[t].wanted = s.tasks[t].io
+            state.io_level = water_level(s, own, reach)
         reach = in_reach(worker.net, state.net_debt, p.step_s)
         if net > reach:
-            state.net_level = water_level(np.array([s.tasks[t].net for t in own]), reach)
+            for t in own:
+                s.tasks[t].wanted = s.tasks[t].net
+            state.net_level = water_level(s, own, reach)
         state.speed = 1.0
         if worker.cores > 1.0 and worker.cores < np.inf:
             load = min(max(active - 1.0, 0.0) / (worker.cores - 1.0), 1.0)
             state.speed = 1.0 - p.full_load_slowdown * load
 
 
-@compiled
+@compiled_in_place
 def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
     """The cost of a record at each task in this step (Eq. 1, 5)."""
     step_s = p.step_s
@@ -88,7 +97,7 @@ def price_records(p: Plant, s: SimulationState, noise: np.ndarray) -> None:
                 task.sendable = worker.net_level * step_s / own.remote_bytes
 
 
-@compiled
+@compiled_in_place
 def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load: float, io_level: float) -> None:
     """The cost of state access per record of a task (Eq. 3, 5).
 
@@ -114,13 +123,15 @@ def price_state(costs: StatePrices, operator: Row, own: Row, task: Row, io_load:
     task.service += task.state_wait
 
 
-@compiled
+@compiled_in_place
 def settle(p: Plant, s: SimulationState) -> None:
     """Use beyond a worker's capacity is subtracted in the next step. Unused capacity is lost, except for cores that tasks had
     to share: shares are fixed for a step, so the unused rest is added to the next one.
     """
     for w in range(len(p.workers)):
         worker, state = p.workers[w], s.workers[w]
+        if worker.first == worker.end:
+            continue
         capacity = worker.cores * p.step_s
         state.core_debt = max(state.core_debt - capacity, -capacity if state.core_level < np.inf else 0.0)
         state.io_debt = max(state.io_debt - worker.io * p.step_s, 0.0)

@@ -5,11 +5,11 @@ Numbers in brackets refer to docs/explanation/simulator.md.
 
 import numpy as np
 
-from models.compiled import compiled, inlined
+from models.compiled import compiled_in_place, inlined
 from testbeds.simulator.kernel.arrays import AT_ONCE, FORWARD, Plant, Row, SimulationState
 
 
-@compiled
+@compiled_in_place
 def hot_gate(edge: Row, key: int) -> int:
     """Gate of the edge that its key-th hot key goes to: splitmix64 of the number, then Flink's key groups."""
     x = edge.key_seed + np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
@@ -21,7 +21,7 @@ def hot_gate(edge: Row, key: int) -> int:
     return gate
 
 
-@compiled
+@compiled_in_place
 def follow_hot_keys(p: Plant, s: SimulationState, e: int, flow: float, limited: bool) -> tuple[float, int, float]:
     """Step through the hot keys among `flow` records, and count them at their gates (Eq. 8).
 
@@ -51,7 +51,7 @@ def follow_hot_keys(p: Plant, s: SimulationState, e: int, flow: float, limited: 
     return flow, key, left
 
 
-@compiled
+@compiled_in_place
 def passable(p: Plant, s: SimulationState, e: int, flow: float) -> float:
     """How much of `flow` records edge e can carry until one of its tasks, or all its buffers together, are full (Eq. 7)."""
     edge, sent = p.edges[e], flow
@@ -72,7 +72,7 @@ def passable(p: Plant, s: SimulationState, e: int, flow: float) -> float:
     return passed
 
 
-@compiled
+@compiled_in_place
 def send(p: Plant, s: SimulationState, e: int, flow: float) -> None:
     """Let `flow` records arrive at the gates of edge e, and its hot keys move on."""
     edge = p.edges[e]
@@ -148,7 +148,7 @@ def offer_firing(p: Plant, s: SimulationState, operator: Row) -> None:
         task.out = min(task.could_send, task.sendable)
 
 
-@compiled
+@compiled_in_place
 def from_sinks(p: Plant, s: SimulationState) -> None:
     """The records that each task can take in this step, and thereby the room at each gate (Eq. 6, 7)."""
     for op in range(len(p.operators) - 1, -1, -1):

@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/explanation/simulator.md.
 
 import numpy as np
 
-from models.compiled import compiled, inlined
+from models.compiled import compiled_in_place, inlined
 from testbeds.simulator.kernel.arrays import (
     AT_ONCE,
     BACKPRESSURED,
@@ -39,7 +39,6 @@ DRAINED = 1e-3
 """Records in flight below which a job counts as drained, since rounding leaves some."""
 
 
-@compiled
 def advance(
     p: Plant, s: SimulationState, reads: int, rate: float, noise: np.ndarray, steps: int, down: int = 0
 ) -> np.ndarray:
@@ -56,6 +55,15 @@ def advance(
         float64[intervals, tasks, MEASURES]; LAG is the value at the end of the interval, all others are sums over it.
     """
     totals = np.zeros((noise.shape[0], noise.shape[1], MEASURES))
+    run_intervals(p, s, reads, rate, noise, steps, down, totals)
+    return totals
+
+
+@compiled_in_place
+def run_intervals(
+    p: Plant, s: SimulationState, reads: int, rate: float, noise: np.ndarray, steps: int, down: int, totals: np.ndarray
+) -> None:
+    """`advance`, which adds to `totals`."""
     for interval in range(noise.shape[0]):
         for step in range(steps):
             if reads == LOGGED:
@@ -68,13 +76,16 @@ def advance(
                 now = read_up_to(p, s)
             s.clock[EVENT_CLOCK] = max(s.clock[EVENT_CLOCK], now)
         note_lag(p, s, reads, totals[interval])
-    return totals
 
 
-@compiled
 def drain(p: Plant, s: SimulationState, noise: np.ndarray, most_steps: int) -> int:
     """Run until all records in flight have been processed, while sources read nothing; return the number of steps."""
-    ignored = np.zeros((len(noise), MEASURES))
+    return run_until_drained(p, s, noise, most_steps, np.zeros((len(noise), MEASURES)))
+
+
+@compiled_in_place
+def run_until_drained(p: Plant, s: SimulationState, noise: np.ndarray, most_steps: int, ignored: np.ndarray) -> int:
+    """`drain`, which adds to `ignored`."""
     for step in range(most_steps):
         if in_flight(s) < DRAINED:
             return step
@@ -82,7 +93,7 @@ def drain(p: Plant, s: SimulationState, noise: np.ndarray, most_steps: int) -> i
     return most_steps
 
 
-@compiled
+@compiled_in_place
 def in_flight(s: SimulationState) -> float:
     """Records in buffers and of fired windows, and ends of windows, that are still to be processed."""
     waiting = 0.0
@@ -93,7 +104,7 @@ def in_flight(s: SimulationState) -> float:
     return waiting
 
 
-@compiled
+@compiled_in_place
 def run_step(p: Plant, s: SimulationState, reads: int, rate: float, noise: np.ndarray, totals: np.ndarray) -> None:
     """One step of a running job."""
     pass_time(p, s)
@@ -145,7 +156,7 @@ def note_lag(p: Plant, s: SimulationState, reads: int, totals: np.ndarray) -> No
                 totals[t, LAG] = s.tasks[t].log if reads == LOGGED else s.tasks[t].due
 
 
-@compiled
+@compiled_in_place
 def from_sources(p: Plant, s: SimulationState, reads: int, rate: float) -> None:
     """Emit, process and deliver operator by operator."""
     for operator in p.operators:

@@ -5,7 +5,7 @@ Numbers in brackets refer to docs/explanation/simulator.md.
 
 import numpy as np
 
-from models.compiled import compiled, inlined
+from models.compiled import compiled_in_place, inlined
 from testbeds.simulator.kernel.arrays import (
     ALL_PANES,
     AT_ONCE,
@@ -22,7 +22,7 @@ from testbeds.simulator.kernel.arrays import (
 from testbeds.simulator.kernel.flow import hot_gate
 
 
-@compiled
+@compiled_in_place
 def pass_time(p: Plant, s: SimulationState) -> None:
     """End panes by event time: state expires at once, windows fire when their watermark arrives (Eq. 9)."""
     now, last = s.clock[EVENT_CLOCK], s.clock[LAST_EVENT]
@@ -42,7 +42,7 @@ def pass_time(p: Plant, s: SimulationState) -> None:
     s.clock[LAST_EVENT] = now
 
 
-@compiled
+@compiled_in_place
 def mark(p: Plant, s: SimulationState, operator: Row, t: int) -> None:
     """Put a watermark behind the records that wait for task t."""
     task = s.tasks[t]
@@ -58,7 +58,7 @@ def mark(p: Plant, s: SimulationState, operator: Row, t: int) -> None:
     task.marks += 1
 
 
-@compiled
+@compiled_in_place
 def drop_mark(s: SimulationState, t: int) -> None:
     """Forget the first watermark of task t."""
     task = s.tasks[t]
@@ -67,7 +67,7 @@ def drop_mark(s: SimulationState, t: int) -> None:
     task.marks -= 1
 
 
-@compiled
+@compiled_in_place
 def reach_marks(s: SimulationState, operator: Row, t: int) -> None:
     """Fire for each watermark that task t has reached."""
     task = s.tasks[t]
@@ -76,7 +76,7 @@ def reach_marks(s: SimulationState, operator: Row, t: int) -> None:
         turn_pane(s, operator, t)
 
 
-@compiled
+@compiled_in_place
 def turn_pane(s: SimulationState, operator: Row, t: int) -> None:
     """End the youngest pane of task t: its window fires, and the oldest pane's records are forgotten (Eq. 10)."""
     task, n = s.tasks[t], operator.panes
@@ -101,7 +101,7 @@ def remember(s: SimulationState, operator: Row) -> None:
             s.ring[task.pane] += task.done
 
 
-@compiled
+@compiled_in_place
 def aim_windows(p: Plant, s: SimulationState) -> None:
     """The share of hot records that each gate gets now, if hot keys are times or windows (Eq. 11)."""
     for e in range(len(p.edges)):
@@ -122,7 +122,7 @@ def aim_windows(p: Plant, s: SimulationState) -> None:
                 s.gates[hot_gate(edge, window)].hot = 1.0
 
 
-@compiled
+@compiled_in_place
 def newest_window(p: Plant, s: SimulationState, edge: Row) -> int:
     """Number of the last window that any task has fired."""
     operator = p.operators[edge.window]
@@ -132,7 +132,7 @@ def newest_window(p: Plant, s: SimulationState, edge: Row) -> int:
     return newest
 
 
-@compiled
+@compiled_in_place
 def mix_windows(p: Plant, s: SimulationState) -> None:
     """Move the belts, which track the windows of the records in flight to an edge (Eq. 11).
 
@@ -155,7 +155,7 @@ def mix_windows(p: Plant, s: SimulationState) -> None:
             look_at_head(s, e, leaving, False)
 
 
-@compiled
+@compiled_in_place
 def load_belt(p: Plant, s: SimulationState, e: int) -> None:
     """Add the records fired in this step at the end of the belt of edge e."""
     fired, belt = p.operators[p.edges[e].window], s.edges[e]
@@ -173,7 +173,7 @@ def load_belt(p: Plant, s: SimulationState, e: int) -> None:
     belt.load += amount
 
 
-@compiled
+@compiled_in_place
 def look_at_head(s: SimulationState, e: int, amount: float, leaves: bool) -> None:
     """Write the windows of the first `amount` records on the belt to s.mix; if it `leaves`, remove them."""
     belt, left, row = s.edges[e], amount, s.edges[e].head
@@ -181,9 +181,11 @@ def look_at_head(s: SimulationState, e: int, amount: float, leaves: bool) -> Non
     for _ in range(belt.rows):
         here = np.sum(s.belt[e, row])
         part = 1.0 if here <= left else left / here
-        s.mix[e] += part * s.belt[e, row]
+        for slot in range(WINDOWS_MIXED):
+            s.mix[e, slot] += part * s.belt[e, row, slot]
         if leaves:
-            s.belt[e, row] *= 1.0 - part
+            for slot in range(WINDOWS_MIXED):
+                s.belt[e, row, slot] *= 1.0 - part
             belt.load = max(belt.load - part * here, 0.0)
             if part == 1.0:
                 belt.head = (belt.head + 1) % BELT_ROWS
