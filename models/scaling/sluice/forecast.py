@@ -5,8 +5,9 @@ once the rate has repeated itself, the same time of the last period, shifted to 
 a step, whether or not somebody asks, and the one with the smallest mean absolute error over the last hour is used. Its
 uncertainty is what it was wrong by: a path is the forecast plus or minus one of its past error vectors, all steps together,
 as in conformal prediction by residuals. So errors of several steps stay correlated, and of their distribution nothing is
-assumed but its symmetry: a rate that has only fallen so far leaves errors below 0 alone, and may rise as fast. Errors are
-scaled with the square root of the rate, between errors of a fixed size and errors proportional to the rate.
+assumed but its symmetry: a rate that has only fallen so far leaves errors below 0 alone, and may rise as fast. Errors count
+in records/s, whatever the rate: one that has fallen to almost nothing may leap as far as before. Above the highest rate of the
+history they count for less.
 
 Steps are means over `step_s`. The forecast is made from any moment: the history consists of the means that ended one, two,
 ... steps before it.
@@ -37,8 +38,8 @@ KEPT_STEPS: Final = 4 * 1440
 PERIOD_EVERY: Final = 60
 """Steps between two searches for a period."""
 LEAST_ERRORS: Final = 8
-LEAST_SHARE: Final = 0.5
-"""Share of the mean rate of the last hour from which errors scale with the rate."""
+ABOVE_HIGHEST: Final = 0.5
+"""Share that is kept of what an error adds above the highest rate of the history and of the forecast."""
 ASSUMED_ERROR: Final = 0.1
 """Standard deviation of the first step, as a share of the rate, while there are fewer errors; it grows with the square root
 of the step."""
@@ -53,7 +54,7 @@ class _Candidate:
     open: deque[tuple[float, Array]] = field(default_factory=deque)
     """When each was made, and its rates."""
     errors: deque[Array] = field(default_factory=lambda: deque(maxlen=KEPT_ERRORS))
-    """Each of shape (steps,), over the square root of the forecast."""
+    """Each of shape (steps,), records/s."""
     sizes: deque[float] = field(default_factory=lambda: deque(maxlen=JUDGED))
 
 
@@ -118,13 +119,8 @@ class RateForecast:
             back = self._count - made
             ends = [int(back - (i + 1) * self._every) for i in range(self._steps)]
             came = self._samples[self._end - 1 - np.array(ends)]
-            candidate.errors.append((came - rates) / np.sqrt(np.maximum(rates, self._least())))
+            candidate.errors.append(came - rates)
             candidate.sizes.append(float(np.mean(np.abs(came - rates))))
-
-    def _least(self) -> float:
-        """Rate below which errors do not shrink any more, so that those near 0 do not count for high rates."""
-        recent = self._samples[max(self._end - FITTED_STEPS * self._every, 0) : self._end]
-        return max(LEAST_SHARE * float(np.mean(recent)), 1.0)
 
     def _history(self) -> Array:
         """Rates of whole steps up to now, the latest last."""
@@ -143,8 +139,11 @@ class RateForecast:
             rates = rates * max(now / max(float(rates[0]), 1e-9), 1.0)
         if not spread:
             return np.tile(np.maximum(rates, 0.0), (self._paths, 1))
-        errors = self._errors(best) * np.sqrt(np.maximum(rates, self._least()))
-        return np.asarray(np.maximum(rates + errors, 0.0))
+        if len(best.errors) < LEAST_ERRORS:
+            return np.asarray(np.maximum(rates + self._assumed_errors(), 0.0))
+        paths, highest = rates + self._past_errors(best), max(float(np.max(history)), float(np.max(rates)))
+        paths -= (1.0 - ABOVE_HIGHEST) * np.maximum(paths - highest, 0.0)
+        return np.asarray(np.maximum(paths, 0.0))
 
     def _best(self, history: Array) -> tuple[_Candidate, Array]:
         found: list[tuple[float, int, _Candidate, Array]] = []
@@ -157,13 +156,13 @@ class RateForecast:
         _, _, best, rates = min(found, key=lambda one: one[:2])
         return best, rates
 
-    def _errors(self, candidate: _Candidate) -> Array:
-        """Error vectors over the square root of the rate, evenly from the lowest to the highest, shape (paths, steps)."""
-        if len(candidate.errors) < LEAST_ERRORS:
-            grows = ASSUMED_ERROR * np.sqrt(np.arange(1, self._steps + 1))
-            return np.asarray(
-                np.outer(_normal_quantiles(self._paths), grows) * np.sqrt(max(self._samples[self._end - 1], 1.0))
-            )
+    def _assumed_errors(self) -> Array:
+        """Error vectors while too few are known, shape (paths, steps), records/s."""
+        grows = ASSUMED_ERROR * np.sqrt(np.arange(1, self._steps + 1))
+        return np.asarray(np.outer(_normal_quantiles(self._paths), grows) * max(self._samples[self._end - 1], 1.0))
+
+    def _past_errors(self, candidate: _Candidate) -> Array:
+        """Error vectors, evenly from the lowest to the highest, shape (paths, steps), records/s."""
         errors = np.array(candidate.errors)
         errors = np.concatenate([errors, -errors])
         order = np.argsort(np.max(np.cumsum(errors, axis=1), axis=1))

@@ -55,23 +55,29 @@ def test_a_present_rate_that_is_known_better_raises_the_paths() -> None:
 
 
 def test_paths_are_what_the_forecast_was_wrong_by() -> None:
-    # A jump from 100 to 200 within the remembered forecasts stays possible.
-    rates = np.concatenate([np.full(60, 100.0), np.full(30, 200.0)])
+    # A fall from 300 to 200 within the remembered forecasts stays possible, and so does a rise by as much.
+    rates = np.concatenate([np.full(60, 300.0), np.full(30, 200.0)])
     paths = fed(rates, trend=False, season=False).forecast()
-    assert float(np.max(paths)) > 250.0
+    assert float(np.max(paths)) == pytest.approx(300.0)
     assert float(np.median(paths)) == pytest.approx(200.0)
     assert float(np.min(paths)) >= 0.0
 
 
-def test_errors_near_zero_do_not_count_for_high_rates() -> None:
-    # From 0 to 1000 in one step: the error over the square root of the rate is bounded by half of the mean rate, 1000/25 at
-    # the least: 1000 / sqrt(20) x sqrt(1000) = 7071 besides the rate itself.
-    rates = np.concatenate([np.zeros(20), np.full(40, 1000.0)])
-    assert 2000.0 < float(np.max(fed(rates, trend=False, season=False).forecast())) < 8100.0
+def test_above_the_highest_rate_errors_count_half() -> None:
+    # A jump from 100 to 200 was an error of 100; the next one would be to a rate that never was.
+    rates = np.concatenate([np.full(60, 100.0), np.full(30, 200.0)])
+    assert float(np.max(fed(rates, trend=False, season=False).forecast())) == pytest.approx(250.0)
+
+
+def test_a_rate_that_has_fallen_to_nothing_may_leap_as_far_as_before() -> None:
+    rates = np.concatenate([np.tile([1000.0, 600.0], 30), np.zeros(3)])
+    paths = fed(rates, trend=False, season=False).forecast()
+    # The last forecast that can be judged was made five steps ago, at a rate of 1000, of which nothing was left.
+    assert float(np.max(paths)) == pytest.approx(1000.0)
 
 
 def test_a_rate_that_has_only_fallen_may_rise_as_fast() -> None:
-    # 10 less each step: the last rate was wrong by -10, -20, ..., -50 each time, over the square root of the rate.
+    # 10 less each step: the last rate was wrong by -10, -20, ..., -50 each time.
     falling = 2000.0 - 10.0 * np.arange(60)
     paths = fed(falling, trend=False, season=False).forecast()
     assert float(np.min(paths[:, -1])) < falling[-1] - 40.0
