@@ -22,7 +22,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.running.jobs import program_jar
+from benchmarks.running.kafka_job.program import program_jar
 from models.capacity.backlog.drain import DrainMeasurement, DrainSettings
 from models.capacity.backlog.injection import InjectionSearch, InjectionSettings
 from models.errors import InvalidInput

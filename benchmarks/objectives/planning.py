@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 from rich.console import Console
 
-from benchmarks.running.jobs import program_jar
+from benchmarks.running.kafka_job.program import program_jar
 from models.plan import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import LineProgress

@@ -19,213 +19,33 @@ rate is doubled, and the lag is watched; then the same with one task less of the
 """
 
 import argparse
-import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.running.user_jar import user_jar
-from flink_client.rest import FlinkRest, JarProgram
+from benchmarks.running.kafka_job.lab import SETTLE_S, START_S, Fed, Lab, lab, running
+from benchmarks.running.kafka_job.program import KINDS, Kind
 from models.capacity.observed.record import ObservedCapacity, ObservedJob
 from models.plan import Interval, Plan
-from pipelines.observe.observation import Observed, observe_job
+from pipelines.observe.observation import Observed
 from pipelines.observe.planning import RunningRequest, plan_running
 from pipelines.progress import Quiet
-from pipelines.store.workspace import Workspace
-from testbeds.flink.local.distribution import RELEASES, Release, flink_home
-from testbeds.flink.local.processes import LocalCluster
-from testbeds.flink.local.profile import Profile, TaskManager
-from testbeds.kafka.broker import LocalBroker
-from testbeds.kafka.distribution import connector_jars
-from testbeds.kafka.feeding.feeder import GeneratedFeed, KafkaFeeder
-from testbeds.kafka.topics import Topics
-from testbeds.local.javac import compile_java
-from testbeds.local.jdk import find_jdk
-from testbeds.local.maven import jars
+from testbeds.flink.local.distribution import RELEASES
 
-HERE: Final = Path(__file__).parent / "kafka_job"
-PARK_US: Final = 70.0
-"""What waiting takes beyond the time asked for, about."""
-SETTLE_S: Final = 25.0
-START_S: Final = 180.0
-KEYS: Final = 1000
 BELOW: Final = 0.6
 ABOVE: Final = 1.2
 HELD: Final = 0.9
 HOLD_S: Final = 300.0
 """How long a lag must stay flat."""
 CATCH_UP_S: Final = 150.0
-KILLED_AFTER_S: Final = 30.0
-OUTAGE: Final = "25 s"
 BARRIER_S: Final = 600.0
 FLAT: Final = 0.01
 """Share of the rate by which a lag may grow and be flat."""
-SLOTS: Final = 32
-"""Of each TaskManager: all jobs fit into one."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A job that is slow on purpose, and what binds it."""
-
-    name: str
-    vertex: str
-    """Part of the name of the vertex that binds."""
-    cause: str
-    parse_us: int = 600
-    count_us: int = 600
-    store_us: int = 600
-    hot: float = 0.0
-    """Share of the records that get one key."""
-    chained: bool = False
-    """Whether parsing is chained to the source."""
-    partitions: int = 8
-    tasks: int = 2
-
-    @property
-    def takes(self) -> float:
-        """Records/s that the slow step takes, by the costs alone."""
-        each = {"parse": self.parse_us, "count": self.count_us, "store": self.store_us}
-        steps = {name: self.tasks * 1e6 / (us + PARK_US) for name, us in each.items()}
-        steps["count"] /= self.tasks * (self.hot + (1 - self.hot) / self.tasks)
-        if self.chained:
-            steps["parse"] *= min(self.partitions, self.tasks) / self.tasks
-        return min(steps.values())
-
-
-KINDS: Final = (
-    Kind("even", "count", "CPU", count_us=3000),
-    Kind("slow-operator", "parse", "CPU", parse_us=4500),
-    Kind("hot-key", "count", "hot key", count_us=2400, hot=0.6),
-    Kind("slow-sink", "store", "CPU", store_us=4500),
-    Kind("few-partitions", "parse", "source partitions", parse_us=2400, chained=True, partitions=1),
-)
-
-
-@dataclass(frozen=True)
-class Lab:
-    """What is started once."""
-
-    cluster: LocalCluster
-    broker: LocalBroker
-    topics: Topics
-    jar: str
-    workspace: Workspace
-    restarting: threading.Barrier
-    """All jobs are observed when the TaskManager is killed."""
-
-    @property
-    def rest(self) -> FlinkRest:
-        return self.cluster.rest
-
-
-@contextmanager
-def lab(release: Release, restarting: int, kill_idle: bool = False) -> Iterator[Lab]:
-    """A broker and a Flink.
-
-    Args:
-        restarting: how many jobs are observed when a TaskManager is killed.
-        kill_idle: whether that is the one with the fewest tasks.
-    """
-    with tempfile.TemporaryDirectory() as folder, LocalBroker() as broker, LocalCluster(release=release) as cluster:
-        broker.start()
-        settings = {
-            "taskmanager.network.memory.buffer-debloat.enabled": "false",
-            "taskmanager.memory.segment-size": "16kb",
-            "state.backend.type": "hashmap",
-            # As Flink's defaults, where the testbed has others.
-            "metrics.fetcher.update-interval": "10000",
-            "web.refresh-interval": "3000",
-            "restart-strategy.type": "fixed-delay",
-            "restart-strategy.fixed-delay.attempts": "10",
-            "restart-strategy.fixed-delay.delay": OUTAGE,
-        }
-        cluster.ensure(Profile(tuple(TaskManager(f"tm{i}", SLOTS, 1400.0) for i in (1, 2)), settings))
-        barrier = threading.Barrier(max(restarting, 1), action=lambda: _kill_soon(cluster, kill_idle))
-        with Topics(broker.connection) as topics:
-            jar = cluster.rest.upload(program_jar(Path(folder), release))
-            yield Lab(cluster, broker, topics, jar, Workspace(Path(folder) / "workspace"), barrier)
-
-
-def _kill_soon(cluster: LocalCluster, idle: bool) -> None:
-    """The TaskManager with the most tasks, or that with the fewest."""
-    fullest, *_, emptiest = sorted(cluster.rest.task_managers(), key=lambda one: one.free_slots)
-    threading.Timer(KILLED_AFTER_S, cluster.kill, [(emptiest if idle else fullest).id]).start()
-
-
-def program_jar(folder: Path, release: Release) -> Path:
-    """The program's jar with what it needs beside Flink, as users build theirs."""
-    of_line = {"1.20": lambda: jars(HERE / "kafka-job.pom.xml", "this benchmark")}
-    needed, classes = of_line.get(release.line, lambda: connector_jars(release.version))(), folder / "classes"
-    home = flink_home(release=release)
-    compile_java(sorted((HERE / "java").glob("*.java")), classes, f"{home / 'lib'}/*:{needed}/*", find_jdk())
-    return user_jar([classes, *sorted(needed.glob("*.jar"))], folder / "kafka-job.jar")
-
-
-@contextmanager
-def running(lab: Lab, kind: Kind, name: str) -> Iterator["Fed"]:
-    """The job, and what feeds it."""
-    topic = f"{name}-events"
-    lab.topics.create(topic, kind.partitions)
-    arguments = [lab.broker.connection.bootstrap, topic, name, kind.parse_us, kind.count_us, kind.store_us]
-    program = JarProgram(
-        "KafkaJob",
-        tuple(map(str, [*arguments, kind.hot, str(kind.chained).lower()])),
-        {"parallelism.default": str(kind.tasks), "execution.checkpointing.interval": "10 s"},
-    )
-    with KafkaFeeder(lab.broker.connection, [GeneratedFeed(topic, keys=KEYS)]) as feeder:
-        job = lab.rest.run(lab.jar, program)
-        try:
-            lab.rest.wait_until_running(job, START_S)
-            yield Fed(lab, kind, job, topic, feeder)
-        finally:
-            lab.rest.cancel(job)
-
-
-@dataclass(frozen=True)
-class Fed:
-    """A running job whose topic is fed."""
-
-    lab: Lab
-    kind: Kind
-    job: str
-    topic: str
-    feeder: KafkaFeeder
-
-    def offer(self, rate: float) -> None:
-        self.feeder.offer({self.topic: rate})
-
-    def seen_at(self, rate: float, seconds: float, settle_s: float = SETTLE_S) -> Observed:
-        """What is observed at a rate, once it has settled."""
-        self.offer(rate)
-        time.sleep(settle_s)
-        return self.observed(seconds)
-
-    def observed(self, seconds: float) -> Observed:
-        return observe_job(
-            self.lab.rest, self.job, seconds, self.lab.workspace, Quiet(), self.lab.broker.connection.bootstrap
-        )
-
-    def drained(self) -> None:
-        """Feed nothing until nothing is read any more."""
-        self.offer(0.0)
-        before = -1.0
-        while (now := self._read()) != before:
-            before = now
-            time.sleep(SETTLE_S / 2)
-
-    def _read(self) -> float:
-        """Records that the tasks after the source have taken."""
-        vertices = self.lab.rest.get(f"/jobs/{self.job}")["vertices"]
-        return float(sum(v["metrics"]["read-records"] for v in vertices))
 
 
 @dataclass

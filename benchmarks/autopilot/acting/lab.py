@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.autopilot.acting.jobs import PARTITIONS, JobKind
-from benchmarks.running.jobs import program_jar
+from benchmarks.running.kafka_job.program import program_jar
 from flink_client.answers import Vertex
 from flink_client.rest import FlinkRest
 from testbeds.flink.local.distribution import Release
