@@ -24,7 +24,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.capacity.random_job_generator import RandomJob, random_job
-from benchmarks.capacity.twin import Point, Truth, measured, opened, points_of, summary, truths_of
+from benchmarks.capacity.truth import Truth, measured, opened, truths_of
+from benchmarks.capacity.twin import Point, points_of, summary
 from models.errors import InvalidInput, SluiceError
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
