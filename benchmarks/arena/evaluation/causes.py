@@ -21,6 +21,7 @@ from rich.table import Table
 
 from benchmarks.arena.evaluation import checks
 from benchmarks.arena.evaluation.runs import JOBS, SETTINGS, Replay, Replays
+from benchmarks.arena.evaluation.statements import FINDINGS
 from models.job import Job
 from models.scaling.policies import make_policy
 from pipelines.arena.evaluation import PEAK_SHARE
@@ -176,7 +177,7 @@ def main() -> None:
     found = Table(title="Findings with one cause changed", show_lines=True)
     for column in ("change", "finding", "measured", "comes out"):
         found.add_column(column)
-    papers = {finding.check: finding.paper for finding in checks.FINDINGS}
+    papers = {finding.check: finding.paper for finding in FINDINGS}
     for name in given.causes.split(","):
         all_ = LazyReplays(name, CAUSES[name], given.workspace, given.seed)
         for check in CAUSES[name].checks:

@@ -1,4 +1,4 @@
-"""The findings of the evaluation of autoscalers (sections 6.2 to 6.5), each as a statement that replays can confirm.
+"""What the replays say of the findings of the evaluation of autoscalers (sections 6.2 to 6.5).
 
 A check returns the measured result, in words, and whether it agrees with the paper. Queries and policies have the paper's
 names; latencies are p95 over records, in seconds. The paper gives no figures for words such as "high" or "follows": the
@@ -7,12 +7,9 @@ limits here are ours, and were fixed before these replays were first made.
 One check was replaced after a run: that DS2 is late for the lag of its rescales was first read from the share of late
 minutes in which the tasks could take more than came in (48 to 79 %, where 50 % was asked of every run). Both versions differ
 from the paper.
-
-Reasons why ours differ are likely causes: none was shown by changing it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.arena.evaluation.runs import POLICIES, Replay, Replays
@@ -27,18 +24,6 @@ HIGH_S: Final = 60.0
 SHORT: Final = {"increasing": "inc", "decreasing": "dec", "cosine": "cos", "random": "rnd", "steps": "steps"}
 
 Verdict = tuple[str, bool]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One statement of the paper."""
-
-    section: str
-    paper: str
-    """The paper's statement, made checkable."""
-    check: Callable[[Replays], Verdict]
-    why_not: str = ""
-    """Why our result differs, if it does."""
 
 
 def _each(replays: list[Replay], value: Callable[[Replay], str]) -> str:
@@ -232,88 +217,3 @@ def none_accounts_for_lag(all_: Replays) -> Verdict:
     best = {(r.job, r.workload): min(r.p95_s, *(o.p95_s for o in all_.others(r))) for r in runs}
     high = sum(value > HIGH_S for value in best.values())
     return f"the best p95 of the four is above {HIGH_S:g} s in {high} of {len(best)}", high > len(best) / 2
-
-
-_COOLDOWN = (
-    "CPU ends at one core: at most 1 / 0.7 more tasks a step, 5.5 min apart, for a rate that grows 11-fold in 30 min."
-)
-_CPU_IS_USE = (
-    "CPU in use equals busy time here, so it never exceeds the time not idle. On a cluster, likely, garbage collection "
-    "and network threads add to the CPU."
-)
-_STEADY = "At a steady rate utilisation likely varies more on a cluster, against a tolerance of 10 %."
-_LIGHT_JOIN = (
-    "The join keeps 8 MB in the catalogue and is light, so all operators must grow together, and Dhalion takes them in "
-    "turn, six minutes apart."
-)
-
-FINDINGS: Final = (
-    Finding("6.5", "DS2 consistently follows the input (Map and SWA, four workloads).", ds2_follows),
-    Finding("6.5", "DS2 may encounter high latency.", ds2_is_late),
-    Finding(
-        "6.5",
-        "DS2 is late because it does not consider the lag that its rescales cause.",
-        ds2_ignores_lag,
-        "DS2's rule ignores lag, but mostly the job has caught up by then, likely because of the 20 % extra tasks.",
-    ),
-    Finding("6.2", "DS2 deploys the fewest workers (Map and SWA, four workloads).", ds2_takes_fewest),
-    Finding("6.5", "Dhalion scales up a single operator in each action.", dhalion_grows_one),
-    Finding("6.2", "Dhalion removes workers although the rate increases.", dhalion_shrinks_while_rate_grows),
-    Finding("6.5", "Dhalion reacts slowly (cosine).", dhalion_is_slow),
-    Finding(
-        "6.5",
-        "Dhalion deploys more resources than the others.",
-        dhalion_takes_most,
-        "It grows one operator at a time; the HPA policies' targets of 70 % keep more tasks than that.",
-    ),
-    Finding("6.5", "HPA-CPU has the lowest latency on Map and Filter.", cpu_wins_stateless, _COOLDOWN),
-    Finding(
-        "6.2", "HPA-CPU keeps latency low on Map (increasing, decreasing, cosine).", cpu_stays_low_on_map, _COOLDOWN
-    ),
-    Finding("6.5", "HPA-CPU fails to keep latency low at high input on SWA and IJ.", cpu_fails_on_demanding),
-    Finding(
-        "6.3",
-        "HPA-CPU does best on SA: lowest latency, fewest workers.",
-        cpu_best_on_sliding,
-        "Windows fire every 2 s and then idle: the mean CPU of the window can lie within the tolerance of its target while "
-        "the lag grows.",
-    ),
-    Finding("6.2", "Both HPA policies follow the input on Map.", hpa_follows, _COOLDOWN),
-    Finding("6.2", "HPA-Varga scales up more slowly than HPA-CPU (Map, cosine).", varga_slower_than_cpu, _CPU_IS_USE),
-    Finding(
-        "6.2",
-        "HPA-Varga fills the cluster on SWA (increasing, decreasing).",
-        varga_fills_the_cluster,
-        "It takes the most tasks of the four, but not all slots. Our peak is half of what 70 tasks sustain; the paper "
-        "does not say its share.",
-    ),
-    Finding(
-        "6.5", "HPA-Varga is worse on complex queries, in latency and workers.", varga_worse_on_complex, _CPU_IS_USE
-    ),
-    Finding("6.2", "Only DS2 follows the random input on SWA.", random_swa),
-    Finding(
-        "6.2",
-        "Dhalion has the best latency on SWA with random input.",
-        random_swa_latency,
-        "HPA-Varga has the most tasks.",
-    ),
-    Finding(
-        "6.3", "Only Dhalion keeps latency low on IJ, with twice the workers of DS2.", join_by_dhalion, _LIGHT_JOIN
-    ),
-    Finding(
-        "6.3",
-        "DS2 mistakes dead periods of SA for underprovisioning and adds resources.",
-        sliding_by_ds2,
-        "True rates keep their value in dead periods here, since they only count useful time.",
-    ),
-    Finding("6.4", "Dhalion converges to none of the rates.", dhalion_never_rests),
-    Finding("6.4", "HPA-Varga does not converge, whatever rate and query.", varga_never_rests, _STEADY),
-    Finding(
-        "6.4",
-        "Only HPA-CPU and DS2 converge from high to medium, on Map, in 2 or 3 actions.",
-        only_cpu_and_ds2_rest_on_map,
-        _STEADY,
-    ),
-    Finding("6.4", "No policy converges on SWA.", none_rests_on_swa, _STEADY),
-    Finding("6.5", "No policy accounts for the lag of rescales, so latency is high.", none_accounts_for_lag),
-)

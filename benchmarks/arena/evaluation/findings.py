@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.arena.evaluation.checks import FINDINGS, Finding, Verdict
+from benchmarks.arena.evaluation.checks import Verdict
 from benchmarks.arena.evaluation.runs import JOBS, POLICIES, Replay, Replays, replays
+from benchmarks.arena.evaluation.statements import FINDINGS, Finding
 from pipelines.arena.replays.cell import Convergence
 from pipelines.arena.replays.workloads import Pattern
 from pipelines.arena.request import SEED
