@@ -15,9 +15,9 @@ from rich.console import Console
 
 from benchmarks.autopilot.acting.contenders import BY_NAME
 from benchmarks.autopilot.acting.jobs import KINDS
-from benchmarks.autopilot.acting.page import write_page
+from benchmarks.autopilot.acting.report.page import write_page
+from benchmarks.autopilot.acting.report.tables import arena_tables, conditions, run_tables
 from benchmarks.autopilot.acting.run import RunPlan, run_once
-from benchmarks.autopilot.acting.tables import arena_tables, conditions, run_tables
 from benchmarks.autopilot.acting.traces import TRACES
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import RELEASES

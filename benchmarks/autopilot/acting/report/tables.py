@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.table import Table
 
-from benchmarks.autopilot.acting.prediction import beside_arena
+from benchmarks.autopilot.acting.report.prediction import beside_arena
 from benchmarks.autopilot.acting.run import ActingRun
 from benchmarks.autopilot.acting.scores import ActingScores
 

@@ -1,0 +1,1 @@
+"""Runs as tables and pages, beside what the arena says of the same."""
