@@ -19,7 +19,7 @@ from models.job import Job
 from pipelines.drift.production import SUFFIX, production_key
 from pipelines.following.jobs import job_file, operated_jobs
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Observing
+from pipelines.inputs.operations.operations import Observing
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.observation import FOLDER
 from pipelines.observe.operators import operators_by_vertex

@@ -8,7 +8,7 @@ from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 
 if TYPE_CHECKING:
-    from pipelines.inputs.autopiloting import Autopiloting
+    from pipelines.inputs.operations.autopiloting import Autopiloting
     from pipelines.piloting.events import PilotEvent
     from pipelines.store.workspace import Workspace
 
