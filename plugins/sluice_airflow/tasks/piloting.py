@@ -104,7 +104,7 @@ def _rules(job: str) -> "tuple[Workspace, Autopiloting | None]":
 
 def _events(extras: Sequence[Mapping[str, Any]]) -> "list[PilotEvent]":
     """Raises InvalidInput: an event is none of an autopilot's."""
-    from pipelines.inputs.files import validate_as
+    from pipelines.inputs.parsing.files import validate_as
     from pipelines.piloting.events import PilotEvent
 
     return [

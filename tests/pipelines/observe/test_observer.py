@@ -14,8 +14,8 @@ import pytest
 from flink.observed import COUNT, SINK, SOURCE, ObservedFlink
 from models.errors import SluiceError
 from pipelines.drift.production import find_samples
-from pipelines.inputs.files import validate_as
 from pipelines.inputs.operations.operations import Observing
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.observe.following import observed_windows
 from pipelines.observe.observer import JobObserver, ObservedWindow, observed_jobs, window_samples
 from pipelines.observe.windows import Windows
