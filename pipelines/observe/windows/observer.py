@@ -22,10 +22,10 @@ from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.operations import Observing
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.observation import FOLDER
-from pipelines.observe.operators import operators_by_vertex
 from pipelines.observe.samples import samples_of
 from pipelines.observe.watching import REFRESHED_S, fetched_every_s
-from pipelines.observe.windows import FinishedWindow, KeptReading, Windows
+from pipelines.observe.windows.operators import operators_by_vertex
+from pipelines.observe.windows.windows import FinishedWindow, KeptReading, Windows
 from pipelines.store.workspace import Missing, Workspace
 
 if TYPE_CHECKING:
