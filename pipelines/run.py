@@ -15,8 +15,8 @@ from models.planning.resources import check_memory
 from models.planning.workers.spending import check_prices_known
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.catalogue import is_path, load_cluster_or_offer, load_job
-from pipelines.inputs.files import read_text
 from pipelines.inputs.job_files import JobFile
+from pipelines.inputs.parsing.files import read_text
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.partitions import PARTITIONS_FILE, SourcePartitions, read_partitions, with_partitions
 from pipelines.progress import Progress, Quiet

@@ -13,7 +13,7 @@ import yaml
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from pipelines.cli.plans.plan_reference import parse_reference
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.store.workspace import Workspace
 from sluice_airflow.places import FILES_VARIABLE

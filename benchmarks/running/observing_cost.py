@@ -20,7 +20,7 @@ from typing import Final
 from flink_client.answers import numbers
 from flink_client.metrics.counts import CountsReader
 from flink_client.rest import FlinkRest, JarProgram
-from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts
 from pipelines.observe.observation import observe_job
 from pipelines.observe.watching import REFRESHED_S
 from pipelines.progress import Quiet

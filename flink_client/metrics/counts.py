@@ -16,8 +16,8 @@ from flink_client.deployment import chained_operators
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, settings
-from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
-from models.capacity.observed.emit_delay import EmitDelays
+from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.waiting.emit_delay import EmitDelays
 from models.errors import InvalidInput, SluiceError
 
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")

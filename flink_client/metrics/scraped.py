@@ -19,8 +19,8 @@ from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
-from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
-from models.capacity.observed.emit_delay import EmitDelays
+from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.waiting.emit_delay import EmitDelays
 from models.errors import SluiceError
 
 _TASK: Final = "flink_taskmanager_job_task_"

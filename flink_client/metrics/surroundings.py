@@ -9,7 +9,7 @@ from flink_client.answers import flinks_answers, graph, numbers
 from flink_client.job_graph import PARTITIONINGS
 from flink_client.rest import FlinkRest
 from flink_client.running import settings
-from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.record import Checkpoints
 from models.capacity.observed.surroundings import Surroundings, VertexLink
 from models.dataflow import Partitioning

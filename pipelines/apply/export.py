@@ -22,7 +22,7 @@ from models.errors import InvalidInput
 from models.plan import Plan
 from models.slots import PlacedTask, subtasks_in
 from models.wording import natural_order
-from pipelines.inputs.files import read_document
+from pipelines.inputs.parsing.files import read_document
 from testbeds.flink.placement_hook import placement_lines
 
 Vertices = Mapping[str, str]

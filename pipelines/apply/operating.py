@@ -13,8 +13,8 @@ from pipelines.apply.applied import NOT_APPLIED, Applied, VertexChange
 from pipelines.apply.preparation import Preparation
 from pipelines.apply.record import record
 from pipelines.apply.rehearsal import Rehearsal, may_be_applied, prepared
-from pipelines.inputs.applying import Applying
 from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations.applying import Applying
 from pipelines.planning.planned_job import job_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

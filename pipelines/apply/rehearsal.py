@@ -22,10 +22,10 @@ from pipelines.apply.gitops.proposing import PlannedMerge, merge_steps, planned_
 from pipelines.apply.preparation import Preparation, changes_of, found_vertices, prepare
 from pipelines.apply.record import keep_numbered
 from pipelines.apply.steps import steps
-from pipelines.inputs.applying import Applying
-from pipelines.inputs.files import read_as
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.applying import Applying
+from pipelines.inputs.operations.repository import DeploymentRepository
+from pipelines.inputs.parsing.files import read_as
 from pipelines.planning.planned_job import file_beside, job_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -12,7 +12,7 @@ from pipelines.arena.choice import PolicyChoice, choose
 from pipelines.arena.evaluation import Evaluation, cells, evaluate
 from pipelines.arena.grid import FOLDER
 from pipelines.arena.request import LISTS, EvaluationRequest
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.progress import Progress
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace

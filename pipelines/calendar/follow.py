@@ -14,7 +14,7 @@ from pipelines.calendar.record import CalendarChange, change_key, in_words, keep
 from pipelines.calendar.scheduling import JobCalendar, calendar_of_plan, inputs_of, stored_week
 from pipelines.following.polling import Following
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import RateOrigin
+from pipelines.inputs.operations.operations import RateOrigin
 from pipelines.planning.planned_job import job_of
 from pipelines.rates.origin import read_rate
 from pipelines.rates.reading import RateUnknown

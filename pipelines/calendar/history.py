@@ -14,7 +14,7 @@ from models.errors import InvalidInput
 from models.job import Job
 from models.scaling.rate_band import MOST_RATE
 from pipelines.drift.production import SUFFIX, production_key
-from pipelines.inputs.files import read_csv
+from pipelines.inputs.parsing.files import read_csv
 from pipelines.store.workspace import Workspace
 
 _OBSERVED: Final = re.compile(r"observed-(\d{8}T\d{6}Z)")

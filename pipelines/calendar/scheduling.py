@@ -25,7 +25,7 @@ from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive
 from pipelines.apply.record import recorded
 from pipelines.calendar.history import RateHistory, history_from_csv, history_from_samples
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Operations
+from pipelines.inputs.operations.operations import Operations
 from pipelines.planning.planned_job import file_beside, job_of
 from pipelines.store.digests import digest, digest_bytes
 from pipelines.store.plans import PlanStore

@@ -9,7 +9,7 @@ from models.errors import InvalidInput
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table

@@ -19,7 +19,7 @@ from pipelines.cli.options.from_request import request_options
 from pipelines.cli.options.settings import settings_by_policy
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table

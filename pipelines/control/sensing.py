@@ -15,8 +15,8 @@ from flink_client.job_graph import PARTITIONINGS
 from flink_client.metrics.counts import CountsReader, LogEnds
 from flink_client.rest import FlinkRest
 from flink_client.running import Scheduler, room_for, scheduler, settings
-from models.capacity.observed.counts import JobCounts, VertexCounts
-from models.capacity.observed.intervals import starts_of
+from models.capacity.observed.counters.counts import JobCounts, VertexCounts
+from models.capacity.observed.counters.intervals import starts_of
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.scaling.control.activity import JobActivity, activity_since

@@ -12,7 +12,7 @@ from pipelines.drift.production import ProductionSamples, find_samples, producti
 from pipelines.drift.record import Busyness, DriftReport, reason_of
 from pipelines.drift.reports import keep, latest_drift
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Drifting
+from pipelines.inputs.operations.operations import Drifting
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore

@@ -8,7 +8,7 @@ from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from pipelines.inputs.catalogue import file_of_job, job_names, load_job, load_job_file
 from pipelines.inputs.job_files import JobFile, operations_of
-from pipelines.inputs.operations import Operations
+from pipelines.inputs.operations.operations import Operations
 from pipelines.planning.planned_job import file_beside, job_of
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -10,8 +10,8 @@ from typing import Any, Final
 from models.cluster import WorkerOffer
 from models.errors import InvalidInput
 from models.wording import natural_order
-from pipelines.inputs.files import read_as, read_as_one_of
 from pipelines.inputs.job_files import ClusterFile, JobFile, ProgramFile
+from pipelines.inputs.parsing.files import read_as, read_as_one_of
 
 CATALOGUE_VARIABLE: Final = "SLUICE_CATALOGUE"
 """Environment variable: a folder that holds `jobs/` and `clusters/`, instead of Sluice's own."""

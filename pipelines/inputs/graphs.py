@@ -18,7 +18,7 @@ from models.placement.graph.slot_sharing import slots_taken, with_shared_slots
 from models.placement.graph.union import by_job, joined_name, union
 from models.plan import Placement
 from models.vertices import DEFAULT_GROUP
-from pipelines.inputs.files import read_as_one_of
+from pipelines.inputs.parsing.files import read_as_one_of
 
 
 @dataclass(frozen=True)

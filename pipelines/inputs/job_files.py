@@ -11,7 +11,7 @@ from flink_client.address import FlinkAddress
 from models.cluster import Cluster
 from models.job import Job
 from models.schema import SCHEMA_VERSION, Format, Name
-from pipelines.inputs.operations import Operations
+from pipelines.inputs.operations.operations import Operations
 from pipelines.keys.stream import RecordedStream
 
 

@@ -10,7 +10,7 @@ from models.capacity.sizing import MOST_AMOUNT
 from models.dataflow import MOST_TASKS
 from models.errors import InvalidInput
 from models.job import Job
-from pipelines.inputs.files import read_csv
+from pipelines.inputs.parsing.files import read_csv
 
 MOST_FAULTS_SHOWN = 5
 MEMORY_COLUMNS = ("memory_mb", "tm_memory_mb")

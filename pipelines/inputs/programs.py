@@ -6,8 +6,8 @@ from pathlib import Path
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import JAR_SUFFIX, SQL_SUFFIX, file_of_job, load_job_file, script_name
-from pipelines.inputs.files import read_text
 from pipelines.inputs.job_files import ProgramFile
+from pipelines.inputs.parsing.files import read_text
 from pipelines.store.digests import digest
 from testbeds.flink.feeding.recordings import digest_of, recording
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram

@@ -10,8 +10,8 @@ from models.cluster import Cluster, WorkerOffer
 from models.errors import InvalidInput
 from models.job import Job
 from pipelines.inputs.catalogue import load_cluster
-from pipelines.inputs.files import validate_as
 from pipelines.inputs.job_files import ClusterFile
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.inputs.programs import JobProgram
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace

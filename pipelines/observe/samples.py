@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import cpu_per_busy_s, cpu_shares, intervals
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import cpu_per_busy_s, cpu_shares, intervals
 from pipelines.drift.production import SUFFIX, production_key
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA

@@ -11,7 +11,7 @@ from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
-from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.surroundings import Surroundings
 from models.errors import InvalidInput, SluiceError
 from pipelines.progress import Progress

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Label, Name
-from pipelines.inputs.autopiloting import Autopiloting
+from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Missing, Workspace, to_json
 

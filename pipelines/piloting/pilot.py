@@ -18,9 +18,9 @@ from pipelines.control.record import AutopilotDecision
 from pipelines.control.request import AutopilotRequest, DeploymentTarget
 from pipelines.control.running import pause_s, take_round
 from pipelines.following.jobs import file_beside_job, job_file, operated_jobs
-from pipelines.inputs.autopiloting import Autopiloting
-from pipelines.inputs.files import read_as
 from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations.autopiloting import Autopiloting
+from pipelines.inputs.parsing.files import read_as
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.piloting.events import PilotEvent, budget_event, permission_event, rescale_event
 from pipelines.piloting.permission import begin_question, permission_of

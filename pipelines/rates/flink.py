@@ -9,7 +9,7 @@ from flink_client.rest import FlinkRest
 from flink_client.running import find_job
 from models.errors import SluiceError
 from models.scaling.decisions.overload import SourceReading
-from pipelines.inputs.operations import FlinkRates
+from pipelines.inputs.operations.operations import FlinkRates
 from pipelines.rates.reading import RateUnknown
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")

@@ -12,7 +12,7 @@ from models.scaling.decisions.overload import SourceReading
 from models.scaling.rate_band import BandVerdict, RateBand
 from pipelines.calendar.scheduling import scheduled_rate
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import RateOrigin, Replanning
+from pipelines.inputs.operations.operations import RateOrigin, Replanning
 from pipelines.planning.planned_job import job_of
 from pipelines.rates.origin import describe, read_rate
 from pipelines.rates.reading import RateUnknown

@@ -1,7 +1,7 @@
 """Reads the source rate of a job once, from the origin that its file names."""
 
 from models.scaling.decisions.overload import SourceReading
-from pipelines.inputs.operations import RateOrigin
+from pipelines.inputs.operations.operations import RateOrigin
 from pipelines.rates.flink import read_from_flink
 from pipelines.rates.prometheus import read_from_prometheus
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from flink_client.metrics.prometheus_api import Prometheus
 from models.errors import SluiceError
 from models.scaling.decisions.overload import SourceReading
-from pipelines.inputs.operations import PrometheusRates
+from pipelines.inputs.operations.operations import PrometheusRates
 from pipelines.rates.reading import RateUnknown
 
 _MOST_BYTES: Final = 4 * 2**20

@@ -14,7 +14,7 @@ from pydantic import Field
 from models.capacity.growth.capacity_model import CapacityModel
 from models.errors import InvalidInput, SluiceError
 from models.schema import Format, PositiveInt
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.registry.artifact import ChangedModel, ModelFiles, load_capacity, read_model_files, verify
 from pipelines.registry.selection_record import SELECTION_FILE, SELECTION_VERSION, SelectionRecord
 from pipelines.registry.tracking import Tracking, mlflow_errors, open_tracking

@@ -14,7 +14,7 @@ from pydantic import Field
 from models.errors import InvalidInput, SluiceError
 from models.plan import Plan, PlanContent, difference, same_deployment
 from models.schema import SCHEMA_VERSION, Format
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.store.digests import digest, digest_bytes
 from pipelines.store.pins import PlanPin, check_unpinned, keep_pin
 from pipelines.store.workspace import Damaged, Missing, Workspace, to_json

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from models.errors import InvalidInput, SluiceError
 from models.schema import SCHEMA_VERSION, Format
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.store.backends import LocalStore, open_store
 from pipelines.store.digests import digest
 from pipelines.store.locks import held

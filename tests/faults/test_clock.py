@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.plan import PlanContent
-from pipelines.inputs.documents import parse_json
+from pipelines.inputs.parsing.documents import parse_json
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 

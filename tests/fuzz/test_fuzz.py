@@ -16,7 +16,7 @@ import pytest
 
 from fuzz.entry_points import STATED, Corpus, EntryPoint, entry_points
 from fuzz.servers import server_entry_points
-from pipelines.inputs.documents import parse_json
+from pipelines.inputs.parsing.documents import parse_json
 
 CASES = int(os.environ.get("SLUICE_FUZZ_CASES", "1000"))
 FIRST = int(os.environ.get("SLUICE_FUZZ_FIRST", "0"))

@@ -9,9 +9,9 @@ from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.diagnosis.diagnose import diagnose
 from models.capacity.diagnosis.facts import HELD_BACK, BoundFacts, OperatorFacts
 from models.capacity.diagnosis.rates import saturating_rate
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import TaskInterval, cpu_shares, intervals, starts_of
-from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import TaskInterval, cpu_shares, intervals, starts_of
+from models.capacity.observed.counters.settling import settled
 from models.capacity.observed.record import (
     ObservedCapacity,
     ObservedJob,
@@ -19,9 +19,9 @@ from models.capacity.observed.record import (
     ObservedWorker,
 )
 from models.capacity.observed.remarks import remarks
-from models.capacity.observed.settling import settled
 from models.capacity.observed.surroundings import Surroundings
 from models.capacity.observed.vertices import VertexSeen, held_back
+from models.capacity.observed.waiting.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.plan import Interval

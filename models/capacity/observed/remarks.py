@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from models.capacity.diagnosis.finding import BUSY
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import intervals, starts_of
-from models.capacity.observed.lag import Round, growth
-from models.capacity.observed.settling import settled, still_falling
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import intervals, starts_of
+from models.capacity.observed.counters.settling import settled, still_falling
 from models.capacity.observed.surroundings import Surroundings
 from models.capacity.observed.vertices import VertexSeen, held_back
+from models.capacity.observed.waiting.lag import Round, growth
 from models.keys.awkward import awkward_key_groups
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from models.capacity.diagnosis.facts import HELD_BACK, OperatorFacts
 from models.capacity.diagnosis.finding import UNEVEN
-from models.capacity.observed.counts import StateCounts, VertexCounts
-from models.capacity.observed.intervals import TaskInterval
+from models.capacity.observed.counters.counts import StateCounts, VertexCounts
+from models.capacity.observed.counters.intervals import TaskInterval
 from models.plan import Interval
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from models.capacity.observed.counts import JobCounts, VertexCounts
-from models.capacity.observed.in_flight import in_flight
-from models.capacity.observed.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
-from models.capacity.observed.lag import lag_before, rounds
+from models.capacity.observed.counters.counts import JobCounts, VertexCounts
+from models.capacity.observed.counters.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
+from models.capacity.observed.waiting.in_flight import in_flight
+from models.capacity.observed.waiting.lag import lag_before, rounds
 from models.metrics import Activity
 
 LEAST_S: Final = 1.0

@@ -20,7 +20,7 @@ from pipelines.apply.gitops.git.remote_file import FileInBranch, RemoteFile
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.stated import plan_to_state, stated_in
 from pipelines.apply.preparation import changes_of, wanted_of
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.repository import DeploymentRepository
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore
 

@@ -28,7 +28,7 @@ from models.errors import InvalidInput
 from models.metrics import SAMPLE_INTERVAL_S
 from models.schema import Format, NonNegative, Positive
 from pipelines.arena.request import SEED
-from pipelines.inputs.files import read_csv
+from pipelines.inputs.parsing.files import read_csv
 
 MINUTES: Final = 140
 """Length of the published workloads."""

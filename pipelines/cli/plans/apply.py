@@ -24,8 +24,8 @@ from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
 from pipelines.cli.plans.plan_reference import Reference, find_plan
 from pipelines.inputs.catalogue import load_job
-from pipelines.inputs.files import read_as
 from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.parsing.files import read_as
 from pipelines.planning.planned_job import job_of
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore

@@ -20,8 +20,8 @@ from pipelines.apply.record import record
 from pipelines.cli import Stopped
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.cli.plans.applied_view import print_advice, print_applied, say
-from pipelines.inputs.applying import Applying
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.applying import Applying
+from pipelines.inputs.operations.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from pipelines.terminal.tables import table

@@ -18,7 +18,7 @@ from pipelines.cli.options.standard import (
     WorkspaceOption,
 )
 from pipelines.cli.output import console, print_json, progress_console
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import TerminalProgress
 from pipelines.store.plans import PlanStore, report_key

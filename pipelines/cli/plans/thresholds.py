@@ -9,7 +9,7 @@ from pipelines.cli import app
 from pipelines.cli.options.from_request import request_options
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.planning.threshold_request import ThresholdRequest
 from pipelines.progress import TerminalProgress
 from pipelines.store.workspace import Workspace

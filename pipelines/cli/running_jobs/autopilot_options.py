@@ -25,7 +25,7 @@ def autopilot_request(
 ) -> "AutopilotRequest":
     from flink_client.restart import RestartProgram
     from pipelines.control.request import AutopilotRequest
-    from pipelines.inputs.files import read_as
+    from pipelines.inputs.parsing.files import read_as
     from pipelines.observe.job_file import safe_name
 
     if name is not None and safe_name(name) != name:
@@ -68,7 +68,7 @@ def deployment_target(
 def control_limits(given: list[str] | None, freeze: list[str] | None) -> "ControlLimits":
     """Raises InvalidInput: there is no such limit, or its value is out of range."""
     from models.scaling.control.limits import ControlLimits
-    from pipelines.inputs.files import validate_as
+    from pipelines.inputs.parsing.files import validate_as
 
     windows = [dict(zip(("begin", "end"), text.split("-", 1), strict=False)) for text in freeze or []]
     return validate_as(

@@ -26,8 +26,8 @@ from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.catalogue import load_cluster_or_offer
-from pipelines.inputs.files import read_as
 from pipelines.inputs.measurements import Columns, read_measurements
+from pipelines.inputs.parsing.files import read_as
 from pipelines.inputs.plan_request import DEFAULT_PRECISION
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table

@@ -20,8 +20,8 @@ from models.plan import CostVector, Placement
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json
-from pipelines.inputs.files import read_as
 from pipelines.inputs.graphs import read_graph
+from pipelines.inputs.parsing.files import read_as
 from pipelines.terminal.tables import table
 
 

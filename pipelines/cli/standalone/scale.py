@@ -13,7 +13,7 @@ from pipelines.cli import app
 from pipelines.cli.options.settings import policy_settings
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json
-from pipelines.inputs.files import read_as
+from pipelines.inputs.parsing.files import read_as
 from pipelines.terminal.tables import table
 
 

@@ -11,7 +11,7 @@ from models.keys.sketch import KeyedBy
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.terminal.tables import table
 
 if TYPE_CHECKING:

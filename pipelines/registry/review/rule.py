@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from models.capacity.growth.capacity_model import PROBABILITY, CapacityModel
 from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.observation import Observation
-from pipelines.inputs.operations import Reviewing
+from pipelines.inputs.operations.operations import Reviewing
 from pipelines.registry.models import APPROVED_BY_RULE, PENDING, REJECTED, Verdict
 from pipelines.registry.review.record import RULE, HeldOut, ReviewRecord, Score, SlotChange
 from pipelines.registry.selection_record import SelectionRecord

@@ -11,7 +11,7 @@ from models.job import Job
 from models.objectives.recovery import catch_up_factor
 from models.plan import Plan
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Reviewing
+from pipelines.inputs.operations.operations import Reviewing
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
 from pipelines.registry.models import CHAMPION, PENDING, VersionInfo, load_version
 from pipelines.registry.review.figures import DrawnModel

@@ -35,7 +35,7 @@ def notify(kind: "Kind", job: str, subject: str, text: str) -> None:
 
 def read_listeners(file: Path) -> "Listeners":
     """Raises InvalidInput: the file is missing or wrong."""
-    from pipelines.inputs.files import read_as
+    from pipelines.inputs.parsing.files import read_as
     from sluice_airflow.notices.notice import Listeners
 
     return read_as(file, Listeners)

@@ -168,7 +168,7 @@ def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
     """
     with reported("request"):
         from models.errors import InvalidInput
-        from pipelines.inputs.files import validate_as
+        from pipelines.inputs.parsing.files import validate_as
         from pipelines.inputs.plan_request import PlanRequest
         from pipelines.run import PipelineRun
         from pipelines.store.plans import PlanStore

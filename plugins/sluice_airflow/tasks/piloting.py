@@ -8,7 +8,7 @@ from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 
 if TYPE_CHECKING:
-    from pipelines.inputs.autopiloting import Autopiloting
+    from pipelines.inputs.operations.autopiloting import Autopiloting
     from pipelines.piloting.events import PilotEvent
     from pipelines.store.workspace import Workspace
 
@@ -104,7 +104,7 @@ def _rules(job: str) -> "tuple[Workspace, Autopiloting | None]":
 
 def _events(extras: Sequence[Mapping[str, Any]]) -> "list[PilotEvent]":
     """Raises InvalidInput: an event is none of an autopilot's."""
-    from pipelines.inputs.files import validate_as
+    from pipelines.inputs.parsing.files import validate_as
     from pipelines.piloting.events import PilotEvent
 
     return [

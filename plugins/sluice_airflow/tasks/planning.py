@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def keep_request(params: Mapping[str, Any]) -> str:
     """Validate the parameters as a request, store it in the workspace, and return its URI."""
-    from pipelines.inputs.files import validate_as
+    from pipelines.inputs.parsing.files import validate_as
     from pipelines.inputs.plan_request import PlanRequest
     from pipelines.run import PipelineRun
     from pipelines.store.workspace import Workspace

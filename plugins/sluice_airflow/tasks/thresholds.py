@@ -28,7 +28,7 @@ def jobs_with_new_plans(params: Mapping[str, Any], extras: Sequence[Mapping[str,
 def threshold_table(job: str, params: Mapping[str, Any]) -> str:
     """Make the job's threshold table or add missing rows, and return its URI."""
     with reported("threshold_table"):
-        from pipelines.inputs.files import validate_as
+        from pipelines.inputs.parsing.files import validate_as
         from pipelines.planning.threshold_request import ThresholdRequest
         from pipelines.planning.threshold_table import threshold_table as make
         from pipelines.store.workspace import Workspace

@@ -12,7 +12,7 @@ from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.scraped import ScrapedCounts, scraped_counts
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning
-from models.capacity.observed.intervals import intervals
+from models.capacity.observed.counters.intervals import intervals
 from models.errors import SluiceError
 
 

@@ -16,7 +16,7 @@ from pipelines.calibration.fitting import MANY_KEYS
 from pipelines.calibration.output import write_files
 from pipelines.calibration.request import Calibration, CalibrationRequest, Role
 from pipelines.inputs.catalogue import load_cluster, load_job
-from pipelines.inputs.files import read_as
+from pipelines.inputs.parsing.files import read_as
 from pipelines.measuring.estimate import SHORT
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace

@@ -10,7 +10,7 @@ from models.planning.drift import BUSY, CPU, MST, STATE, DriftTest
 from pipelines.drift.record import Busyness, DriftReport, reason_of
 from pipelines.drift.reports import latest_drift
 from pipelines.drift.request import request_reprofile
-from pipelines.inputs.files import read_as
+from pipelines.inputs.parsing.files import read_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.store.plans import PlanStore

@@ -13,8 +13,8 @@ from on_kubernetes.steered_operator import REFERENCE, TASKS, SteeredOperator
 from pipelines.control.files import AutopilotFiles
 from pipelines.control.record import PolicyOutlook
 from pipelines.following.jobs import job_file
-from pipelines.inputs.autopiloting import Autopiloting
 from pipelines.inputs.job_files import operations_of
+from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.piloting.events import PilotEvent, budget_event
 from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
 from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs

@@ -9,7 +9,7 @@ import pytest
 from models.plan import Plan, PlanContent
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key
-from pipelines.inputs.files import read_as
+from pipelines.inputs.parsing.files import read_as
 from pipelines.planning.gathering import gather_model
 from pipelines.registry.planning_model import planning_model
 from pipelines.run import PipelineRun

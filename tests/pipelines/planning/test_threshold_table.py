@@ -26,7 +26,7 @@ from models.placement.problem import Problem, idle_dimensions
 from models.planning.budget import size
 from models.planning.inputs import PlanningInputs
 from models.planning.parallelism import Scaling, scale
-from pipelines.inputs.files import validate_as
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answering.prometheus import PrometheusServer
-from pipelines.inputs.operations import RateOrigin
+from pipelines.inputs.operations.operations import RateOrigin
 from pipelines.rates.origin import describe, read_rate
 from pipelines.rates.reading import RateUnknown
 

@@ -7,7 +7,7 @@ import pytest
 
 from flink.server import JOB_ID, FakeFlink
 from models.scaling.decisions.overload import SourceLoad
-from pipelines.inputs.operations import RateOrigin
+from pipelines.inputs.operations.operations import RateOrigin
 from pipelines.rates.origin import describe, read_rate
 from pipelines.rates.reading import RateUnknown
 

@@ -17,7 +17,7 @@ from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import fit_regression
 from models.capacity.observation import Observation
 from models.capacity.sizing import Margin
-from pipelines.inputs.operations import Reviewing
+from pipelines.inputs.operations.operations import Reviewing
 from pipelines.registry.models import (
     CHALLENGER,
     CHAMPION,

@@ -20,7 +20,7 @@ import yaml
 from fuzz.mutations import NUMBERS, OTHERS, STRINGS, as_bytes, damaged, mutated, mutated_table
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli import run
-from pipelines.inputs.documents import parse_json
+from pipelines.inputs.parsing.documents import parse_json
 from pipelines.store.digests import digest
 
 STATED = {0: "done", 1: "failed", 2: "unusable input", 3: "no feasible answer"}

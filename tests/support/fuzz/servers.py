@@ -20,7 +20,7 @@ from flink_client.answers import Vertex
 from fuzz.entry_points import Ending, EntryPoint, task
 from fuzz.mutations import as_bytes, mutated
 from models.scaling.rate_band import RateBand
-from pipelines.inputs.operations import FlinkRates, PrometheusRates, RateOrigin, Replanning
+from pipelines.inputs.operations.operations import FlinkRates, PrometheusRates, RateOrigin, Replanning
 from pipelines.store.workspace import Workspace
 from workspaces.operated_job import JOB, OperatedJob
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts, WorkerCounts
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from models.plan import Plan, PlanContent
 from pipelines.drift.production import find_samples
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import keep
-from pipelines.inputs.files import read_as
+from pipelines.inputs.parsing.files import read_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.gathering import FEATURES_FILE
 from pipelines.run import PipelineRun

@@ -9,7 +9,7 @@ from typing import Final
 
 from models.errors import InvalidInput
 from pipelines.apply.gitops.git.program import Git, git_on
-from pipelines.inputs.repository import checked_path, checked_repository
+from pipelines.inputs.operations.repository import checked_path, checked_repository
 
 _BLOB_MODE: Final = "100644"
 

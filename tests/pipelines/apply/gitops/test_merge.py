@@ -16,7 +16,7 @@ from pipelines.apply.gitops.merge import MergeLook, MergeWatch
 from pipelines.apply.gitops.merging import await_merge
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.proposing import PlannedMerge, planned_merge, propose
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 

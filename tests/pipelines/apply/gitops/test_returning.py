@@ -15,7 +15,7 @@ from pipelines.apply.gitops.operating import follow_merged, keep_proposal
 from pipelines.apply.gitops.proposal import Proposal
 from pipelines.apply.gitops.proposing import observed_before, planned_merge, propose
 from pipelines.apply.record import record
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.repository import DeploymentRepository
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from workspaces.operated_job import JOB, OperatedJob

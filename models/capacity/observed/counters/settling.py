@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Final
 
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import TaskInterval
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import TaskInterval
 
 DEARER: Final = 0.1
 """Share by which a round may cost more than those at the end and count."""

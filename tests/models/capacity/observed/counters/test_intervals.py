@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from known_answers.counted import Doing, Vertex, job_counts, readings, without_times
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import cpu_shares, intervals
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import cpu_shares, intervals
 
 MAP = Vertex("map", [Doing(records_in=50, records_out=25, busy=0.4, backpressure=0.1)])
 

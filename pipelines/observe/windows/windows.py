@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts
 from models.schema import SCHEMA_VERSION, Format, Name
 from pipelines.store.workspace import Missing, Workspace, to_json
 

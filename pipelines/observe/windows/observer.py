@@ -11,7 +11,7 @@ from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest import FlinkRest
 from flink_client.running import NotRunning, find_named_job
-from models.capacity.observed.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.observing import FEWEST_READINGS, observe
 from models.capacity.observed.record import ObservedJob
 from models.errors import InvalidInput, SluiceError
@@ -19,13 +19,13 @@ from models.job import Job
 from pipelines.drift.production import SUFFIX, production_key
 from pipelines.following.jobs import job_file, operated_jobs
 from pipelines.inputs.job_files import operations_of
-from pipelines.inputs.operations import Observing
+from pipelines.inputs.operations.operations import Observing
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.observation import FOLDER
-from pipelines.observe.operators import operators_by_vertex
 from pipelines.observe.samples import samples_of
 from pipelines.observe.watching import REFRESHED_S, fetched_every_s
-from pipelines.observe.windows import FinishedWindow, KeptReading, Windows
+from pipelines.observe.windows.operators import operators_by_vertex
+from pipelines.observe.windows.windows import FinishedWindow, KeptReading, Windows
 from pipelines.store.workspace import Missing, Workspace
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from models.errors import InvalidInput
-from pipelines.inputs.applying import Applying
-from pipelines.inputs.files import validate_as
-from pipelines.inputs.operations import Drifting, Operations, RateOrigin, Replanning, Reviewing
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.applying import Applying
+from pipelines.inputs.operations.operations import Drifting, Operations, RateOrigin, Replanning, Reviewing
+from pipelines.inputs.operations.repository import DeploymentRepository
+from pipelines.inputs.parsing.files import validate_as
 
 PROMETHEUS: dict[str, Any] = {"prometheus": {"url": "http://127.0.0.1:9090/", "query": "sum(events)"}}
 

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from models.errors import InvalidInput
-from pipelines.inputs.documents import Document, Unparsable, parse_json, parse_yaml
-from pipelines.inputs.faults import LineOf, explain
+from pipelines.inputs.parsing.documents import Document, Unparsable, parse_json, parse_yaml
+from pipelines.inputs.parsing.faults import LineOf, explain
 
 Model = TypeVar("Model", bound=BaseModel)
 MOST_DOCUMENT_BYTES: Final = 16 * 1024 * 1024

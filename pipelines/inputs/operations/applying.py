@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from flink_client.address import Address
 from models.schema import Format, Name, NonNegative, Positive
-from pipelines.inputs.repository import DeploymentRepository
+from pipelines.inputs.operations.repository import DeploymentRepository
 
 
 class Applying(Format):

@@ -14,11 +14,11 @@ import pytest
 from flink.observed import COUNT, SINK, SOURCE, ObservedFlink
 from models.errors import SluiceError
 from pipelines.drift.production import find_samples
-from pipelines.inputs.files import validate_as
-from pipelines.inputs.operations import Observing
-from pipelines.observe.following import observed_windows
-from pipelines.observe.observer import JobObserver, ObservedWindow, observed_jobs, window_samples
-from pipelines.observe.windows import Windows
+from pipelines.inputs.operations.operations import Observing
+from pipelines.inputs.parsing.files import validate_as
+from pipelines.observe.windows.following import observed_windows
+from pipelines.observe.windows.observer import JobObserver, ObservedWindow, observed_jobs, window_samples
+from pipelines.observe.windows.windows import Windows
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA
 

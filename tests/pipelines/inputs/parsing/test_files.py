@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
-from pipelines.inputs.documents import Unparsable, parse_json, parse_yaml
-from pipelines.inputs.faults import known_fields
-from pipelines.inputs.files import MOST_DOCUMENT_BYTES, read_as, read_csv, read_document, read_text, validate_as
+from pipelines.inputs.parsing.documents import Unparsable, parse_json, parse_yaml
+from pipelines.inputs.parsing.faults import known_fields
+from pipelines.inputs.parsing.files import MOST_DOCUMENT_BYTES, read_as, read_csv, read_document, read_text, validate_as
 
 
 def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final, Self
 
-from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts
+from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
 
 HELD: Final = 0.05
 """Share of its time that a task is idle at most while records wait for it."""

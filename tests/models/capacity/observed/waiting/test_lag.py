@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from known_answers.counted import Doing, Vertex, job_counts, readings
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import intervals
-from models.capacity.observed.lag import Round, arriving, at_capacity, consumption, growth, lag_before, mst_seen, rounds
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import intervals
+from models.capacity.observed.waiting.lag import (
+    Round,
+    arriving,
+    at_capacity,
+    consumption,
+    growth,
+    lag_before,
+    mst_seen,
+    rounds,
+)
 
 
 def source(rate: float, pending: float | None, grows: float) -> Vertex:

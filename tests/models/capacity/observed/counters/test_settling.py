@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from known_answers.counted import Doing, Vertex, added, job_counts
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import intervals
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import intervals
+from models.capacity.observed.counters.settling import settled, still_falling
 from models.capacity.observed.observing import observe
-from models.capacity.observed.settling import settled, still_falling
 from models.capacity.observed.surroundings import Surroundings, VertexLink
 from models.dataflow import Partitioning
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from models.capacity.observed.counts import JobCounts, TaskCounts, VertexCounts
-from models.capacity.observed.emit_delay import EmitDelays
+from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
+from models.capacity.observed.waiting.emit_delay import EmitDelays
 
 
 def task(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from flink_client.deployment import map_operators
 from flink_client.rest import FlinkRest
 from flink_client.running import sql_vertices
-from models.capacity.observed.counts import VertexCounts
+from models.capacity.observed.counters.counts import VertexCounts
 from models.errors import InvalidInput
 from models.job import Job
 

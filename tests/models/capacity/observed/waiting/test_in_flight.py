@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from known_answers.counted import Doing, Vertex, job_counts, without_times
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.in_flight import in_flight
-from models.capacity.observed.intervals import intervals
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import intervals
+from models.capacity.observed.waiting.in_flight import in_flight
 
 FAST = Vertex("source", [Doing(records_in=150, records_out=150, busy=0.1)], is_source=True)
 SLOW = Vertex("map", [Doing(records_in=60, records_out=60, busy=1.0), Doing(records_in=40, records_out=40, busy=1.0)])

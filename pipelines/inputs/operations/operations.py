@@ -11,8 +11,8 @@ from flink_client.address import Address
 from models.calendar.rules import Calendar
 from models.scaling.rate_band import BandRules
 from models.schema import Format, NonNegative, Positive, PositiveInt
-from pipelines.inputs.applying import Applying
-from pipelines.inputs.autopiloting import Autopiloting
+from pipelines.inputs.operations.applying import Applying
+from pipelines.inputs.operations.autopiloting import Autopiloting
 
 MOST_READINGS = 1000
 """Of one window."""

@@ -11,8 +11,8 @@ late, those of one vertex later than those of another: T is how long the tasks h
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from models.capacity.observed.counts import JobCounts, VertexCounts
-from models.capacity.observed.intervals import TaskInterval
+from models.capacity.observed.counters.counts import JobCounts, VertexCounts
+from models.capacity.observed.counters.intervals import TaskInterval
 
 
 def in_flight(

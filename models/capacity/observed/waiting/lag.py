@@ -26,8 +26,8 @@ import numpy as np
 
 from models.capacity.diagnosis.facts import HELD_BACK
 from models.capacity.diagnosis.finding import BUSY
-from models.capacity.observed.counts import JobCounts
-from models.capacity.observed.intervals import TaskInterval
+from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.intervals import TaskInterval
 from models.plan import Interval
 
 BACKLOG_S: Final = 3.0

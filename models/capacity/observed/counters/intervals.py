@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from models.capacity.observed.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
+from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
 
 LEAST_S: Final = 1.0
 """Shorter growth of the times is a rounding of Flink's, not a refresh."""

@@ -1,0 +1,1 @@
+"""How a job is operated: the block `operations` of its file, and the blocks in it."""
