@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flink_client.answers import flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 
 
 @dataclass(frozen=True)

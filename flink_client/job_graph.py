@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from flink_client.answers import Vertex, VertexEdge
 from flink_client.deployment import chained_operators
+from flink_client.rest.answers import Vertex, VertexEdge
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.job import Job, Kind

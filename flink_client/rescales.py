@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flink_client.answers import flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 
 HISTORY_SIZE: Final = "web.adaptive-scheduler.rescale-history.size"
 """Setting of the cluster: how many rescales of each job are kept; Flink's default is 0."""

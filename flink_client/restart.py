@@ -8,7 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from flink_client.overrides import ignored_at_start
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format
 

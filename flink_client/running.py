@@ -6,10 +6,10 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final
 
-from flink_client.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
 from flink_client.job_graph import read_job, vertices_of
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
+from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 

@@ -16,7 +16,8 @@ from statistics import median
 
 import yaml
 
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.waiting import wait_for
 from models.job import Job
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.autopilot import Autopilot

@@ -15,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.closing import Closing
 from models.errors import SluiceError
 from testbeds.kafka.connection import KafkaConnection

@@ -8,8 +8,8 @@ from typing import Final
 
 from benchmarks.objectives.planning import CHECKPOINTS_S, GROUP, JOB, MEMORY_MB, TOPIC, Program
 from benchmarks.objectives.recording import REFRESH, Recorder
-from flink_client.answers import ENDED
-from flink_client.rest import wait_for
+from flink_client.rest.answers import ENDED
+from flink_client.rest.waiting import wait_for
 from models.job import Job
 from models.plan import Plan
 from testbeds.flink.local.processes import LocalCluster

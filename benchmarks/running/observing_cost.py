@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from flink_client.answers import numbers
 from flink_client.metrics.counts import CountsReader
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.answers import numbers
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from models.capacity.observed.counters.counts import JobCounts
 from pipelines.observe.observation import observe_job
 from pipelines.observe.watching import REFRESHED_S

@@ -28,7 +28,8 @@ from rich.table import Table
 
 from benchmarks.running.unmodified.lab import NOTES, START_S, Lab, Running, feeder_of, lab
 from benchmarks.running.unmodified.programs import PROGRAMS, Program, Topic
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.waiting import wait_for
 from models.capacity.backlog.drain import DrainMeasurement, DrainSettings
 from models.capacity.observed.record import ObservedJob
 from models.errors import SluiceError

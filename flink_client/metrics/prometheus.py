@@ -13,9 +13,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
-from flink_client.answers import Vertex
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.readings import COUNTERS, LATENCIES, STATE_COUNTERS, Reading, summed
+from flink_client.rest.answers import Vertex
 from models.errors import InvalidInput, SluiceError
 
 _TASK: Final = "flink_taskmanager_job_task_"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from flink_client.answers import Vertex
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import Vertex
+from flink_client.rest.client import FlinkRest
 
 BUSY_TIME: Final = "accumulateBusyTimeMs"
 TIMES: Final = (BUSY_TIME, "accumulateBackPressuredTimeMs", "accumulateIdleTimeMs")

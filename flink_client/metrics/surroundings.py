@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from flink_client.answers import flinks_answers, graph, numbers
 from flink_client.job_graph import PARTITIONINGS
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers, graph, numbers
+from flink_client.rest.client import FlinkRest
 from flink_client.running import settings
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.record import Checkpoints

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-from flink_client.rest import FlinkRest, resource_requirements, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jobs import resource_requirements
+from flink_client.rest.waiting import wait_for
 from flink_client.restart import Restart
 from flink_client.running import has_ended
 from models.errors import SluiceError

@@ -17,7 +17,7 @@ from flink_client.custom_resource import overrides_patch, resources_patch
 from flink_client.deployment import workers_of
 from flink_client.kubernetes.scaling import TaskManagerSize
 from flink_client.overrides import OVERRIDES_OPTION, overrides
-from flink_client.rest import resource_requirements
+from flink_client.rest.jobs import resource_requirements
 from models.errors import InvalidInput
 from models.plan import Plan
 from models.slots import PlacedTask, subtasks_in

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from flink_client.answers import flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.plan import Plan

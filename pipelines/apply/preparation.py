@@ -18,7 +18,7 @@ from flink_client.deployment import (
     wanted_parallelism,
 )
 from flink_client.overrides import overrides
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.restart import Restart, RestartProgram, prepare_restart
 from flink_client.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
 from flink_client.running import scheduler as scheduler_of

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from flink_client.answers import flinks_answers
 from flink_client.deployment import wanted_parallelism
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.restart import RestartProgram
 from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from flink_client.metrics.counts import LogEnds
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.scaling.control.deciding import ControlStep, RunningTasks, decide
 from models.scaling.control.granting import TaskBounds

@@ -10,8 +10,8 @@ from typing import Final
 
 import yaml
 
-from flink_client.answers import ENDED, flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import ENDED, flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.running import find_job, last_ended
 from models.capacity.diagnosis.facts import BoundFacts
 from models.capacity.observed.external import suspected_limit

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.capacity.exploration.space import recorded_steps
 from models.cluster import Cluster, WorkerOffer
 from models.errors import SluiceError

@@ -6,7 +6,7 @@ from typing import Self
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.scraped import scraped_counts
 from flink_client.metrics.surroundings import surroundings
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput
 from pipelines.observe.observation import Observed, kept, observe_job
 from pipelines.observe.watching import Watched

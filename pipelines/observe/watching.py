@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from flink_client.answers import flinks_answers
 from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
 from flink_client.metrics.surroundings import surroundings
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.running import NotRunning
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.surroundings import Surroundings

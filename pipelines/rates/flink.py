@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from flink_client.answers import flinks_answers
 from flink_client.metrics.sources import read_sources
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.running import find_job
 from models.errors import SluiceError
 from models.scaling.decisions.overload import SourceReading

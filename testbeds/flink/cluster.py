@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from flink_client.metrics.readings import Readings
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.slots import PlacedTask
 
 

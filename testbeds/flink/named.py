@@ -15,10 +15,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from flink_client.address import FlinkAddress
-from flink_client.answers import ENDED, flinks_answers
 from flink_client.deployment import AvailableTaskManager
 from flink_client.metrics.readings import Readings, RestReadings
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import ENDED, flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.restart import SAVEPOINT_SETTINGS
 from flink_client.running import (
     Scheduler,

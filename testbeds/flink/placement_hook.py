@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.slots import PlacedTask
 
 PLACEMENT_FLAG: Final = "-Dsluice.placement="

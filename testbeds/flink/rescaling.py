@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from flink_client.answers import RUNNING
+from flink_client.rest.answers import RUNNING
 from testbeds.flink.submission import Deployed, Submission, check_placed, placed_tasks, running_workers, task_workers
 from testbeds.placing import Placed
 

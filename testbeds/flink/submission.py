@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from flink_client.answers import Vertex
 from flink_client.job_graph import vertices_of
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.answers import Vertex
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from models.errors import SluiceError
 from models.job import Job
 from models.slots import PlacedTask

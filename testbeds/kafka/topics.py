@@ -8,7 +8,7 @@ from typing import Any, Final
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.cimpl import NewTopic
 
-from flink_client.rest import wait_for
+from flink_client.rest.waiting import wait_for
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 from testbeds.kafka.connection import ANSWER_S, KafkaConnection

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from servers.arrangement import Arrangement
 from testbeds.flink.placement_hook import placement_file
 from testbeds.local.machine import free_port

@@ -7,7 +7,7 @@ import pytest
 
 from answering.server import AnsweringServer
 from flink_client.rescales import RecordedRescale, rescales
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 
 JOB = "1" * 32

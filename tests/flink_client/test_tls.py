@@ -9,7 +9,7 @@ import pytest
 from answering.server import AnsweringServer
 from answering.tls_proxy import Certificate, TlsProxy, certificate
 from flink_client.metrics.prometheus_api import Prometheus
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 
 TOKEN = "a-token-of-this-test"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmarks.autopilot.acting import FACTOR
-from flink_client.rest import JarProgram
+from flink_client.rest.jars import JarProgram
 from models.dataflow import Edge, Partitioning
 from models.job import Cost, Job, Kind, Operator
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from benchmarks.autopilot.acting.jobs import PARTITIONS, JobKind
 from benchmarks.running.kafka_job.program import program_jar
-from flink_client.answers import Vertex
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import Vertex
+from flink_client.rest.client import FlinkRest
 from testbeds.flink.local.distribution import Release
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager

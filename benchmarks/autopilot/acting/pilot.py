@@ -18,7 +18,7 @@ from typing import Any, Final
 from benchmarks.autopilot.acting import FACTOR
 from benchmarks.autopilot.acting.contenders import BY_NAME, LEAST_BETWEEN_S
 from benchmarks.autopilot.acting.scaled import ScaledTime
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.autopilot import Autopilot

@@ -15,7 +15,8 @@ from typing import Final
 import pyarrow as pa
 
 from benchmarks.autopilot.acting.lab import Entered
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.waiting import wait_for
 from models.closing import Closing
 from models.errors import SluiceError
 from testbeds.kafka.connection import KafkaConnection

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.flink.burning_job.shapes import Shape
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from testbeds.flink.local.distribution import Release, flink_home
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager

@@ -7,7 +7,7 @@ import time
 from benchmarks.flink.burning_job.lab import COMPILE_S, SETTLE_S, compile_on, lab
 from benchmarks.flink.burning_job.shapes import MEMORY_MB, Shape
 from flink_client.metrics.readings import RestReadings
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.job import Job
 from models.schema import Format, NonNegative
 from models.slots import PlacedTask

@@ -11,7 +11,7 @@ from benchmarks.flink.burning_job.profiling import Profiled
 from benchmarks.flink.burning_job.shapes import CORES, MEMORY_MB, WORKERS, Shape
 from benchmarks.placement.runs import physical
 from flink_client.metrics.readings import RestReadings
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.job import Job, records_in_per_source_record
 from models.placement.graph.slot_sharing import with_shared_slots
 from models.placement.shared.place import place_shared

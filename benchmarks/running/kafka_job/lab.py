@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.running.kafka_job.program import Kind, program_jar
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from pipelines.observe.observation import Observed, observe_job
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace

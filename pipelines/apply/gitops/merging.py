@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from flink_client.answers import flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.running import awaited, find_named_job
 from models.errors import SluiceError
 from models.plan import Plan

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from flink_client.kubernetes.progress import progress
 from flink_client.kubernetes.resource import FlinkDeployment
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import awaited
 from models.errors import SluiceError
 from pipelines.apply.application import without_password

@@ -8,7 +8,7 @@ from flink_client.kubernetes.progress import unsettled
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import SpecChange, spec_change
 from flink_client.overrides import ignored_at_start
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import Scheduler, find_job, running_job
 from flink_client.running import scheduler as scheduler_of
 from flink_client.running import settings as settings_of

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from flink_client.answers import flinks_answers
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
 from models.job import Job

@@ -6,10 +6,10 @@ from typing import Any
 
 from rich.text import Text
 
-from flink_client.answers import flinks_answers
 from flink_client.kubernetes.api import KubernetesApi
 from flink_client.kubernetes.reference import parse_reference
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import flinks_answers
+from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 from models.job import Job
 from models.plan import Plan

@@ -109,7 +109,7 @@ def _plan_running(
     token_variable: str | None,
     place: Workspace,
 ) -> Plan:
-    from flink_client.rest import FlinkRest
+    from flink_client.rest.client import FlinkRest
     from pipelines.measuring.flink import named_address
     from pipelines.observe.observation import running_job_id
     from pipelines.observe.planning import USED, RunningRequest, plan_running

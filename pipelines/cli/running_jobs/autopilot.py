@@ -131,7 +131,7 @@ def run(
     as_json: JsonLinesOption = False,
 ) -> None:
     """Observe a running job, and rescale it as the policy decides. Ctrl-C ends it; the job keeps running as it is."""
-    from flink_client.rest import FlinkRest
+    from flink_client.rest.client import FlinkRest
     from pipelines.control.actions.deployment import JobDeployment, checked_owner
     from pipelines.control.autopilot import Autopilot
     from pipelines.control.running import fly

@@ -51,7 +51,7 @@ def observe(
 
     Reads counters from Flink's REST interface, or from Prometheus. Stores samples that `sluice drift` reads in the workspace.
     """
-    from flink_client.rest import FlinkRest
+    from flink_client.rest.client import FlinkRest
     from models.errors import InvalidInput
     from pipelines.measuring.flink import named_address
     from pipelines.observe.observation import running_job_id, write_job_file

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from flink_client.answers import ENDED
 from flink_client.rescales import COMPLETED, rescales
-from flink_client.rest import FlinkRest, NoAccess, TimedOut
+from flink_client.rest.answers import ENDED
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.transport import NoAccess
+from flink_client.rest.waiting import TimedOut
 from flink_client.restart import Restart
 from flink_client.running import NotRunning, awaited
 from models.errors import SluiceError

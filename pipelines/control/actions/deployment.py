@@ -9,7 +9,7 @@ from flink_client.kubernetes.reference import parse_reference
 from flink_client.kubernetes.refusals import Conflict
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import check_changeable, redeploys_for, spec_change
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import settings
 from models.errors import InvalidInput, SluiceError
 from models.scaling.control.guard import Hold

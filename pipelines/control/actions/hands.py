@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Final, Literal
 
 from flink_client.kubernetes.reference import parse_reference
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.restart import Restart, prepare_restart
 from flink_client.running import Scheduler, scheduler, settings
 from models.errors import InvalidInput, SluiceError

@@ -19,7 +19,7 @@ from flink_client.kubernetes.reference import parse_reference
 from flink_client.kubernetes.refusals import Conflict, NotPermitted
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import spec_change
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import awaited
 from models.errors import InvalidInput, SluiceError
 from pipelines.apply.kubernetes.applying import ResourceApi

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 
 from flink_client.metrics.prometheus_api import Prometheus
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 from testbeds.kafka.connection import ANSWER_S, KafkaConnection
 from testbeds.kafka.named import kafka_connection

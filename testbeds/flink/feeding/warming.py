@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from flink_client.rest import wait_for
+from flink_client.rest.waiting import wait_for
 from models.job import Job
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.emitted import SourceMeter

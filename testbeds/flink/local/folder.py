@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import IO, Final
 
-from flink_client.rest import wait_for
+from flink_client.rest.waiting import wait_for
 from testbeds.flink.lab.cpu import CpuGroup, cpu_groups
 from testbeds.local.folder import own_folder
 

@@ -12,7 +12,8 @@ from typing import Final
 import yaml
 
 from flink_client.metrics.readings import Readings, RestReadings
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.waiting import wait_for
 from models.closing import Closing
 from models.errors import SluiceError
 from models.slots import PlacedTask

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from flink_client.metrics.readings import TIMES
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.job import Job
 from models.metrics import Activity
 from testbeds.flink.measuring.meter import Increments

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flink_client.answers import Vertex
 from flink_client.metrics.readings import (
     BUSY_TIME,
     COUNTERS,
@@ -17,6 +16,7 @@ from flink_client.metrics.readings import (
     Readings,
     longest_gap_s,
 )
+from flink_client.rest.answers import Vertex
 from models.errors import SluiceError
 from testbeds.flink.measuring.counters import Counter
 

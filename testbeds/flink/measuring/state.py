@@ -6,8 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from flink_client.answers import Vertex, flinks_answers
-from flink_client.rest import FlinkRest, TimedOut, snapshot_result, wait_for
+from flink_client.rest.answers import Vertex, flinks_answers
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.snapshots import snapshot_result
+from flink_client.rest.waiting import TimedOut, wait_for
 
 _FIRST_S: Final = 60.0
 _LATER_S: Final = 2.0

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from flink_client.answers import ENDED
 from flink_client.metrics.readings import REST_REFRESH_S
-from flink_client.rest import wait_for
+from flink_client.rest.answers import ENDED
+from flink_client.rest.waiting import wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from testbeds.flink.feeding.emitted import SourceMeter, Task
 from testbeds.flink.measuring.activity import Stretch, queue_shares

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from flink_client.rest import JarProgram
+from flink_client.rest.jars import JarProgram
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.job import Job, Keys, Operator, records_in_per_source_record

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flink_client.answers import Vertex
 from flink_client.job_graph import TABLE, read_job
-from flink_client.rest import JarProgram
+from flink_client.rest.answers import Vertex
+from flink_client.rest.jars import JarProgram
 from models.errors import InvalidInput
 from models.job import Job
 from testbeds.flink.cluster import FlinkCluster

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from flink_client.rest import wait_for
+from flink_client.rest.waiting import wait_for
 from models.closing import Closing
 from models.errors import InvalidInput, SluiceError
 from testbeds.feeding.control import SourceControl, SourceReport

@@ -12,7 +12,8 @@ import pytest
 from answering.server import AnsweringServer
 from answering.tls_proxy import Certificate, Issuer, TlsProxy, certificate
 from flink_client.metrics.prometheus_api import Prometheus
-from flink_client.rest import FlinkRest, NoAccess
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.transport import NoAccess
 from models.errors import InvalidInput, SluiceError
 
 SECRET = "s3cr3t-of-this-test"

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from answering.server import AnsweringServer
-from flink_client.answers import Vertex
 from flink_client.metrics.prometheus import PrometheusReadings
 from flink_client.metrics.readings import COUNTERS, TIMES
+from flink_client.rest.answers import Vertex
 from models.errors import InvalidInput, SluiceError
 from testbeds.flink.measuring.meter import CounterMeter
 

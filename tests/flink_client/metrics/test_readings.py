@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from flink_client.answers import Vertex
 from flink_client.metrics import readings
 from flink_client.metrics.readings import STATE_LATENCY, RestReadings
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import Vertex
+from flink_client.rest.client import FlinkRest
 
 VERTEX = Vertex("v1", "count", parallelism=2, running=2)
 WRITTEN = "count.rocksdb_bytes_written"

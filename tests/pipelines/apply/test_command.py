@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import sql_vertices
 from models.plan import PlanContent
 from pipelines.apply.applied import Applied

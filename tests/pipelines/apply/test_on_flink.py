@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from flink.releases import NEWEST_IN_CI
-from flink_client.rest import JarProgram
+from flink_client.rest.jars import JarProgram
 from flink_client.restart import Restart, RestartProgram
 from models.job import Job
 from models.plan import Plan, PlanContent

@@ -8,7 +8,7 @@ import pytest
 from answering.tls_proxy import TlsProxy, certificate
 from autopilots.flight import Flight
 from flink.steered import COUNT
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from pipelines.control.autopilot import Autopilot
 
 SECRET = "s3cr3t-of-this-test"

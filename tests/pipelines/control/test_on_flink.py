@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.job import Job
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.autopilot import Autopilot

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from flink.steered import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
-from flink_client.answers import VertexEdge
-from flink_client.rest import FlinkRest
+from flink_client.rest.answers import VertexEdge
+from flink_client.rest.client import FlinkRest
 from pipelines.control.sensing import Sensor, Sight, known_rates, record, sole_senders
 
 

@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flink.releases import NEWEST_IN_CI
-from flink_client.rest import FlinkRest, JarProgram, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
+from flink_client.rest.waiting import wait_for
 from models.errors import SluiceError
 from models.job import Job
 from models.keys.distribution import key_distribution

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from flink.observed import JOB_ID, ObservedFlink
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from pipelines.observe import watching
 from pipelines.observe.observation import job_file_text, observe_job
 from pipelines.progress import Quiet

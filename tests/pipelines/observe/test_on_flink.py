@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from flink_client.running import running_job
 from pipelines.observe.observation import observe_job
 from pipelines.observe.planning import RunningRequest, plan_running

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from flink.rated_programs import made_jar
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from models.capacity.observed.record import ObservedJob
 from pipelines.observe.observation import observe_job
 from pipelines.progress import Quiet

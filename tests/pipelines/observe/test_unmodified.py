@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from flink_client.running import has_ended, running_job
 from models.errors import InvalidInput
 from pipelines.apply.preparation import prepare

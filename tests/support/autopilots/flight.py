@@ -7,7 +7,7 @@ from typing import Any
 
 from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
 from flink_client.metrics.counts import LogEnds
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.actions.deployment import OpenApi, open_api
 from pipelines.control.autopilot import Autopilot

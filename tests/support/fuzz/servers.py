@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from answering.server import AnsweringServer
 from flink.server import JOB_ID, FakeFlink
 from flink_client.address import FlinkAddress
-from flink_client.answers import Vertex
+from flink_client.rest.answers import Vertex
 from fuzz.entry_points import Ending, EntryPoint, task
 from fuzz.mutations import as_bytes, mutated
 from models.scaling.rate_band import RateBand
@@ -188,7 +188,8 @@ def _cluster(server: SpoiltServer, at: Path) -> Any:
 def _requests(rng: random.Random, server: SpoiltServer, at: Path) -> Any:
     """One of the questions that a measurement asks again and again."""
     from flink_client.metrics.readings import RestReadings
-    from flink_client.rest import FlinkRest, JarProgram
+    from flink_client.rest.client import FlinkRest
+    from flink_client.rest.jars import JarProgram
     from testbeds.flink.measuring.state import StateMeter
 
     with FlinkRest(server.url, timeout_s=2.0, patience_s=0.1) as rest:

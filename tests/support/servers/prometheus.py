@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flink_client.metrics.prometheus_api import Prometheus
-from flink_client.rest import wait_for
+from flink_client.rest.waiting import wait_for
 from models.errors import SluiceError
 from testbeds.local.machine import free_port
 

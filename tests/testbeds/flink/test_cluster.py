@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flink_client.answers import JobStatus
 from flink_client.deployment import RunningJob
 from flink_client.metrics.readings import TIMES
-from flink_client.rest import FlinkRest, JarProgram, resource_requirements, wait_for
+from flink_client.rest.answers import JobStatus
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
+from flink_client.rest.jobs import resource_requirements
+from flink_client.rest.waiting import wait_for
 from flink_client.running import NotRunning, running_job
 from models.errors import InvalidInput, SluiceError
 from models.job import Job

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from answering.server import AnsweringServer
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.cluster import Cluster
 from models.dataflow import Edge
 from models.errors import SluiceError

@@ -15,7 +15,8 @@ import pytest
 from answering.server import AnsweringServer
 from flink.rated_programs import JAR, SCRIPT, clicks_script, made_jar
 from flink_client.address import FlinkAddress
-from flink_client.rest import FlinkRest, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.waiting import wait_for
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from servers.prometheus import reporter, running_prometheus

@@ -15,7 +15,8 @@ from flink.rated_programs import JAR, clicks_script, made_jar
 from flink.releases import NEWEST_IN_CI
 from flink_client.address import FlinkAddress
 from flink_client.overrides import ignored_at_start
-from flink_client.rest import FlinkRest, JarProgram
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
 from models.errors import InvalidInput
 from models.job import Job
 from testbeds import conformance, elastic_conformance, protocol

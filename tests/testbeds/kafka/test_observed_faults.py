@@ -18,7 +18,9 @@ from confluent_kafka import Producer
 
 from answering.tls_proxy import TlsProxy, certificate
 from flink.kafka_program import kafka_program
-from flink_client.rest import FlinkRest, JarProgram, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
+from flink_client.rest.waiting import wait_for
 from models.capacity.observed.record import ObservedJob
 from models.errors import SluiceError
 from pipelines.observe import watching

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flink.server import FakeFlink, word_count_plan
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput
 from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository, git
 from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flink.server import FakeFlink
-from flink_client.rest import FlinkRest
+from flink_client.rest.client import FlinkRest
 from on_kubernetes.deployed_repository import FILE, MANIFEST, DeployedRepository, git
 from on_kubernetes.deployed_resource import CHAIN, OTHER, OVERRIDES, SOURCE
 from pipelines.apply.applied import Applied

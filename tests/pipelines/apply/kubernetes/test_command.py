@@ -11,7 +11,7 @@ import pytest
 from answering.tls_proxy import Issuer, TlsProxy, certificate
 from flink.server import FakeFlink, word_count_plan
 from flink_client.overrides import parsed_overrides
-from flink_client.rest import resource_requirements
+from flink_client.rest.jobs import resource_requirements
 from on_kubernetes.deployed_resource import CHAIN, JOB_ID, OTHER, OVERRIDES, SOURCE, Operator, document, status_of
 from on_kubernetes.server import ADMIN, PLANNER, FakeKubernetes
 from pipelines.apply.applied import Applied

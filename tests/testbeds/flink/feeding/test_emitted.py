@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from flink.source_task import SourceTask
-from flink_client.answers import Vertex
+from flink_client.rest.answers import Vertex
 from models.errors import SluiceError
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding.emitted import SourceMeter

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flink_client.answers import Vertex
 from flink_client.metrics.readings import COUNTERS, TIMES, Reading
+from flink_client.rest.answers import Vertex
 from testbeds.flink.measuring.meter import CounterMeter, TaskClock
 
 VERTEX = Vertex(id="v", name="count", parallelism=1, running=1)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flink_client.answers import Vertex, VertexEdge
 from flink_client.job_graph import read_job
+from flink_client.rest.answers import Vertex, VertexEdge
 from models.errors import InvalidInput
 from models.job import Job
 from testbeds.flink.programs.fed_sources import fed_by_kafka

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_client.answers import Vertex
+from flink_client.rest.answers import Vertex
 from models.errors import InvalidInput
 from testbeds.flink.programs.user_programs import source_name, with_kit
 

@@ -8,7 +8,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from answering.server import AnsweringServer
-from flink_client.rest import FlinkRest, JarProgram, wait_for
+from flink_client.rest.client import FlinkRest
+from flink_client.rest.jars import JarProgram
+from flink_client.rest.waiting import wait_for
 from models.errors import InvalidInput, SluiceError
 
 PROGRAM = JarProgram("sluice.Run", ("{}",), {})
