@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from flink_client.deployment import chained_operators
+from flink_client.jobs.operators import chained_operators
+from flink_client.jobs.running import NotRunning, settings
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning, settings
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
 from models.capacity.observed.waiting.emit_delay import EmitDelays
 from models.errors import InvalidInput, SluiceError

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 
+from flink_client.access.http import MOST_BYTES, http_client
 from flink_client.access.refusals import refusal, without_secrets
 from flink_client.access.server import server_access
 from flink_client.access.trust import tls_fault
-from flink_client.http import MOST_BYTES, http_client
 from models.closing import Closing
 from models.errors import SluiceError
 
@@ -20,7 +20,7 @@ class Prometheus(Closing):
     def __init__(
         self, address: str, *, timeout_s: float, token_variable: str | None = None, most_bytes: int = MOST_BYTES
     ) -> None:
-        """Arguments as those of `flink_client.access.server.server_access` and `flink_client.http.http_client`.
+        """Arguments as those of `flink_client.access.server.server_access` and `flink_client.access.http.http_client`.
 
         Raises:
             TokenMissing: the environment variable for the token is not set.

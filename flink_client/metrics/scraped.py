@@ -12,13 +12,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
-from flink_client.deployment import chained_operators
+from flink_client.jobs.operators import chained_operators
+from flink_client.jobs.running import NotRunning
 from flink_client.metrics.prometheus import label_of, one_scraper
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, Subtask, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
 from models.capacity.observed.waiting.emit_delay import EmitDelays
 from models.errors import SluiceError

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from flink_client.deployment import RunningVertex
+from flink_client.jobs.deployment import RunningVertex
+from flink_client.jobs.running import running_job
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import running_job
 from models.errors import SluiceError
 from models.scaling.decisions.overload import METER_S, SourceLoad, SourceReading
 

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from flink_client.job_graph import PARTITIONINGS
+from flink_client.jobs.job_graph import PARTITIONINGS
+from flink_client.jobs.running import settings
 from flink_client.rest.answers import flinks_answers, graph, numbers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import settings
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.record import Checkpoints
 from models.capacity.observed.surroundings import Surroundings, VertexLink

@@ -11,10 +11,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import httpx
 
+from flink_client.access.http import http_client
 from flink_client.access.refusals import refusal, without_secrets
 from flink_client.access.server import server_access
 from flink_client.access.trust import tls_fault
-from flink_client.http import http_client
 from flink_client.rest.answers import flinks_answers, shortened
 from flink_client.rest.waiting import PAUSE_S
 from models.closing import Closing

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from flink_client.deployment import placed_as_planned, shared_as_planned
-from flink_client.rescales import COMPLETED, RecordedRescale, rescales
+from flink_client.jobs.deployment import placed_as_planned, shared_as_planned
+from flink_client.jobs.rescales import COMPLETED, RecordedRescale, rescales
+from flink_client.jobs.running import awaited, tasks_in_slots
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.transport import NoAccess
-from flink_client.running import awaited, tasks_in_slots
 from models.errors import SluiceError
 from pipelines.apply.applied import Applied, Effect, Outcome, compared
 from pipelines.apply.change import Change, change_for

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from flink_client.jobs.restart import Restart
+from flink_client.jobs.running import has_ended
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jobs import resource_requirements
 from flink_client.rest.waiting import wait_for
-from flink_client.restart import Restart
-from flink_client.running import has_ended
 from models.errors import SluiceError
 from pipelines.apply.preparation import Preparation
 from testbeds.flink.placement_hook import write_placement

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from flink_client.deployment import RunningJob, RunningVertex
+from flink_client.jobs.deployment import RunningJob, RunningVertex
+from flink_client.jobs.running import running_job
 from flink_client.metrics.readings import BUSY_TIME, TIMES
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.waiting import wait_for
-from flink_client.running import running_job
 from models.errors import SluiceError
 from models.plan import OperatorPlan, Plan
 from pipelines.apply.applied import Effect, VertexChange, VertexEffect

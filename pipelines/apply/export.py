@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from flink_client.custom_resource import overrides_patch, resources_patch
-from flink_client.deployment import workers_of
+from flink_client.jobs.deployment import workers_of
+from flink_client.kubernetes.patches import overrides_patch, resources_patch
 from flink_client.kubernetes.scaling import TaskManagerSize
 from flink_client.overrides import OVERRIDES_OPTION, overrides
 from flink_client.rest.jobs import resource_requirements

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from flink_client.deployment import (
+from flink_client.jobs.deployment import (
     AvailableTaskManager,
     RunningJob,
     check_fits,
     check_vertices,
-    map_operators,
     obstacle_to_placement,
     placed_as_planned,
     slots_needed,
     wanted_parallelism,
 )
+from flink_client.jobs.operators import map_operators
+from flink_client.jobs.restart import Restart, RestartProgram, prepare_restart
+from flink_client.jobs.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
+from flink_client.jobs.running import scheduler as scheduler_of
+from flink_client.jobs.running import settings as settings_of
 from flink_client.overrides import overrides
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import Restart, RestartProgram, prepare_restart
-from flink_client.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
-from flink_client.running import scheduler as scheduler_of
-from flink_client.running import settings as settings_of
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from flink_client.deployment import wanted_parallelism
+from flink_client.jobs.deployment import wanted_parallelism
+from flink_client.jobs.restart import RestartProgram
+from flink_client.jobs.running import find_named_job, running_job
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import RestartProgram
-from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flink_client.deployment import RunningJob
+from flink_client.jobs.deployment import RunningJob
 from models.wording import tasks
 from pipelines.apply.applied import VertexChange
 from pipelines.apply.preparation import Preparation

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from flink_client.restart import RestartProgram
+from flink_client.jobs.restart import RestartProgram
 from models.scaling.control.limits import ControlLimits
 
 Through = Literal["operator", "rest"]

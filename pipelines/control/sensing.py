@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from flink_client.checkpoints import CheckpointHealth, checkpoint_health
-from flink_client.deployment import AvailableTaskManager
-from flink_client.job_graph import PARTITIONINGS
+from flink_client.jobs.checkpoints import CheckpointHealth, checkpoint_health
+from flink_client.jobs.deployment import AvailableTaskManager
+from flink_client.jobs.job_graph import PARTITIONINGS
+from flink_client.jobs.running import Scheduler, room_for, scheduler, settings
 from flink_client.metrics.counts import CountsReader, LogEnds
 from flink_client.rest.answers import VertexEdge, graph
 from flink_client.rest.client import FlinkRest
-from flink_client.running import Scheduler, room_for, scheduler, settings
 from models.capacity.observed.counters.counts import JobCounts, VertexCounts
 from models.capacity.observed.counters.intervals import starts_of
 from models.dataflow import Partitioning

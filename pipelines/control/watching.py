@@ -4,9 +4,9 @@ import logging
 import time
 from collections.abc import Callable
 
+from flink_client.jobs.running import NotRunning, find_job
 from flink_client.metrics.counts import LogEnds
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning, find_job
 from models.errors import InvalidInput, SluiceError
 from models.scaling.meter import Meter
 from pipelines.control.request import AutopilotRequest

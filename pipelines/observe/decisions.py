@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from flink_client.jobs.running import room_for
 from flink_client.rest.client import FlinkRest
-from flink_client.running import room_for
 from models.capacity.diagnosis.facts import BoundFacts
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.observation import Budget, Observation

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from flink_client.deployment import NamedVertex
+from flink_client.jobs.operators import NamedVertex
 from models.capacity.observed.record import ObservedJob, ObservedVertex
 from models.capacity.observed.surroundings import VertexLink
 from models.dataflow import Partitioning

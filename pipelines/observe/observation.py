@@ -10,9 +10,9 @@ from typing import Final
 
 import yaml
 
+from flink_client.jobs.running import find_job, last_ended
 from flink_client.rest.answers import ENDED, flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import find_job, last_ended
 from models.capacity.diagnosis.facts import BoundFacts
 from models.capacity.observed.external import suspected_limit
 from models.capacity.observed.observing import observe, observed_facts

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from flink_client.jobs.running import NotRunning
 from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.surroundings import Surroundings
 from models.errors import InvalidInput, SluiceError

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from flink_client.jobs.restart import RestartProgram
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
 from pipelines.control.actions.deployment import checked_owner
 from pipelines.control.autopilot import Autopilot

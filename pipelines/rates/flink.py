@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
+from flink_client.jobs.running import find_job
 from flink_client.metrics.sources import read_sources
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import find_job
 from models.errors import SluiceError
 from models.scaling.decisions.overload import SourceReading
 from pipelines.inputs.operations.operations import FlinkRates

@@ -15,10 +15,10 @@ from requests import PreparedRequest
 from requests.auth import AuthBase
 
 from flink_client.access.header import authorization_of
+from flink_client.access.http import http_client
 from flink_client.access.refusals import refusal, without_secrets
 from flink_client.access.server import ServerAccess, server_access
 from flink_client.access.trust import context_of, tls_fault
-from flink_client.http import http_client
 from models.errors import InvalidInput, SluiceError
 
 _PROVIDER: Final = "sluice"

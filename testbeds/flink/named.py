@@ -15,18 +15,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from flink_client.address import FlinkAddress
-from flink_client.deployment import AvailableTaskManager
+from flink_client.jobs.deployment import AvailableTaskManager
+from flink_client.jobs.restart import SAVEPOINT_SETTINGS
+from flink_client.jobs.running import Scheduler, other_jobs, room_for, scheduler, settings
 from flink_client.metrics.readings import Readings, RestReadings
 from flink_client.rest.answers import ENDED, flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import SAVEPOINT_SETTINGS
-from flink_client.running import (
-    Scheduler,
-    other_jobs,
-    room_for,
-    scheduler,
-    settings,
-)
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.slots import PlacedTask

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Final
 
 from flink_client.address import FlinkAddress
+from flink_client.jobs.running import Scheduler
 from flink_client.metrics.readings import REST_REFRESH_S
 from flink_client.rest.answers import ENDED
 from flink_client.rest.waiting import wait_for
-from flink_client.running import Scheduler
 from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError

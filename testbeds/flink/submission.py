@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from flink_client.job_graph import vertices_of
+from flink_client.jobs.job_graph import vertices_of
 from flink_client.rest.answers import Vertex
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram

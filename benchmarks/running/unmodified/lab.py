@@ -11,10 +11,10 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.running.unmodified.programs import Program, StateMachine
+from flink_client.jobs.running import has_ended
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
 from flink_client.rest.waiting import wait_for
-from flink_client.running import has_ended
 from models.errors import SluiceError
 from testbeds.flink.local.distribution import release_of
 from testbeds.flink.local.processes import LocalCluster

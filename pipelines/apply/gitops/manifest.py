@@ -7,7 +7,7 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from flink_client.deployment import wanted_parallelism
+from flink_client.jobs.deployment import wanted_parallelism
 from flink_client.kubernetes.resource import read_resource
 from flink_client.kubernetes.scaling import spec_change
 from models.errors import InvalidInput

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from flink_client.jobs.running import awaited, find_named_job
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.running import awaited, find_named_job
 from models.errors import SluiceError
 from models.plan import Plan
 from pipelines.apply.application import without_password

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import unified_diff
 
-from flink_client.deployment import check_most_tasks
+from flink_client.jobs.deployment import check_most_tasks
+from flink_client.jobs.running import find_named_job, running_job
 from flink_client.rest.client import FlinkRest
-from flink_client.running import find_named_job, running_job
 from models.errors import InvalidInput
 from models.job import Job
 from models.plan import Plan

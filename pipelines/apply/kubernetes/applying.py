@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
+from flink_client.jobs.running import awaited
 from flink_client.kubernetes.progress import progress
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.rest.client import FlinkRest
-from flink_client.running import awaited
 from models.errors import SluiceError
 from pipelines.apply.application import without_password
 from pipelines.apply.applied import Applied, Effect, Outcome, compared

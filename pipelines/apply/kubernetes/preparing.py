@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flink_client.deployment import check_most_tasks, wanted_parallelism
+from flink_client.jobs.deployment import check_most_tasks, wanted_parallelism
+from flink_client.jobs.running import Scheduler, find_job, running_job
+from flink_client.jobs.running import scheduler as scheduler_of
+from flink_client.jobs.running import settings as settings_of
 from flink_client.kubernetes.progress import unsettled
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import SpecChange, spec_change
 from flink_client.overrides import ignored_at_start
 from flink_client.rest.client import FlinkRest
-from flink_client.running import Scheduler, find_job, running_job
-from flink_client.running import scheduler as scheduler_of
-from flink_client.running import settings as settings_of
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.plan import Plan

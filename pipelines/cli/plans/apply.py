@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from flink_client.jobs.restart import RestartProgram
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import RestartProgram
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.plan import Plan

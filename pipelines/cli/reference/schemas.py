@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from flink_client.restart import RestartProgram
+from flink_client.jobs.restart import RestartProgram
 from models.capacity.observation import Observation
 from models.capacity.observed.record import ObservedJob
 from models.cluster import Worker, WorkerOffer

@@ -23,7 +23,7 @@ def autopilot_request(
     program: Path | None,
     deployment: "DeploymentTarget | None",
 ) -> "AutopilotRequest":
-    from flink_client.restart import RestartProgram
+    from flink_client.jobs.restart import RestartProgram
     from pipelines.control.request import AutopilotRequest
     from pipelines.inputs.parsing.files import read_as
     from pipelines.observe.job_file import safe_name

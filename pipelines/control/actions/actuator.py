@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from flink_client.rescales import COMPLETED, rescales
+from flink_client.jobs.rescales import COMPLETED, rescales
+from flink_client.jobs.restart import Restart
+from flink_client.jobs.running import NotRunning, awaited
 from flink_client.rest.answers import ENDED
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.transport import NoAccess
 from flink_client.rest.waiting import TimedOut
-from flink_client.restart import Restart
-from flink_client.running import NotRunning, awaited
 from models.errors import SluiceError
 from pipelines.control.actions.intents import SAVEPOINT, TAKING_BACK, Intent, IntentJournal, IntentStep
 

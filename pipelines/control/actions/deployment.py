@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 
+from flink_client.jobs.running import settings
 from flink_client.kubernetes.owner import owner_of
 from flink_client.kubernetes.progress import unsettled
 from flink_client.kubernetes.reference import parse_reference
@@ -10,7 +11,6 @@ from flink_client.kubernetes.refusals import Conflict
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import check_changeable, redeploys_for, spec_change
 from flink_client.rest.client import FlinkRest
-from flink_client.running import settings
 from models.errors import InvalidInput, SluiceError
 from models.scaling.control.guard import Hold
 from pipelines.apply.kubernetes.applying import ResourceApi

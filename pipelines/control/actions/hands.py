@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final, Literal
 
+from flink_client.jobs.restart import Restart, prepare_restart
+from flink_client.jobs.running import Scheduler, scheduler, settings
 from flink_client.kubernetes.reference import parse_reference
 from flink_client.rest.client import FlinkRest
-from flink_client.restart import Restart, prepare_restart
-from flink_client.running import Scheduler, scheduler, settings
 from models.errors import InvalidInput, SluiceError
 from models.scaling.control.guard import Hold
 from pipelines.apply.kubernetes.applying import ResourceApi

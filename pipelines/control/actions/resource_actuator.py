@@ -14,13 +14,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from flink_client.jobs.running import awaited
 from flink_client.kubernetes.progress import progress
 from flink_client.kubernetes.reference import parse_reference
 from flink_client.kubernetes.refusals import Conflict, NotPermitted
 from flink_client.kubernetes.resource import FlinkDeployment
 from flink_client.kubernetes.scaling import spec_change
 from flink_client.rest.client import FlinkRest
-from flink_client.running import awaited
 from models.errors import InvalidInput, SluiceError
 from pipelines.apply.kubernetes.applying import ResourceApi
 from pipelines.control.actions.actuator import BACK_S, LOOK_EVERY_S, Actuator, Carried, CarriedDone

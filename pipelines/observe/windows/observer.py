@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from flink_client.jobs.running import NotRunning, find_named_job
 from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning, find_named_job
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.observing import FEWEST_READINGS, observe
 from models.capacity.observed.record import ObservedJob

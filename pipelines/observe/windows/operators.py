@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from flink_client.deployment import map_operators
+from flink_client.jobs.operators import map_operators
+from flink_client.jobs.running import sql_vertices
 from flink_client.rest.client import FlinkRest
-from flink_client.running import sql_vertices
 from models.capacity.observed.counters.counts import VertexCounts
 from models.errors import InvalidInput
 from models.job import Job

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from flink_client.job_graph import KAFKA_TABLE, TABLE
+from flink_client.jobs.job_graph import KAFKA_TABLE, TABLE
 from models.errors import InvalidInput
 from models.job import Job, Operator
 from testbeds.kafka.supply import FedTopic, records_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flink_client.job_graph import TABLE, read_job
+from flink_client.jobs.job_graph import TABLE, read_job
 from flink_client.rest.answers import Vertex
 from flink_client.rest.jars import JarProgram
 from models.errors import InvalidInput

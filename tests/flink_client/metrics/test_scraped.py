@@ -8,10 +8,10 @@ import pytest
 
 from flink.observed import COUNT, JOB_ID, SINK, SOURCE, ObservedFlink
 from flink.scraping_prometheus import OPERATOR, RATE, Scraping
+from flink_client.jobs.running import NotRunning
 from flink_client.metrics.prometheus_api import Prometheus
 from flink_client.metrics.scraped import ScrapedCounts, scraped_counts
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning
 from models.capacity.observed.counters.intervals import intervals
 from models.errors import SluiceError
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from flink_client.jobs.running import sql_vertices
 from flink_client.rest.client import FlinkRest
-from flink_client.running import sql_vertices
 from models.plan import PlanContent
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from flink.releases import NEWEST_IN_CI
+from flink_client.jobs.restart import Restart, RestartProgram
 from flink_client.rest.jars import JarProgram
-from flink_client.restart import Restart, RestartProgram
 from models.job import Job
 from models.plan import Plan, PlanContent
 from pipelines.apply.application import apply

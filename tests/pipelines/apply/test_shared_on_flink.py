@@ -11,8 +11,8 @@ import yaml
 
 from flink.releases import NEWEST_IN_CI
 from flink.server import word_count_plan
+from flink_client.jobs.running import tasks_in_slots
 from flink_client.rest.client import FlinkRest
-from flink_client.running import tasks_in_slots
 from models.job import Job
 from models.plan import PlanContent
 from models.slots import SlotBundle

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flink.observed import COUNT, JOB_ID, PARTITIONS, SINK, SOURCE, ObservedFlink
+from flink_client.jobs.running import NotRunning
 from flink_client.metrics.counts import CountsReader, Place
 from flink_client.rest.client import FlinkRest
-from flink_client.running import NotRunning
 from models.capacity.observed.record import ObservedJob
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.plan import Plan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flink_client.jobs.running import running_job
 from flink_client.rest.client import FlinkRest
-from flink_client.running import running_job
 from pipelines.observe.observation import observe_job
 from pipelines.observe.planning import RunningRequest, plan_running
 from pipelines.observe.scraped import Scraper, observe_or_read

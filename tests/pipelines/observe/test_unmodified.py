@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from flink_client.jobs.running import has_ended, running_job
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
-from flink_client.running import has_ended, running_job
 from models.errors import InvalidInput
 from pipelines.apply.preparation import prepare
 from pipelines.observe.observation import observe_job, running_job_id

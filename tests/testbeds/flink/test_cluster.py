@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flink_client.deployment import RunningJob
+from flink_client.jobs.deployment import RunningJob
+from flink_client.jobs.running import NotRunning, running_job
 from flink_client.metrics.readings import TIMES
 from flink_client.rest.answers import JobStatus
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
 from flink_client.rest.jobs import resource_requirements
 from flink_client.rest.waiting import wait_for
-from flink_client.running import NotRunning, running_job
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from testbeds.feeding.control import SourceControl, SourceReport

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_client.job_graph import read_job
+from flink_client.jobs.job_graph import read_job
 from flink_client.rest.answers import Vertex, VertexEdge
 from models.errors import InvalidInput
 from models.job import Job

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flink_client.running import last_ended
+from flink_client.jobs.running import last_ended
 
 
 def job(name: str, state: str, end: int, duration: int = 0) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flink_client.job_graph import read_job, vertices_of
+from flink_client.jobs.job_graph import read_job, vertices_of
 from flink_client.rest.answers import Vertex, VertexEdge, graph
 from models.dataflow import Partitioning
 from models.errors import InvalidInput

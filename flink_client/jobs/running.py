@@ -6,8 +6,8 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final
 
-from flink_client.deployment import AvailableTaskManager, RunningJob, RunningVertex
-from flink_client.job_graph import read_job, vertices_of
+from flink_client.jobs.deployment import AvailableTaskManager, RunningJob, RunningVertex
+from flink_client.jobs.job_graph import read_job, vertices_of
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError

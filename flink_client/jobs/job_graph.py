@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from flink_client.deployment import chained_operators
+from flink_client.jobs.operators import chained_operators
 from flink_client.rest.answers import Vertex, VertexEdge
 from models.dataflow import Partitioning
 from models.errors import InvalidInput

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from answering.server import AnsweringServer
-from flink_client.rescales import RecordedRescale, rescales
+from flink_client.jobs.rescales import RecordedRescale, rescales
 from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 
