@@ -25,6 +25,7 @@ Rulings where the paper is silent:
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,19 +128,27 @@ class Trial(Format):
     sustained: bool
 
 
-class MstSearch(Dialogue[Injection, float]):
-    """The search as a dialogue: what to inject, and the rate that was achieved by it."""
+class MstMeasurement(Dialogue[Injection, float], ABC):
+    """A way to find the MST, as a dialogue: what to inject, and the rate that was achieved by it."""
 
     def __init__(self, settings: MstSettings) -> None:
         self.settings = settings
-        self._min_r, self._max_r = 0.0, math.inf
         self._mst: float | None = None
         self._trials: list[Trial] = []
         self._stop: Stop | None = None
         super().__init__(self._run())
 
+    @abstractmethod
+    def _run(self) -> Generator[Injection, float, None]:
+        """Yields injections, and is sent the rate that each achieved."""
+
     def observe(self, seen: float) -> None:
-        """Take the mean rate that the sources emitted during the injection, records/s."""
+        """Take the mean rate that the sources emitted during the injection, records/s.
+
+        Raises:
+            InvalidInput: it is negative or not finite.
+            SluiceError: the measurement has ended.
+        """
         self._check_open()
         if not (math.isfinite(seen) and seen >= 0):
             raise InvalidInput(f"an achieved rate must be finite and at least 0, but got {seen}")
@@ -147,7 +156,7 @@ class MstSearch(Dialogue[Injection, float]):
 
     @property
     def mst(self) -> float | None:
-        """Rate achieved at the highest sustained target so far, records/s; None if none was sustained."""
+        """The MST as far as it is known, records/s; None before that."""
         return self._mst
 
     @property
@@ -157,12 +166,24 @@ class MstSearch(Dialogue[Injection, float]):
 
     @property
     def stop(self) -> Stop | None:
-        """Why the search ended; None while it runs."""
+        """Why it ended; None while it runs."""
         return self._stop
 
     @property
+    @abstractmethod
     def reason(self) -> str | None:
-        """Why the search ended, in words; None while it runs."""
+        """Why it ended, in words; None while it runs."""
+
+
+class MstSearch(MstMeasurement):
+    """The search; its MST is the rate achieved at the highest sustained target so far, None if none was sustained."""
+
+    def __init__(self, settings: MstSettings) -> None:
+        self._min_r, self._max_r = 0.0, math.inf
+        super().__init__(settings)
+
+    @property
+    def reason(self) -> str | None:
         if self._stop is None:
             return None
         if self._stop is Stop.NO_FLOW:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.capacity.backlog.overload import OverloadMeasurement
-from models.capacity.mst import MstSearch, MstSettings
+from models.capacity.mst import MstMeasurement, MstSearch, MstSettings
 from models.capacity.observation import OperatorRates
 from models.errors import SluiceError
 from models.job import Job, Kind
@@ -47,11 +47,11 @@ def drained_mst(run: Run, settings: MstSettings) -> tuple[OverloadMeasurement, l
     return measurement, _driven(measurement, run)
 
 
-def _driven(dialogue: MstSearch | OverloadMeasurement, run: Run) -> list[MeasuredWindow]:
+def _driven(measurement: MstMeasurement, run: Run) -> list[MeasuredWindow]:
     windows: list[MeasuredWindow] = []
-    while (injection := dialogue.next()) is not None:
+    while (injection := measurement.next()) is not None:
         windows.append(run.inject(injection.rate, injection.seconds, injection.phase))
-        dialogue.observe(windows[-1].achieved_rate)
+        measurement.observe(windows[-1].achieved_rate)
     return windows
 
 

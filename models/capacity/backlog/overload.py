@@ -10,47 +10,23 @@ from collections.abc import Generator
 from itertools import pairwise
 from typing import Final
 
-from models.capacity.dialogue import Dialogue
-from models.capacity.mst import Injection, MstSettings, Phase, Stop, Trial
+from models.capacity.mst import Injection, MstMeasurement, Phase, Stop, Trial
 from models.wording import amount
 
 OVER: Final = 2.0
 """The job is offered so many times what it took last."""
 
 
-class OverloadMeasurement(Dialogue[Injection, float]):
-    """Measuring as a dialogue: what to inject, and the rate that was achieved by it; asks and answers as `MstSearch`."""
+class OverloadMeasurement(MstMeasurement):
+    """Measuring by drain; its MST is what was taken while more was offered, or the most that was taken where it never fell
+    behind.
 
-    def __init__(self, settings: MstSettings) -> None:
-        """
-        Args:
-            settings: durations of the warm-up and of a window, most iterations, the sensitivity, and the share of a target
-                from which the job keeps up with it.
-        """
-        self.settings = settings
-        self._trials: list[Trial] = []
-        self._mst: float | None = None
-        self._stop: Stop | None = None
-        super().__init__(self._run())
-
-    @property
-    def mst(self) -> float | None:
-        """Records/s taken while more was offered; the most that was sustained where it never fell behind; None so far."""
-        return self._mst
-
-    @property
-    def history(self) -> tuple[Trial, ...]:
-        """The windows, in order."""
-        return tuple(self._trials)
-
-    @property
-    def stop(self) -> Stop | None:
-        """Why it ended; None while it runs."""
-        return self._stop
+    The settings are the durations of the warm-up and of a window, most iterations, the sensitivity, and the share of a target
+    from which the job keeps up with it.
+    """
 
     @property
     def reason(self) -> str | None:
-        """Why it ended, in words; None while it runs."""
         if self._stop is None:
             return None
         if self._stop is Stop.NO_FLOW or self._mst is None:
