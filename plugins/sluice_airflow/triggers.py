@@ -77,7 +77,7 @@ class ObservationTrigger(WorkspaceTrigger):
     """
 
     def _found(self) -> Any:
-        from pipelines.observe.windows.following import observed_windows
+        from pipelines.observe.continuous.following import observed_windows
         from pipelines.store.workspace import Workspace
 
         return observed_windows(Workspace(), self.look_every_s)

@@ -17,7 +17,7 @@ from on_kubernetes.deployed_repository import DeployedRepository
 from pipelines.apply.record import recorded
 from pipelines.drift.production import find_samples
 from pipelines.inputs.plan_request import PlanRequest
-from pipelines.observe.windows.windows import Windows
+from pipelines.observe.continuous.windows import Windows
 from pipelines.registry.review.decision import list_reviews
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all

@@ -11,7 +11,7 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
     with reported("windows"):
         progress = task_progress()
         if not extras:
-            from pipelines.observe.windows.observer import observed_jobs
+            from pipelines.observe.continuous.observer import observed_jobs
             from pipelines.store.workspace import Workspace
 
             jobs = observed_jobs(Workspace())

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from pipelines.following.polling import Following
-from pipelines.observe.windows.observer import JobObserver, ObservedWindow, observed_jobs
+from pipelines.observe.continuous.observer import JobObserver, ObservedWindow, observed_jobs
 from pipelines.store.workspace import Workspace
 
 

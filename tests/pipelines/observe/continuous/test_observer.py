@@ -16,9 +16,9 @@ from models.errors import SluiceError
 from pipelines.drift.production import find_samples
 from pipelines.inputs.operations.operations import Observing
 from pipelines.inputs.parsing.files import validate_as
-from pipelines.observe.windows.following import observed_windows
-from pipelines.observe.windows.observer import JobObserver, ObservedWindow, observed_jobs, window_samples
-from pipelines.observe.windows.windows import Windows
+from pipelines.observe.continuous.following import observed_windows
+from pipelines.observe.continuous.observer import JobObserver, ObservedWindow, observed_jobs, window_samples
+from pipelines.observe.continuous.windows import Windows
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA
 

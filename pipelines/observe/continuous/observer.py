@@ -20,12 +20,12 @@ from pipelines.drift.production import SUFFIX, production_key
 from pipelines.following.jobs import job_file, operated_jobs
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.operations import Observing
+from pipelines.observe.continuous.operators import operators_by_vertex
+from pipelines.observe.continuous.windows import FinishedWindow, KeptReading, Windows
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.observe.observation import FOLDER
 from pipelines.observe.samples import samples_of
 from pipelines.observe.watching import REFRESHED_S, fetched_every_s
-from pipelines.observe.windows.operators import operators_by_vertex
-from pipelines.observe.windows.windows import FinishedWindow, KeptReading, Windows
 from pipelines.store.workspace import Missing, Workspace
 
 if TYPE_CHECKING:
