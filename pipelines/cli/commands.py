@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "jobs": CommandEntry("jobs", "List the jobs of the catalogue, or show one."),
     "clusters": CommandEntry("jobs", "List the clusters of the catalogue, or show one."),
     "models": CommandEntry("models", "List, show, approve and reject capacity models."),
-    "configure": CommandEntry("standalone.capacity", "Divide task slots among operators (BIDS2)."),
+    "configure": CommandEntry("standalone.configuration", "Divide task slots among operators (BIDS2)."),
     "fit": CommandEntry("standalone.capacity", "Fit growth laws to measurements."),
     "size": CommandEntry("standalone.capacity", "Predict the task slots that a rate needs."),
     "record": CommandEntry("standalone.record", "Record a sample of a Kafka topic."),

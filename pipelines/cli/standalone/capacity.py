@@ -1,38 +1,31 @@
-"""`sluice configure`, `sluice fit` and `sluice size`: the capacity models by themselves, on files."""
+"""`sluice fit` and `sluice size`: the capacity models by themselves, on files."""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import numpy as np
 import typer
-from pydantic import BaseModel, ConfigDict, Field
-from rich.markup import escape
 
-from models.capacity.bids2 import Bids2Result, bids2
 from models.capacity.doubt import why_wide
 from models.capacity.exploration.question import SizingQuestion, would_help
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.regressions import REGRESSIONS, Regression, fit_regression, loocv_rmse
 from models.capacity.growth.twin import TwinCurve
-from models.capacity.observation import Observation, OperatorRates
+from models.capacity.observation import Observation
 from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, check_margin, slots_interval, task_slots_for
 from models.errors import Infeasible
 from models.resources import PlanResources
-from models.schema import PositiveInt
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.inputs.catalogue import load_cluster_or_offer
 from pipelines.inputs.measurements import Columns, read_measurements
-from pipelines.inputs.parsing.files import read_as
 from pipelines.inputs.plan_request import DEFAULT_PRECISION
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
-
-MOST_SLOTS: Final = 1_000_000
 
 
 class ModelChoice(StrEnum):
@@ -45,20 +38,6 @@ class ModelChoice(StrEnum):
     SKEWED = "skewed"
 
 
-class InstanceOperator(OperatorRates):
-    """An operator of a BIDS2 instance. Published instances carry further keys (ids, inputs), which are passed over."""
-
-    model_config = ConfigDict(extra="ignore")
-    max_parallelism: PositiveInt | None = Field(None, description="No more tasks than this.")
-
-
-class Instance(BaseModel):
-    """A BIDS2 instance: the operators without the sources. Further keys are passed over, as in published files."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-    operators: tuple[InstanceOperator, ...] = Field(min_length=1)
-
-
 MeasurementsArgument = Annotated[Path, typer.Argument(metavar="MEASUREMENTS", help="CSV, one measured budget a row.")]
 ModelOption = Annotated[
     ModelChoice, typer.Option("--model", help="Growth law; auto weighs all of them by their errors.")
@@ -69,22 +48,6 @@ MemoryColumnOption = Annotated[
 SlotsColumnOption = Annotated[str | None, typer.Option("--slots-column", metavar="C", help="Column of the task slots.")]
 MstColumnOption = Annotated[str | None, typer.Option("--mst-column", metavar="C", help="Column of the MST, records/s.")]
 RowsOption = Annotated[int | None, typer.Option("--rows", metavar="N", help="Use only the first N rows.")]
-
-
-@app.command()
-def configure(
-    instance: Annotated[Path, typer.Option(metavar="FILE", help="The operators with their rates, YAML or JSON.")],
-    slots: Annotated[int, typer.Option(metavar="N", max=MOST_SLOTS, help="Task slots to divide; all are used.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Divide task slots among operators (BIDS2). The answer has the highest source rate that is possible."""
-    operators = read_as(instance, Instance).operators
-    limits = {o.name: o.max_parallelism for o in operators if o.max_parallelism is not None}
-    best = bids2(operators, slots, limits)
-    if as_json:
-        print_json(best)
-    else:
-        _print_configuration(operators, best)
 
 
 @app.command()
@@ -292,17 +255,6 @@ def _outside(data: Dataset, memory_mb: float) -> str | None:
     if low == high:
         return f"all measurements have {low:,.0f} MiB per TaskManager, so the effect of memory is not known"
     return f"{memory_mb:,.0f} MiB lies outside of the measured {low:,.0f} to {high:,.0f} MiB per TaskManager"
-
-
-def _print_configuration(operators: tuple[InstanceOperator, ...], best: Bids2Result) -> None:
-    console.print(f"source rate {best.source_rate:,.0f} records/s")
-    rows = table("operator", "tasks", "busyness at that rate", wrap=("operator",))
-    for operator in operators:
-        tasks = best.parallelism[operator.name]
-        load = best.source_rate * operator.records_in_per_source_record / (tasks * operator.true_rate_per_task)
-        limits = " (limits)" if operator.name == best.limited_by else ""
-        rows.add_row(escape(operator.name), str(tasks), f"{load:.0%}{limits}")
-    console.print(rows)
 
 
 def _print_candidates(selection: Selection, observations: int) -> None:
