@@ -31,7 +31,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.arena.demeter import SETTINGS as STUDIED
+from benchmarks.arena.studies.demeter import SETTINGS as STUDIED
 from benchmarks.autopilot.acting.operator_autoscaler import original
 from models.scaling.policies import make_policy
 from models.scaling.policy import Facts, Rescaled

@@ -15,7 +15,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.arena.limited_source import LimitedRun
+from benchmarks.arena.studies.limited_source import LimitedRun
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import Activity

@@ -1,6 +1,6 @@
 """How policies converge at a constant rate: DS2 beside Dhalion on word count, and DS2 on Nexmark (DS2 Figure 6, Table 4).
 
-    python -m benchmarks.arena.convergence
+    python -m benchmarks.arena.studies.convergence
 
 Jobs run on the simulator and read from a durable log, so records unread while a job is too small are read later.
 Nexmark costs are the catalogue's, not those of DS2's cluster: rates are chosen so that the main operator needs as many

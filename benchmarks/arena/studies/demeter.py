@@ -1,7 +1,7 @@
 """Demeter's advertising workload under `flink` and `static`, beside what the study's own runs measured (ICPE 2024).
 
-    python -m benchmarks.arena.demeter [--seeds 3] [--downtimes-s 60,90,120,150] [--window-share 0.25]
-    python -m benchmarks.arena.demeter --rates OTHER.csv --runs OTHER_RUNS.csv
+    python -m benchmarks.arena.studies.demeter [--seeds 3] [--downtimes-s 60,90,120,150] [--window-share 0.25]
+    python -m benchmarks.arena.studies.demeter --rates OTHER.csv --runs OTHER_RUNS.csv
 
 Another workload of the study needs its rates by minute and its table of runs, in the format of tests/data/demeter. What the
 replays take from the study, all of it from its *static* runs, its workload and its settings:
@@ -48,7 +48,7 @@ from pipelines.arena.replays.workloads import Workload, read_workload
 from pipelines.arena.request import RescaleMode
 from testbeds.simulator import Simulator
 
-DATA: Final = Path(__file__).resolve().parents[2] / "tests/data/demeter"
+DATA: Final = Path(__file__).resolve().parents[3] / "tests/data/demeter"
 TASK_MANAGERS: Final = 24
 MEMORY_MB: Final = 4096.0
 MANAGED_MB: Final = 64.0

@@ -1,6 +1,6 @@
 """Justin beside DS2: steps, tasks and memory at a constant rate (Justin section 5, Figure 5).
 
-    python -m benchmarks.arena.justin [--log]
+    python -m benchmarks.arena.studies.justin [--log]
 
 As there: tasks are to be busy half of the time (the published configuration has a utilisation target of 0.5), no operator
 gets more than 24, decisions fall every 2 minutes, the first minute after a start is not measured, sources are not counted.
@@ -17,7 +17,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.arena.limited_source import LimitedSources
+from benchmarks.arena.studies.limited_source import LimitedSources
 from models.cluster import Cluster
 from models.job import Job, records_in_per_source_record
 from models.memory import MANAGED_MB, deployed_memory_mb, managed_memory_per_slot_mb
