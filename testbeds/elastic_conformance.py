@@ -19,8 +19,8 @@ import pytest
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S, TIME_SHARES_TOLERANCE
-from testbeds.conformance import OVERLOAD, Suite
 from testbeds.protocol import Configuration, ElasticRun, Served, Testbed
+from testbeds.suite import OVERLOAD, Suite
 
 
 class ElasticSuite(Suite):

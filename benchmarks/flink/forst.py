@@ -19,11 +19,11 @@ from rich.table import Table
 
 from models.cluster import Cluster
 from models.job import Job
-from testbeds.conformance import small_job
 from testbeds.flink.local.distribution import FLINK_2_3
 from testbeds.flink.local.profile import StateBackend
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, ElasticRun, Rescale
+from testbeds.suite import small_job
 
 VALUE_BYTES: Final = 1024
 UPDATES: Final = 1.5

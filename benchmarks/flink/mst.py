@@ -24,10 +24,10 @@ from models.job import Job
 from pipelines.inputs.catalogue import load_cluster, load_job
 from pipelines.inputs.programs import job_program
 from pipelines.measuring.estimate import search_mst
-from testbeds.conformance import small_job
 from testbeds.flink.lab.stolen import StolenTime
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Run
+from testbeds.suite import small_job
 
 SETTINGS: Final = MstSettings(
     warmup_s=20.0, cooldown_s=0.0, ramp_s=5.0, observe_s=10.0, iterations=8, sensitivity=0.02, bracket=0.15

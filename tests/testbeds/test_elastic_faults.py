@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from testbeds.conformance import small_job
 from testbeds.elastic_conformance import ElasticConformance
 from testbeds.protocol import Configuration, Rescale, Served
 from testbeds.simulator import Simulator
+from testbeds.suite import small_job
 
 CONFIGURATION = Configuration(parallelism={"source": 2, "map": 1, "count": 1, "sink": 1}, memory_mb=65536)
 MORE = replace(CONFIGURATION, parallelism={"source": 2, "map": 2, "count": 2, "sink": 2})

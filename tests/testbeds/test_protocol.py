@@ -13,6 +13,7 @@ from models.metrics import SAMPLE_COLUMNS
 from testbeds import conformance
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, Limits, MeasuredWindow
 from testbeds.simulator import Simulator
+from testbeds.suite import small_job, windows_of
 
 Change = Callable[[MeasuredWindow], MeasuredWindow]
 
@@ -43,7 +44,7 @@ class Faulty:
 
     def __init__(self, change: Change) -> None:
         self.change = change
-        self.run: Any = Simulator().deploy(conformance.small_job(), configuration(), run="conformance-1", seed=1)
+        self.run: Any = Simulator().deploy(small_job(), configuration(), run="conformance-1", seed=1)
 
     @property
     def elapsed_s(self) -> float:
@@ -90,12 +91,12 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "a row that appears twice": (
         "test_every_task_reports_once_in_every_interval",
         rows(lambda n: np.r_[0, np.arange(n - 1)]),
-        {"job": conformance.small_job(), "configuration": configuration()},
+        {"job": small_job(), "configuration": configuration()},
     ),
     "a task that does not report": (
         "test_every_task_reports_once_in_every_interval",
         rows(lambda n: np.arange(1, n)),
-        {"job": conformance.small_job(), "configuration": configuration()},
+        {"job": small_job(), "configuration": configuration()},
     ),
     "busier than time allows": (
         "test_shares_of_time_sum_to_the_interval",
@@ -111,17 +112,17 @@ FAULTS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "lag of an operator": (
         "test_lag_is_reported_at_sources_only",
         column("lag_records", lambda v: np.nan_to_num(v.astype(float))),
-        {"job": conformance.small_job()},
+        {"job": small_job()},
     ),
     "samples of another rate": (
         "test_samples_add_up_to_the_window",
         column("records_in", lambda v: v * 1.01),
-        {"job": conformance.small_job()},
+        {"job": small_job()},
     ),
     "records from nowhere": (
         "test_no_record_comes_from_nowhere",
         column("records_in", lambda v: v * 1.5),
-        {"job": conformance.small_job()},
+        {"job": small_job()},
     ),
 }
 
@@ -133,7 +134,7 @@ def test_the_suite_finds(fault: str) -> None:
     of_samples = hasattr(conformance.SampleConformance, test)
     for run, outcome in ((Faulty(lambda w: w), nullcontext()), (Faulty(change), pytest.raises(AssertionError))):
         with outcome:
-            getattr(suite, test)(conformance.windows_of(run, 30.0, 60.0) if of_samples else run, **arguments)
+            getattr(suite, test)(windows_of(run, 30.0, 60.0) if of_samples else run, **arguments)
 
 
 class Refusing:
@@ -161,11 +162,11 @@ class Refusing:
 def test_the_suite_finds_a_testbed_that_refuses_nothing(test: str, arguments: dict[str, Any]) -> None:
     suite = conformance.TestbedConformance()
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        getattr(suite, test)(Refusing(), conformance.small_job(), configuration(), **arguments)
+        getattr(suite, test)(Refusing(), small_job(), configuration(), **arguments)
 
 
 @pytest.mark.parametrize("test", ["test_the_same_seed_repeats_the_same_run", "test_tasks_run_where_they_are_placed"])
 def test_the_suite_finds_a_testbed_that_ignores_what_it_is_reported(test: str) -> None:
     suite = conformance.TestbedConformance()
     with pytest.raises(AssertionError):
-        getattr(suite, test)(Refusing(), conformance.small_job(), configuration())
+        getattr(suite, test)(Refusing(), small_job(), configuration())

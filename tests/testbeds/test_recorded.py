@@ -11,6 +11,7 @@ from pipelines.inputs.measurements import parse_parallelism, read_measurements
 from testbeds import conformance, protocol
 from testbeds.protocol import Configuration
 from testbeds.recorded import Recorded
+from testbeds.suite import small_job
 
 STREAMBED = Path(__file__).parent.parent / "data" / "streambed"
 
@@ -106,7 +107,7 @@ def test_more_than_was_ever_recorded_does_not_fit(search_q5: Recorded, q5: Job) 
 
 def test_beyond_the_mst_the_rest_is_pending() -> None:
     run = Recorded([observed(100.0)], load_cluster("testbed")).deploy(
-        conformance.small_job(),
+        small_job(),
         Configuration(parallelism={"source": 9, "map": 1, "count": 1, "sink": 1}, memory_mb=8192),
         run="r",
         seed=0,

@@ -3,10 +3,10 @@
 import pytest
 
 from models.errors import Infeasible, SluiceError
-from testbeds.conformance import small_job
 from testbeds.protocol import Configuration, Disturbed, Run
 from testbeds.repeating import measured
 from testbeds.simulator import Simulator
+from testbeds.suite import small_job
 
 CONFIGURATION = Configuration({"source": 1, "map": 1, "count": 1, "sink": 1}, 65536.0)
 

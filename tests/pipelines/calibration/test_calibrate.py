@@ -20,10 +20,10 @@ from pipelines.inputs.parsing.files import read_as
 from pipelines.measuring.estimate import SHORT
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace
-from testbeds.conformance import small_job
 from testbeds.protocol import Configuration, Disturbed, Limits, Run
 from testbeds.simulator import Simulator
 from testbeds.simulator.settings import Physics
+from testbeds.suite import small_job
 
 MEMORY_MB = 8192.0
 BELIEVED = Cluster.model_validate({"name": "pair", "count": 2, "slots": 8, "cores": 4, "memory_mb": MEMORY_MB})

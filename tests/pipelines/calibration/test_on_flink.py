@@ -15,9 +15,9 @@ from pipelines.calibration.request import CalibrationRequest
 from pipelines.progress import Quiet
 from pipelines.store.samples import read_samples
 from pipelines.store.workspace import Workspace
-from testbeds.conformance import small_job
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.simulator.settings import Physics
+from testbeds.suite import small_job
 
 CORES = 0.25
 CLUSTER = Cluster.model_validate({"name": "local", "count": 2, "slots": 2, "cores": CORES, "memory_mb": 1024})

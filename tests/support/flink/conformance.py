@@ -6,8 +6,8 @@ import pytest
 
 from models.capacity.mst import MstSettings
 from models.job import Job
-from testbeds import conformance
 from testbeds.protocol import Configuration, MeasuredWindow, Run, Testbed
+from testbeds.suite import OVERLOAD, small_job, windows_of
 
 SLOWER = 10.0
 """Factor on the small job's costs, which keeps its capacity far below that of this machine."""
@@ -22,7 +22,7 @@ class OnFlink:
     tolerance = 0.05
     mst = MstSettings(
         warmup_s=15.0,
-        warmup_rate=conformance.OVERLOAD,
+        warmup_rate=OVERLOAD,
         cooldown_s=5.0,
         ramp_s=5.0,
         observe_s=5.0,
@@ -35,7 +35,7 @@ class OnFlink:
     @classmethod
     def job(cls) -> Job:
         """With few keys, so that all of them are seen within seconds."""
-        small = conformance.small_job()
+        small = small_job()
         operators = []
         for operator in small.operators:
             dearer = operator.cost.model_copy(update={"cpu_s": SLOWER * operator.cost.cpu_s})
@@ -64,4 +64,4 @@ class OneRun:
     @pytest.fixture(scope="class")
     @classmethod
     def windows(cls, run: Run) -> list[MeasuredWindow]:
-        return conformance.windows_of(run, cls.window_s, cls.settle_s)
+        return windows_of(run, cls.window_s, cls.settle_s)

@@ -16,6 +16,7 @@ from testbeds import conformance, elastic_conformance, protocol
 from testbeds.flink.local.distribution import FLINK_2_3
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration
+from testbeds.suite import saturated_rate
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +74,7 @@ class TestElastic(OnLocal, elastic_conformance.ElasticConformance):
     @classmethod
     def rate(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> float:
         with testbed.deploy(job, configuration, run="conformance-2", seed=1) as deployed:
-            return conformance.saturated_rate(deployed, cls.settle_s) / 4
+            return saturated_rate(deployed, cls.settle_s) / 4
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ from flink_client.rest.client import FlinkRest
 from models.cluster import Cluster
 from models.dataflow import Edge
 from models.errors import SluiceError
-from testbeds.conformance import small_job
 from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.flink.run import FlinkRun
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import Configuration, Disturbed, MeasuredWindow, Run
 from testbeds.repeating import measured
+from testbeds.suite import small_job
 
 pytestmark = pytest.mark.slow
 CLUSTER = Cluster.model_validate({"name": "local", "count": 1, "slots": 5, "cores": 1.0, "memory_mb": 1024})

@@ -28,6 +28,7 @@ from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.flink.programs.user_programs import SqlScript, UserJar, UserProgram
 from testbeds.local.jdk import find_jdk
 from testbeds.protocol import Configuration, MeasuredWindow
+from testbeds.suite import saturated_rate
 
 pytestmark = pytest.mark.slow
 MEMORY_MB = 1024.0
@@ -103,7 +104,7 @@ class TestNamedElastic(OnNamed, elastic_conformance.ElasticConformance):
     @classmethod
     def rate(cls, testbed: protocol.Testbed, job: Job, configuration: Configuration) -> float:
         with testbed.deploy(job, configuration, run="conformance-2", seed=1) as deployed:
-            return conformance.saturated_rate(deployed, cls.settle_s) / 4
+            return saturated_rate(deployed, cls.settle_s) / 4
 
 
 @pytest.fixture(scope="module")

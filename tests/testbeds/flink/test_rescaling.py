@@ -6,11 +6,11 @@ import pytest
 
 from flink_client.address import FlinkAddress
 from models.errors import Infeasible
-from testbeds.conformance import small_job
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.named_testbed import NamedFlinkTestbed
 from testbeds.protocol import Configuration
+from testbeds.suite import small_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 RATE = 1000.0

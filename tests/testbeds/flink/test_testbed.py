@@ -9,10 +9,10 @@ import pytest
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
-from testbeds.conformance import small_job
 from testbeds.flink.lab.stolen import StolenTime
 from testbeds.flink.testbed import FlinkTestbed
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration
+from testbeds.suite import small_job
 
 pytestmark = pytest.mark.slow
 CLUSTER = Cluster.model_validate({"name": "local", "count": 2, "slots": 3, "cores": 0.25, "memory_mb": 1024})

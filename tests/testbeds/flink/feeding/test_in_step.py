@@ -3,8 +3,8 @@
 import pytest
 
 from models.job import Job
-from testbeds.conformance import small_job
 from testbeds.flink.feeding.in_step import InStep, in_proportion
+from testbeds.suite import small_job
 
 
 def two_sources() -> Job:

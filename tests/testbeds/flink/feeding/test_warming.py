@@ -9,10 +9,10 @@ from flink.source_task import SourceTask
 from flink_client.rest.answers import Vertex
 from models.errors import SluiceError
 from models.job import Job
-from testbeds.conformance import small_job
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.feeding import warming
 from testbeds.flink.submission import Deployed
+from testbeds.suite import small_job
 
 DEPLOYED = Deployed("job", {"source": Vertex("v", "source", 1, 1)}, {}, {"source": "events"})
 WINDOW_S = 0.2
