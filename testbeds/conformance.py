@@ -10,46 +10,25 @@ parts of the suite, with shorter windows, and states the precision of its clocks
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from models.capacity.mst import MstSearch, MstSettings
+from models.capacity.mst import MstSearch
 from models.dataflow import Partitioning
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, SAMPLE_KEY, TIME_SHARES_TOLERANCE, ColumnType
 from testbeds.protocol import SAMPLE_SCHEMA, Configuration, MeasuredWindow, Run, Testbed
-from testbeds.suite import OVERLOAD, Suite, saturated_rate, windows_of
+from testbeds.suite import OVERLOAD, DeployedSuite, saturated_rate, windows_of
 
 MUCH_OF_A_RATE = 0.99
 """StreamBed section 4: a rate is sustained if this share of it is achieved."""
 
 
-class _Conformance(Suite):
-    """Base of the parts of this suite."""
-
-    places_tasks: ClassVar[bool] = True
-    """False for testbeds that refuse a placement."""
-    mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
-    """Settings of the MST search."""
-
-    @pytest.fixture
-    def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
-        with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
-            yield deployed
-
-    def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
-        with pytest.raises(error) as caught:
-            testbed.deploy(job, configuration, run="conformance-1", seed=1)
-        assert type(caught.value) is error and len(str(caught.value)) > 20
-
-
-class RefusalConformance(_Conformance):
+class RefusalConformance(DeployedSuite):
     """Limits, and configurations that are refused before the start."""
 
     def test_its_limits_are_usable(self, testbed: Testbed) -> None:
@@ -96,7 +75,7 @@ class RefusalConformance(_Conformance):
             self._refused(testbed, job, replace(configuration, placement=placement), InvalidInput)
 
 
-class SampleConformance(_Conformance):
+class SampleConformance(DeployedSuite):
     """Samples and windows. A testbed without samples takes the other parts of the suite; its tables are empty."""
 
     @pytest.fixture
@@ -168,7 +147,7 @@ class SampleConformance(_Conformance):
             assert _total(samples, operator.name, "records_in") <= sent * (1 + self.tolerance) + 1
 
 
-class SourceConformance(_Conformance):
+class SourceConformance(DeployedSuite):
     """Sources that do not pass on all records. Needs samples."""
 
     def test_a_rate_counts_what_a_source_takes_in_and_not_what_it_passes_on(
@@ -187,7 +166,7 @@ class SourceConformance(_Conformance):
         assert _total(window.samples, after, "records_in") == pytest.approx(0.8 * taken, rel=0.02)
 
 
-class RateConformance(_Conformance):
+class RateConformance(DeployedSuite):
     """Behaviour at an offered rate."""
 
     def test_it_never_emits_more_than_it_is_offered(self, run: Run) -> None:
@@ -242,7 +221,7 @@ class RateConformance(_Conformance):
         assert run.elapsed_s == pytest.approx(before + self.window_s)
 
 
-class RunConformance(_Conformance):
+class RunConformance(DeployedSuite):
     """Placement, and the end of runs."""
 
     def test_tasks_run_where_they_are_placed(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:
@@ -274,7 +253,7 @@ class RunConformance(_Conformance):
             deployed.inject(1000.0, self.window_s, "observe")
 
 
-class RepeatConformance(_Conformance):
+class RepeatConformance(DeployedSuite):
     """For testbeds whose runs are exactly reproducible."""
 
     def test_the_same_seed_repeats_the_same_run(self, testbed: Testbed, job: Job, configuration: Configuration) -> None:

@@ -1,9 +1,12 @@
 """What all suites of testbeds share: their base, a small job, and the rates at which it is measured."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
 
+from models.capacity.mst import MstSettings
+from models.errors import SluiceError
 from models.job import Job
 from testbeds.protocol import Configuration, MeasuredWindow, Run, Testbed
 
@@ -72,6 +75,25 @@ class Suite:
         """One task of each operator, enough sources not to limit the job, the largest memory."""
         tasks = {o.name: 1 for o in job.operators} | {o.name: 2 for o in job.sources}
         return Configuration(parallelism=tasks, memory_mb=testbed.limits.memory_levels_mb[-1])
+
+
+class DeployedSuite(Suite):
+    """Base of the parts of the conformance suite."""
+
+    places_tasks: ClassVar[bool] = True
+    """False for testbeds that refuse a placement."""
+    mst: ClassVar[MstSettings] = MstSettings(warmup_rate=OVERLOAD, iterations=12)
+    """Settings of the MST search."""
+
+    @pytest.fixture
+    def run(self, testbed: Testbed, job: Job, configuration: Configuration) -> Iterator[Run]:
+        with testbed.deploy(job, configuration, run="conformance-1", seed=1) as deployed:
+            yield deployed
+
+    def _refused(self, testbed: Testbed, job: Job, configuration: Configuration, error: type[SluiceError]) -> None:
+        with pytest.raises(error) as caught:
+            testbed.deploy(job, configuration, run="conformance-1", seed=1)
+        assert type(caught.value) is error and len(str(caught.value)) > 20
 
 
 def windows_of(run: Run, window_s: float, settle_s: float) -> list[MeasuredWindow]:
