@@ -90,7 +90,11 @@ CAUSES: Final = {
     "join": Cause(
         f"a join that costs {HEAVY_JOIN:g} times as much", (checks.join_by_dhalion, checks.cpu_fails_on_ij), job=_heavy
     ),
-    "peak": Cause("a peak of all that 70 tasks take, not of half", (checks.varga_fills_the_cluster,), peak_share=1.0),
+    "peak": Cause(
+        "a peak of all that 70 tasks take, not of half",
+        (checks.varga_fills_the_cluster, checks.dhalion_takes_most),
+        peak_share=1.0,
+    ),
     "noise": Cause(
         "five times the noise of metrics",
         (checks.varga_never_rests, checks.only_cpu_and_ds2_rest_on_map, checks.none_rests_on_swa),
@@ -104,7 +108,7 @@ CAUSES: Final = {
     "cpu": Cause(f"CPU in use {MORE_CPU:.0%} above busy time", (checks.varga_worse_on_complex,), metrics=MoreCpu),
     "redeploy": Cause(
         "rescales by redeployment: minutes of downtime, slow code after it",
-        (checks.ds2_ignores_lag, checks.none_accounts_for_lag),
+        (checks.ds2_ignores_lag, checks.none_accounts_for_lag, checks.ds2_follows, checks.random_swa_latency),
         cell={"rescale_mode": "redeploy"},
     ),
 }
