@@ -50,3 +50,7 @@ class SluiceSettings(Format):
     without: frozenset[Element] = Field(
         frozenset(), description="Elements of the policy that are switched off, to see what each is worth."
     )
+
+    def uses(self, element: Element) -> bool:
+        """Whether this element of the policy is not switched off."""
+        return element not in self.without

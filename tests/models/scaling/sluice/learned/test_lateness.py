@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from models.scaling.sluice.lateness import PRICE, LatenessBudget
+from models.scaling.sluice.learned.lateness import PRICE, LatenessBudget
 
 
 def test_the_price_of_a_late_record_grows_as_fewer_may_be_late() -> None:

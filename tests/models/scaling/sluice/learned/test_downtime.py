@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.scaling.sluice.downtime import Downtime
+from models.scaling.sluice.learned.downtime import Downtime
 
 
 def test_before_the_first_rescale_it_is_the_assumed_one() -> None:

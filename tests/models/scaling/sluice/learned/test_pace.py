@@ -1,6 +1,6 @@
 """How soon one rescale can follow another."""
 
-from models.scaling.sluice.pace import Pace
+from models.scaling.sluice.learned.pace import Pace
 
 
 def test_before_the_first_rescale_it_is_the_stated_time() -> None:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from models.errors import InvalidInput
 from models.scaling.rates import OperatorMetrics, Rates
-from models.scaling.sluice.attainable import LEAST_SHARE, AttainableShares
+from models.scaling.sluice.learned.attainable import LEAST_SHARE, AttainableShares
 from models.scaling.sluice.settings import SluiceSettings
 
 Array = NDArray[np.float64]
@@ -89,7 +89,7 @@ class Demand:
         return np.asarray(np.clip(found, 1.0, self.most_tasks))
 
 
-class Learned:
+class LearnedCapacity:
     """Collects measurements; not `known` until records were read."""
 
     def __init__(self, settings: SluiceSettings) -> None:
@@ -145,7 +145,7 @@ class Learned:
         if taken > 0 and warm:
             self._add(rates, taken, seconds)
             self._demand = self._demand_of(rates)
-            if "learning" not in self._settings.without:
+            if self._settings.uses("learning"):
                 self._learn_share(rates, taken, seconds)
         elif self.known:
             self._demand = self._demand_of(rates)
@@ -191,10 +191,10 @@ class Learned:
         )
 
     def _groups(self, metrics: OperatorMetrics) -> float:
-        known = None if "key-groups" in self._settings.without else metrics.key_groups
+        known = metrics.key_groups if self._settings.uses("key-groups") else None
         return math.inf if known is None else float(known)
 
-    def capacity(self, tasks: Array) -> tuple[Array, Array]:
+    def of(self, tasks: Array) -> tuple[Array, Array]:
         """Capacity of `tasks`, shape (n, operators), and the standard deviation of its logarithm, both of shape (n,)."""
         even = self.demand.even_capacities(tasks)
         each = even * self._shares(tasks)
@@ -210,7 +210,7 @@ class Learned:
     def capacity_now(self) -> float:
         """Capacity of the current tasks, records/s; requires `known`."""
         if self._capacity_now is None:
-            self._capacity_now = float(self.capacity(self.demand.tasks[None, :])[0][0])
+            self._capacity_now = float(self.of(self.demand.tasks[None, :])[0][0])
         return self._capacity_now
 
     def tasks_for(self, rate: Array) -> Array:

@@ -12,18 +12,18 @@ from models.capacity.growth.capacity_model import CapacityModel
 from models.errors import InvalidInput
 from models.scaling.rates import Rates
 from models.scaling.sluice import ChampionModel, SluiceSettings
-from models.scaling.sluice.capacity import ATTAINABLE_SHARE, Demand, Learned
+from models.scaling.sluice.learned.capacity import ATTAINABLE_SHARE, Demand, LearnedCapacity
 
 RatesOf = Callable[..., Rates]
 
 
-def capacity_of(learned: Learned) -> float:
+def capacity_of(learned: LearnedCapacity) -> float:
     """Of the current tasks, records/s."""
-    return float(learned.capacity(learned.demand.tasks[None, :])[0][0])
+    return float(learned.of(learned.demand.tasks[None, :])[0][0])
 
 
 def test_task_seconds_and_even_capacity(rates: RatesOf) -> None:
-    learned, now = Learned(SluiceSettings()), rates(500.0, (1, 2, 1))
+    learned, now = LearnedCapacity(SluiceSettings()), rates(500.0, (1, 2, 1))
     assert not learned.known
     learned.observe(now, 30.0, warm=True)
     demand = learned.demand
@@ -37,7 +37,7 @@ def test_task_seconds_and_even_capacity(rates: RatesOf) -> None:
 
 
 def test_the_busiest_task_has_the_most_key_groups(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     learned.observe(rates(500.0, (1, 5, 1), key_groups=8), 30.0, warm=True)
     demand = learned.demand
     # 8 key groups on 5 tasks: the busiest has 2 of them, as if there were 4 tasks.
@@ -59,7 +59,7 @@ def test_the_fewest_tasks_reach_the_rate_and_one_fewer_does_not(rate: float, gro
 
 
 def test_a_burst_counts_with_what_it_costs_on_average(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     idle, burst = rates(500.0, (1, 2, 1)), rates(500.0, (1, 2, 1))
     window = burst.operators["map"]
     quiet = idle.model_copy(update={"operators": idle.operators | {"map": window.model_copy(update={"busyness": 0.0})}})
@@ -74,7 +74,7 @@ def test_a_burst_counts_with_what_it_costs_on_average(rates: RatesOf) -> None:
 
 
 def test_fresh_code_is_left_out_once_something_is_known(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     slow = rates(500.0, (1, 2, 1))
     cold = slow.model_copy(
         update={"operators": {n: m.model_copy(update={"busyness": 0.9}) for n, m in slow.operators.items()}}
@@ -85,7 +85,7 @@ def test_fresh_code_is_left_out_once_something_is_known(rates: RatesOf) -> None:
 
 
 def test_what_is_reached_while_records_wait_is_the_capacity(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     waiting = rates(2000.0, (1, 2, 1), read=1000.0, lag=60_000.0, max_busyness=0.9)
     for _ in range(40):
         learned.observe(waiting, 30.0, warm=True)
@@ -94,7 +94,7 @@ def test_what_is_reached_while_records_wait_is_the_capacity(rates: RatesOf) -> N
 
 
 def test_a_mean_that_reaches_back_to_an_idle_time_is_not_the_capacity(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     # After 50 s without records, 2000/s were read for 10 s, so 333/s in the mean of a minute: the map was busy for 17 % of it.
     begun = rates(333.0, (1, 2, 1), read=333.0, lag=40_000.0, max_busyness=0.17)
     for _ in range(3):
@@ -107,7 +107,7 @@ def test_a_mean_that_reaches_back_to_an_idle_time_is_not_the_capacity(rates: Rat
 
 
 def test_a_rate_that_is_read_is_attainable_also_where_another_operator_binds(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     for _ in range(4):
         learned.observe(rates(1200.0, (1, 2, 1), read=600.0, lag=60_000.0, max_busyness=0.9), 60.0, warm=True)
     assert capacity_of(learned) < 800
@@ -121,37 +121,37 @@ def test_a_rate_that_is_read_is_attainable_also_where_another_operator_binds(rat
 
 
 def test_a_rate_that_was_sustained_is_attainable(rates: RatesOf) -> None:
-    learned, busy = Learned(SluiceSettings()), rates(1980.0, (1, 2, 1))
+    learned, busy = LearnedCapacity(SluiceSettings()), rates(1980.0, (1, 2, 1))
     for _ in range(40):
         learned.observe(busy, 30.0, warm=True)
     assert capacity_of(learned) == pytest.approx(1980, rel=0.01)
 
 
 def test_a_busy_task_bounds_the_capacity_and_an_idle_one_says_nothing(rates: RatesOf) -> None:
-    learned, uneven = Learned(SluiceSettings()), rates(1000.0, (1, 2, 1), max_busyness=0.8)
+    learned, uneven = LearnedCapacity(SluiceSettings()), rates(1000.0, (1, 2, 1), max_busyness=0.8)
     for _ in range(100):
         learned.observe(uneven, 30.0, warm=True)
     # The busiest of two tasks would be busy all the time at 1250 records/s, less 2 % x sqrt(2 ln 2) for the noise of its time;
     # what is within 3 % of the estimate changes it no more.
     assert 1250 * 1.0235 <= capacity_of(learned) <= 1250 * 1.0235 / 0.97 * 1.001
-    even = Learned(SluiceSettings())
+    even = LearnedCapacity(SluiceSettings())
     even.observe(rates(1000.0, (1, 2, 1), max_busyness=0.5), 30.0, warm=True)
     assert capacity_of(even) == pytest.approx(1900.0)
 
 
 def test_operators_attain_shares_of_their_own(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     # The map takes half of what its two tasks could.
     for _ in range(40):
         learned.observe(rates(2000.0, (1, 2, 1), read=1000.0, lag=60_000.0, max_busyness=0.9), 30.0, warm=True)
-    found, deviation = learned.capacity(np.array([[1.0, 2, 1], [1, 4, 1], [1, 16, 1]]))
+    found, deviation = learned.of(np.array([[1.0, 2, 1], [1, 4, 1], [1, 16, 1]]))
     # With 16 maps the sink binds, of which nothing was learned: 5000 of 0.95.
     np.testing.assert_allclose(found, [1000, 2000, 4750], rtol=0.01)
     assert deviation[0] < deviation[1] < deviation[2]
 
 
 def test_without_learning_the_expected_share_stays(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings(without=frozenset({"learning"})))
+    learned = LearnedCapacity(SluiceSettings(without=frozenset({"learning"})))
     learned.observe(rates(2000.0, (1, 2, 1), read=1000.0, lag=60_000.0), 30.0, warm=True)
     learned.observe(rates(2000.0, (1, 2, 1), read=1000.0, lag=90_000.0), 30.0, warm=True)
     assert capacity_of(learned) == pytest.approx(1900.0)
@@ -160,10 +160,10 @@ def test_without_learning_the_expected_share_stays(rates: RatesOf) -> None:
 def test_the_champion_says_what_more_tasks_bring(rates: RatesOf) -> None:
     # 100 records/s and 300 more for each slot without sources: 1000 with 3 slots, where 2 maps could do 2000.
     champion = ChampionModel(model=CapacityModel.of(regression("linear", 0.0, 300.0, 100.0)), memory_mb=4096)
-    learned, now = Learned(SluiceSettings(capacity_model=champion)), rates(500.0, (1, 2, 1))
+    learned, now = LearnedCapacity(SluiceSettings(capacity_model=champion)), rates(500.0, (1, 2, 1))
     learned.observe(now, 30.0, warm=True)
     more = np.array([[1.0, 2, 1], [1, 8, 2]])
-    np.testing.assert_allclose(learned.capacity(more)[0], [1000.0, 3100.0])
+    np.testing.assert_allclose(learned.of(more)[0], [1000.0, 3100.0])
 
 
 def test_a_missing_metric_is_named(rates: RatesOf) -> None:
@@ -172,11 +172,11 @@ def test_a_missing_metric_is_named(rates: RatesOf) -> None:
         update={"operators": now.operators | {"map": now.operators["map"].model_copy(update={"busyness": None})}}
     )
     with pytest.raises(InvalidInput, match="busyness, which operator 'map' lacks"):
-        Learned(SluiceSettings()).observe(without, 30.0, warm=True)
+        LearnedCapacity(SluiceSettings()).observe(without, 30.0, warm=True)
 
 
 def test_what_waits_inside_counts_and_what_fills_buffers_is_not_taken(rates: RatesOf) -> None:
-    learned = Learned(SluiceSettings())
+    learned = LearnedCapacity(SluiceSettings())
     calm = rates(1500.0, (1, 2, 1))
     learned.observe(calm, 30.0, warm=True)
     assert learned.waiting(calm) == 0
