@@ -7,18 +7,18 @@
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from flink_client.jobs.operators import chained_operators
 from flink_client.jobs.running import NotRunning, settings
+from flink_client.metrics.partitions import LogEnds, PartitionsReader
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
 from models.capacity.observed.waiting.emit_delay import EmitDelays
-from models.errors import InvalidInput, SluiceError
 
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
@@ -28,10 +28,7 @@ _TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-
 """The names of TIMES in the details of a vertex."""
 _UNKNOWN: Final = -1
 """Value of pending records, and of the age of a record, that a source does not know."""
-_NOT_ASKED: Final = -2.0
-"""In place of a broker's answer."""
 _HASH: Final = "HASH"
-_PARTITION: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
 _CPU: Final = "Status.JVM.CPU.Time"
 _GC: Final = "Status.JVM.GarbageCollector.All.Time"
 _HEAP: Final = "Status.JVM.Memory.Heap"
@@ -48,10 +45,6 @@ def refresh_s(rest: FlinkRest) -> float:
     return _DEFAULT_REFRESH_S if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
-Place = tuple[str, int]
-"""Topic and partition."""
-LogEnds = Callable[[Collection[Place]], Mapping[Place, float]]
-"""Offsets at which the logs of partitions end, as their broker knows them."""
 _STATE_LOOKS: Final = (1, 3)
 """Readings after a start in which names of state metrics are looked for, which takes a long answer for each vertex."""
 
@@ -77,22 +70,19 @@ class CountsReader:
             log_ends: where what waits is counted by the broker. Kafka's source reports it as of its last fetch, which may be
                 long ago while it is held back; then it is estimated by how old the records are that it emits.
         """
-        self._rest, self._job, self._log_ends = rest, job, log_ends
-        self.faults: list[str] = []
-        """Why some of what was read is unknown."""
+        self._rest, self._job = rest, job
+        self._partitions = PartitionsReader(rest, job, log_ends)
         self._graph = _Graph(-1, [], frozenset(), frozenset())
         self._readings = 0
         """Since the job started."""
         self._of_sources: dict[str, tuple[str, ...]] = {}
         self._of_state: dict[str, tuple[str, ...]] = {}
-        self._read_to: dict[Place, float] = {}
-        """Offset of the last record that was read of each partition or, before the first, of the last one that it had when it
-        was first seen."""
-        self._partitions: dict[str, dict[int, dict[Place, str]]] = {}
-        """Of each vertex and task: the metric of each partition's offset."""
-        self._ends: Mapping[Place, float] = {}
-        """Where the logs ended when Flink was asked to fetch metrics: the offsets that it answers with are of then."""
         self._delays = EmitDelays()
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """Why some of what was read is unknown."""
+        return self._partitions.faults
 
     def refresh(self) -> None:
         """Have the JobManager fetch metrics from the TaskManagers, if those that it has are old; it does not wait for them.
@@ -103,18 +93,8 @@ class CountsReader:
         Raises:
             SluiceError: Flink does not answer.
         """
-        self._ends = self._known_ends()
+        self._partitions.refresh()
         self._rest.get(f"/jobs/{self._job}/metrics")
-
-    def _known_ends(self) -> Mapping[Place, float]:
-        """Of the partitions that are known; none while the broker is away, which the reading reports."""
-        places = [place for tasks in self._partitions.values() for of_task in tasks.values() for place in of_task]
-        if self._log_ends is None or not places:
-            return {}
-        try:
-            return self._log_ends(places)
-        except SluiceError:
-            return {}
 
     def read(self, *, workers: bool) -> JobCounts:
         """All counters at this time.
@@ -143,7 +123,7 @@ class CountsReader:
                 vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
                 workers={name: self._worker(name) for name in sorted(names)},
             )
-            return counts if self._log_ends is not None else self._delays.seen(counts)
+            return counts if self._partitions.asks_broker else self._delays.seen(counts)
 
     def silent_partitions(self) -> dict[str, tuple[str, ...]]:
         """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all.
@@ -152,13 +132,7 @@ class CountsReader:
             SluiceError: Flink does not answer.
         """
         with flinks_answers(self._rest.url):
-            found = {}
-            for vertex in self._partitions:
-                offsets = self._offsets(vertex)
-                silent = tuple(f"{topic}-{number}" for (topic, number), (at, _) in sorted(offsets.items()) if at < 0)
-                if 0 < len(silent) < len(offsets):
-                    found[vertex] = silent
-            return found
+            return self._partitions.silent()
 
     def _read_graph(self, since_ms: int, plan: Mapping[str, Any]) -> None:
         """Its vertices; after a restart the metrics' names are read again."""
@@ -180,13 +154,11 @@ class CountsReader:
         is_source = one["id"] in self._graph.sources
         details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
         of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
-        waiting = self._waiting(one["id"]) if is_source else {}
+        by_broker = self._partitions.waiting(one["id"]) if is_source else {}
         state = self._state(one["id"], len(details)) if one["id"] in self._graph.keyed else {}
         tasks = [
             replace(
-                self._task(
-                    one["id"], task, of_source.get(task["subtask"], {}), waiting.get(task["subtask"], _NOT_ASKED)
-                ),
+                self._task(one["id"], task, of_source.get(task["subtask"], {}), by_broker),
                 state=state.get(task["subtask"]),
             )
             for task in details
@@ -202,7 +174,11 @@ class CountsReader:
         )
 
     def _task(
-        self, vertex: str, task: Mapping[str, Any], of_source: Mapping[str, float], by_broker: float
+        self,
+        vertex: str,
+        task: Mapping[str, Any],
+        of_source: Mapping[str, float],
+        by_broker: Mapping[int, float | None],
     ) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
@@ -212,13 +188,13 @@ class CountsReader:
             for name, detail in zip(TIMES, _TIMES_OF_DETAILS, strict=True)
         ]
         emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
-        known = waiting if by_broker == _NOT_ASKED else [by_broker]
-        pending = [value for value in known if value > _UNKNOWN]
+        known = [by_broker[number]] if number in by_broker else waiting
+        pending = [value for value in known if value is not None and value > _UNKNOWN]
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
-        partitions = len(self._partitions[vertex].get(number, {})) if self._partitions.get(vertex) else None
-        if not waiting and by_broker == _NOT_ASKED and partitions == 0:
+        partitions = self._partitions.number(vertex, number)
+        if not known and partitions == 0:
             pending = [0.0]  # it has nothing to read from
         return TaskCounts(
             task=number,
@@ -241,7 +217,7 @@ class CountsReader:
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
         """What the sources of a vertex count, by task and name."""
         # After a rescale partitions move to other tasks, which report them late.
-        known = self._log_ends is None and any(
+        known = not self._partitions.asks_broker and any(
             _PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ())
         )
         if not known and (vertex not in self._of_sources or _is_power_of_two(self._readings)):
@@ -251,53 +227,9 @@ class CountsReader:
             wanted = (_EMITTED, _READ, _PENDING, _AGE)
             found = (m[1] for pattern in wanted for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
-            of_task: dict[int, dict[Place, str]] = {}
-            for match in filter(None, map(_PARTITION.fullmatch, reported)):
-                of_task.setdefault(int(match[1]), {})[match[2], int(match[3])] = match[0].partition(".")[2]
-            # A task without a partition reports none.
-            self._partitions[vertex] = {task: of_task.get(task, {}) for task in range(tasks)} if of_task else {}
+            self._partitions.find(vertex, reported, tasks)
         names = (*self._of_sources[vertex], *TIMES)
         return dict(enumerate(self._rest.vertex_metrics(self._job, vertex, names, tasks)))
-
-    def _waiting(self, vertex: str) -> dict[int, float]:
-        """Records that wait before each task of a source by its broker; empty without one, _UNKNOWN while it is away."""
-        places = self._partitions.get(vertex, {})
-        if self._log_ends is None or not any(places.values()):
-            return {}
-        located = self._offsets(vertex)
-        offsets = {place: offset for place, (offset, _) in located.items()}
-        try:
-            ends = self._ends if offsets.keys() <= self._ends.keys() else self._log_ends(offsets.keys())
-        except InvalidInput:
-            raise
-        except SluiceError as error:
-            if not self._read_to:  # it has never answered, so the address is wrong
-                raise
-            self.faults.append(f"what waits is unknown: {error}")
-            return dict.fromkeys(places, float(_UNKNOWN))
-        for place, offset in offsets.items():
-            # A source reports -1 until it has read a record of the partition.
-            if offset >= 0:
-                self._read_to[place] = offset
-            else:
-                self._read_to.setdefault(place, ends[place] - 1)
-        found: dict[int, list[float]] = {task: [] for task in places}
-        for place, (_, task) in located.items():
-            found[task].append(max(ends[place] - self._read_to[place] - 1, 0.0))
-        return {task: math.fsum(waiting) for task, waiting in found.items()}
-
-    def _offsets(self, vertex: str) -> dict[Place, tuple[float, int]]:
-        """The offset of the last record that was read of each partition, and the task that read it.
-
-        After a rescale in place Flink keeps reporting a partition of the task that it was taken from, too, which has read less.
-        """
-        places = self._partitions.get(vertex, {})
-        offsets: dict[Place, tuple[float, int]] = {}
-        for task, of_task in places.items():
-            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
-            for place in (place for place, name in of_task.items() if name in found):
-                offsets[place] = max(offsets.get(place, (-math.inf, task)), (found[of_task[place]], task))
-        return offsets
 
     def _state(self, vertex: str, tasks: int) -> dict[int, StateCounts]:
         """Accesses to the state of each task that counts them."""

@@ -12,7 +12,8 @@ from flink_client.jobs.checkpoints import CheckpointHealth, checkpoint_health
 from flink_client.jobs.deployment import AvailableTaskManager
 from flink_client.jobs.job_graph import PARTITIONINGS
 from flink_client.jobs.running import Scheduler, room_for, scheduler, settings
-from flink_client.metrics.counts import CountsReader, LogEnds
+from flink_client.metrics.counts import CountsReader
+from flink_client.metrics.partitions import LogEnds
 from flink_client.rest.answers import VertexEdge, graph
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.counters.counts import JobCounts, VertexCounts

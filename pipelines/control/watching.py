@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from flink_client.jobs.running import NotRunning, find_job
-from flink_client.metrics.counts import LogEnds
+from flink_client.metrics.partitions import LogEnds
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.scaling.meter import Meter

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from flink_client.metrics.counts import Place
+from flink_client.metrics.partitions import Place
 from models.errors import SluiceError
 from testbeds.kafka.named import kafka_connection
 from testbeds.kafka.offsets import OffsetReader

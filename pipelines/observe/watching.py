@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from flink_client.jobs.running import NotRunning
-from flink_client.metrics.counts import CountsReader, LogEnds, refresh_s
+from flink_client.metrics.counts import CountsReader, refresh_s
+from flink_client.metrics.partitions import LogEnds
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest

@@ -8,11 +8,12 @@ import pytest
 
 from flink.observed import COUNT, JOB_ID, PARTITIONS, SINK, SOURCE, ObservedFlink
 from flink_client.jobs.running import NotRunning
-from flink_client.metrics.counts import CountsReader, Place
+from flink_client.metrics.counts import CountsReader
+from flink_client.metrics.partitions import Place
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.record import ObservedJob
 from models.errors import Infeasible, InvalidInput, SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.inputs.catalogue import load_job
 from pipelines.observe import watching
 from pipelines.observe.observation import Observed, observe_job, running_job_id, write_job_file

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flink.steered import SimulatedClock, SteeredFlink, SteeredJob
-from flink_client.metrics.counts import LogEnds
+from flink_client.metrics.partitions import LogEnds
 from flink_client.rest.client import FlinkRest
 from models.scaling.control.limits import ControlLimits
 from pipelines.control.actions.deployment import OpenApi, open_api

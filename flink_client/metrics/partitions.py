@@ -1,0 +1,111 @@
+"""What waits in the Kafka partitions that a running job reads: the ends of their logs, less the offsets that Flink reports."""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from flink_client.rest.client import FlinkRest
+from models.errors import InvalidInput, SluiceError
+
+Place = tuple[str, int]
+"""Topic and partition."""
+LogEnds = Callable[[Collection[Place]], Mapping[Place, float]]
+"""Offsets at which the logs of partitions end, as their broker knows them."""
+_OFFSET: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
+
+
+class PartitionsReader:
+    """Reads the offsets of one job's partitions and, where a broker is known, compares them with the ends of their logs."""
+
+    def __init__(self, rest: FlinkRest, job: str, log_ends: LogEnds | None) -> None:
+        self._rest, self._job, self._log_ends = rest, job, log_ends
+        self.faults: list[str] = []
+        """Why what waits was unknown."""
+        self._read_to: dict[Place, float] = {}
+        """Offset of the last record that was read of each partition or, before the first, of the last one that it had when it
+        was first seen."""
+        self._metrics: dict[str, dict[int, dict[Place, str]]] = {}
+        """Of each vertex and task: the metric of each partition's offset."""
+        self._ends: Mapping[Place, float] = {}
+        """Where the logs ended when Flink was asked to fetch metrics: the offsets that it answers with are of then."""
+
+    @property
+    def asks_broker(self) -> bool:
+        return self._log_ends is not None
+
+    def find(self, vertex: str, reported: Iterable[str], tasks: int) -> None:
+        """Take the partitions of a vertex from the names of its metrics."""
+        of_task: dict[int, dict[Place, str]] = {}
+        for match in filter(None, map(_OFFSET.fullmatch, reported)):
+            of_task.setdefault(int(match[1]), {})[match[2], int(match[3])] = match[0].partition(".")[2]
+        # A task without a partition reports none.
+        self._metrics[vertex] = {task: of_task.get(task, {}) for task in range(tasks)} if of_task else {}
+
+    def number(self, vertex: str, task: int) -> int | None:
+        """Partitions of a task; None where its vertex reports none."""
+        of_vertex = self._metrics.get(vertex)
+        return len(of_vertex.get(task, {})) if of_vertex else None
+
+    def refresh(self) -> None:
+        """Ask the broker for the ends of the partitions that are known; none while it is away, which the reading reports."""
+        places = [place for tasks in self._metrics.values() for of_task in tasks.values() for place in of_task]
+        self._ends = {}
+        if self._log_ends is not None and places:
+            with suppress(SluiceError):
+                self._ends = self._log_ends(places)
+
+    def waiting(self, vertex: str) -> dict[int, float | None]:
+        """Records that wait before each task of a source by its broker; empty without one, None while it is away.
+
+        Raises:
+            SluiceError: the broker has never answered.
+        """
+        places = self._metrics.get(vertex, {})
+        if self._log_ends is None or not any(places.values()):
+            return {}
+        located = self._offsets(vertex)
+        offsets = {place: offset for place, (offset, _) in located.items()}
+        try:
+            ends = self._ends if offsets.keys() <= self._ends.keys() else self._log_ends(offsets.keys())
+        except InvalidInput:
+            raise
+        except SluiceError as error:
+            if not self._read_to:  # it has never answered, so the address is wrong
+                raise
+            self.faults.append(f"what waits is unknown: {error}")
+            return dict.fromkeys(places)
+        for place, offset in offsets.items():
+            # A source reports -1 until it has read a record of the partition.
+            if offset >= 0:
+                self._read_to[place] = offset
+            else:
+                self._read_to.setdefault(place, ends[place] - 1)
+        found: dict[int, list[float]] = {task: [] for task in places}
+        for place, (_, task) in located.items():
+            found[task].append(max(ends[place] - self._read_to[place] - 1, 0.0))
+        return {task: math.fsum(waiting) for task, waiting in found.items()}
+
+    def silent(self) -> dict[str, tuple[str, ...]]:
+        """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all."""
+        found = {}
+        for vertex in self._metrics:
+            offsets = self._offsets(vertex)
+            silent = tuple(f"{topic}-{number}" for (topic, number), (at, _) in sorted(offsets.items()) if at < 0)
+            if 0 < len(silent) < len(offsets):
+                found[vertex] = silent
+        return found
+
+    def _offsets(self, vertex: str) -> dict[Place, tuple[float, int]]:
+        """The offset of the last record that was read of each partition, and the task that read it.
+
+        After a rescale in place Flink keeps reporting a partition of the task that it was taken from, too, which has read less.
+        """
+        places = self._metrics.get(vertex, {})
+        offsets: dict[Place, tuple[float, int]] = {}
+        for task, of_task in places.items():
+            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
+            for place in (place for place, name in of_task.items() if name in found):
+                offsets[place] = max(offsets.get(place, (-math.inf, task)), (found[of_task[place]], task))
+        return offsets
