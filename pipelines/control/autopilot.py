@@ -5,50 +5,37 @@ The same decision step drives the arena (`models.scaling.control.deciding`).
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from flink_client.metrics.counts import LogEnds
+from flink_client.metrics.partitions import LogEnds
 from flink_client.rest.client import FlinkRest
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.scaling.control.deciding import ControlStep, RunningTasks, decide
-from models.scaling.control.granting import TaskBounds
 from models.scaling.control.guard import ControlStanding, Hold, hold
 from models.scaling.policies import POLICIES, make_policy
 from models.scaling.policy import Facts, Rescaled
 from models.scaling.rates import Rates
 from pipelines.control.account import JobAccount
 from pipelines.control.actions.deployment import OpenApi, open_api
-from pipelines.control.actions.hands import Hands
-from pipelines.control.actions.intents import Intent, IntentJournal
+from pipelines.control.actions.intents import Intent
 from pipelines.control.files import AutopilotFiles
 from pipelines.control.fitness import bounds_of, unfit
-from pipelines.control.keeping.diary import Diary, history_of
-from pipelines.control.keeping.lease import Lease, LeaseLost, LeaseSeeker
-from pipelines.control.keeping.state import StateKeeper
+from pipelines.control.keeping.diary import history_of
+from pipelines.control.keeping.lease import LeaseLost, LeaseSeeker
+from pipelines.control.keeping.recording import AutopilotRound, DecisionRecorder
+from pipelines.control.keeping.tenure import Tenure
 from pipelines.control.record import AutopilotDecision, Done
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.control.sensing import Sight, known_rates, state_mb
 from pipelines.control.watching import JobWatch
-from pipelines.control.wording import advice_of, outlook_of, rescale_of, seen_of
+from pipelines.control.wording import advice_of, rescale_of
 from pipelines.store.workspace import Workspace
 
 POLL_S: Final = 10.0
 """Longest time between two readings, seconds."""
 _CLOCK_S: Final = 0.5
-
-
-@dataclass(frozen=True)
-class _Round:
-    """What is known in one round."""
-
-    sight: Sight
-    began_s: float
-    rates: Rates | None = None
-    seconds: float | None = None
-    bounds: TaskBounds | None = None
 
 
 class Autopilot:
@@ -80,18 +67,16 @@ class Autopilot:
         self.request, self.limits = request, request.limits
         self.policy = make_policy(request.policy, request.settings)
         self.files = AutopilotFiles(workspace, request.job)
-        self._rest, self._clocks, self._zero_s = rest, Clocks(clock, sleep, now), clock()
+        self._clocks, self._zero_s = Clocks(clock, sleep, now), clock()
         self._reads = POLICIES[request.policy].reads
         self._watch = JobWatch(rest, request, self._reads, log_ends, clock)
-        self._journal = IntentJournal(workspace, request.job)
-        self._connect = connect
-        self._seeker = LeaseSeeker(workspace, request.job, clock, holder)
-        self._lease: Lease | None = None
         self._account = JobAccount()
-        self._open: Intent | None = None
-        """An action that is not brought to its end."""
-        self._acted: Intent | None = None
-        """The action of this round."""
+        self._recorder = DecisionRecorder(request, self.policy, self._watch, self._account, self._clocks)
+        self._seeker = LeaseSeeker(workspace, request.job, clock, holder)
+        self._take_over = partial(
+            Tenure, workspace, request, rest, clocks=self._clocks, every_s=self.every_s, connect=connect
+        )
+        self._tenure: Tenure | None = None
 
     @property
     def every_s(self) -> float:
@@ -101,7 +86,7 @@ class Autopilot:
     @property
     def waits_for(self) -> str | None:
         """Which process acts on the job instead of this one; None if this one does."""
-        return None if self._lease is not None else self._seeker.held_by or "the lease of a former autopilot to end"
+        return None if self._tenure is not None else self._seeker.held_by or "the lease of a former autopilot to end"
 
     def ask(self) -> None:
         """Have Flink fetch the metrics for the next round, a moment before it."""
@@ -114,11 +99,12 @@ class Autopilot:
             LeaseLost: another autopilot has taken over; this one must end.
             InvalidInput: the policy cannot work with this job.
         """
-        if self._lease is None and not self._begin():
+        if self._tenure is None and not self._begin():
             return None
-        self._held.renew()
+        holder = self._holder
+        holder.lease.renew()
         sight = self._look()
-        now = _Round(sight, self._clocks.monotonic())
+        now = AutopilotRound(sight, self._clocks.monotonic())
         try:
             decided = self._resume(now) or self._decide(now)
         except (LeaseLost, InvalidInput):
@@ -126,54 +112,45 @@ class Autopilot:
         except SluiceError as error:  # an action that is under way is resumed in the next round
             decided = self._held_by(now, Hold("stale", str(error)))
         if decided is None:
-            self._state.beat()
+            holder.state.beat()
             return None
-        stored = self._diary.keep(decided)
-        if self._acted is not None:
-            self._hands.end(self._acted)
-            self._acted = self._open = None
-        self._state.keep(decided, self._account.history)
+        stored = holder.diary.keep(decided)
+        holder.ended()
+        holder.state.keep(decided, self._account.history)
         return stored
 
     def close(self) -> None:
         """End: another autopilot may begin at once."""
-        if self._lease is not None:
-            self._state.end(self._account.history)
-            self._lease.release()
-            self._lease = None
+        if self._tenure is not None:
+            self._tenure.state.end(self._account.history)
+            self._tenure.lease.release()
+            self._tenure = None
 
     # --- begin
 
     @property
-    def _held(self) -> Lease:
-        assert self._lease is not None
-        return self._lease
+    def _holder(self) -> Tenure:
+        assert self._tenure is not None
+        return self._tenure
 
     def _begin(self) -> bool:
         """Take the lease, and read what was done before; False while another autopilot holds it."""
-        self._lease = self._seeker.attempt()
-        if self._lease is None:
+        lease = self._seeker.attempt()
+        if lease is None:
             return False
         now = self._clocks.now()
-        self._account.history, newest = history_of(self.files, now)
-        self._account.resume(newest, now, self._clocks.monotonic(), self.limits.judge_s)
-        numbers = (self.files.newest_number(), self._journal.newest_number())
-        self._diary = Diary(self.files, max(numbers) + 1)
-        self._state = StateKeeper(self.files, self.request, self._lease, self._clocks, self.every_s)
-        self._hands = Hands(
-            self._rest, self.request, self._journal, self._lease, self._clocks, self._beat, self._connect
-        )
+        try:
+            self._account.history, newest = history_of(self.files, now)
+            self._account.resume(newest, now, self._clocks.monotonic(), self.limits.judge_s)
+            self._tenure = self._take_over(lease)
+        except BaseException:
+            lease.release()
+            raise
         before = self.files.state()
         if before is not None:
             self._watch.job = before.flink_job
             self._account.required = None if before.required is None else dict(before.required)
-        self._open = self._journal.open_intent()
         return True
-
-    def _beat(self) -> None:
-        """While an action is under way."""
-        self._held.renew()
-        self._state.beat()
 
     def _look(self) -> Sight:
         before = self._watch.job
@@ -184,13 +161,14 @@ class Autopilot:
 
     # --- decide
 
-    def _decide(self, now: _Round) -> AutopilotDecision | None:
+    def _decide(self, now: AutopilotRound) -> AutopilotDecision | None:
         """None where the policy is not due yet."""
         sight = now.sight
         required = None if sight.slowly is None else sight.slowly.required
         if self._account.see_required(required, self._clocks.now()):
             self._watch.forget()
-        self._state.required, self._state.flink_job = self._account.required, self._watch.job
+        state = self._holder.state
+        state.required, state.flink_job = self._account.required, self._watch.job
         if sight.restarted:
             self._watch.forget()
             slots = None if sight.slowly is None else sight.slowly.slots
@@ -205,14 +183,14 @@ class Autopilot:
             return None
         return self._ask_policy(now, meter.seconds, meter.read())
 
-    def _ask_policy(self, now: _Round, seconds: float, read: Rates | None) -> AutopilotDecision:
+    def _ask_policy(self, now: AutopilotRound, seconds: float, read: Rates | None) -> AutopilotDecision:
         """The policy's decision, carried out within the limits."""
         sight = now.sight
         if read is None:
             return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so its rates are unknown"))
         rates = known_rates(read, sight, self._reads)
         bounds = bounds_of(sight, self.limits, on_demand=self.request.deployment is not None)
-        now = _Round(sight, now.began_s, rates, seconds, bounds)
+        now = AutopilotRound(sight, now.began_s, rates, seconds, bounds)
         if (worse := self._account.judge(rates, sight.time_s, self.limits.judge_s)) is not None:
             return self._take_back(now, worse)
         try:
@@ -225,7 +203,7 @@ class Autopilot:
             return self._held_by(now, Hold("bounds", str(error)), "held-back")
         return self._follow(now, step)
 
-    def _facts(self, now: _Round) -> Facts:
+    def _facts(self, now: AutopilotRound) -> Facts:
         assert now.rates is not None and now.seconds is not None and now.bounds is not None
         last, zero_s = self._account.last, self._zero_s
         return Facts(
@@ -238,7 +216,7 @@ class Autopilot:
 
     def _holds(self, sight: Sight) -> Hold | None:
         """What forbids a rescale now."""
-        return self._limited() or self._hands.hold(sight, str(self._watch.job))
+        return self._limited() or self._holder.hands.hold(sight, str(self._watch.job))
 
     def _limited(self) -> Hold | None:
         switch = self.files.switch()
@@ -250,16 +228,16 @@ class Autopilot:
 
     # --- act
 
-    def _follow(self, now: _Round, step: ControlStep) -> AutopilotDecision:
+    def _follow(self, now: AutopilotRound, step: ControlStep) -> AutopilotDecision:
         """Do what is left of the recommendation."""
         advice = advice_of(step.advice, now.sight.tasks)
         if step.advice.deploy is None:
             return self._decision(now, "none", step.advice.reason, advice=advice)
         if step.held is not None or step.granted is None:
             return self._held_by(now, step.held or Hold("bounds", "nothing is left to do"), "held-back", advice=advice)
-        intent = self._hands.intent(
+        intent = self._holder.hands.intent(
             now.sight,
-            self._diary.number,
+            self._holder.diary.number,
             str(self._watch.job),
             step.granted.parallelism,
             "rescale",
@@ -273,7 +251,7 @@ class Autopilot:
             return self._decision(now, "dry-run", f"would rescale: {intent.why}", advice=advice, rescale=rescale)
         return self._act(now, intent)
 
-    def _take_back(self, now: _Round, why: str) -> AutopilotDecision:
+    def _take_back(self, now: AutopilotRound, why: str) -> AutopilotDecision:
         """Return to the tasks before the last rescale, which did harm."""
         on, tasks = self._account.probation, now.sight.tasks
         assert on is not None
@@ -282,27 +260,35 @@ class Autopilot:
         held = self._holds_back(now.sight)
         if held is not None or self.request.dry_run or not tasks:
             return self._decision(now, "held-back" if held else "none", held.why if held else why, held=held)
-        intent = self._hands.intent(now.sight, self._diary.number, str(self._watch.job), wanted, "roll-back", why)
+        intent = self._holder.hands.intent(
+            now.sight, self._holder.diary.number, str(self._watch.job), wanted, "roll-back", why
+        )
         return self._act(now, intent)
 
     def _holds_back(self, sight: Sight) -> Hold | None:
         """Of the limits the stop switch alone keeps from taking a rescale back."""
         held = self._limited()
-        return held if held is not None and held.limit == "stopped" else self._hands.hold(sight, str(self._watch.job))
+        return (
+            held
+            if held is not None and held.limit == "stopped"
+            else self._holder.hands.hold(sight, str(self._watch.job))
+        )
 
-    def _resume(self, now: _Round) -> AutopilotDecision | None:
+    def _resume(self, now: AutopilotRound) -> AutopilotDecision | None:
         """Bring to its end what a former process has begun."""
-        if self._open is None or (now.sight.counts is None and self._open.method == "in-place"):
+        due = self._holder.open
+        if due is None or (now.sight.counts is None and due.method == "in-place"):
             return None
         if self.request.dry_run:
             return None
-        return self._act(now, self._open, resumed=True)
+        return self._act(now, due, resumed=True)
 
-    def _act(self, now: _Round, intent: Intent, *, resumed: bool = False) -> AutopilotDecision:
-        self._state.acting(self._account.history)
-        self._open = intent
-        carried = self._hands.act(intent, resumed=resumed)
-        self._acted = intent
+    def _act(self, now: AutopilotRound, intent: Intent, *, resumed: bool = False) -> AutopilotDecision:
+        holder = self._holder
+        holder.state.acting(self._account.history)
+        holder.open = intent
+        carried = holder.hands.act(intent, resumed=resumed)
+        holder.acted = intent
         slots = None if now.sight.slowly is None else now.sight.slowly.slots
         self._account.after(
             intent, carried, self._clocks.monotonic(), self._clocks.now(), state_mb(now.sight) or 0.0, slots
@@ -319,30 +305,8 @@ class Autopilot:
 
     # --- record
 
-    def _held_by(self, now: _Round, held: Hold, done: Done = "none", **more: Any) -> AutopilotDecision:
+    def _held_by(self, now: AutopilotRound, held: Hold, done: Done = "none", **more: Any) -> AutopilotDecision:
         return self._decision(now, done, held.why, held=held, **more)
 
-    def _decision(
-        self, now: _Round, done: Done, reason: str, *, held: Hold | None = None, **more: Any
-    ) -> AutopilotDecision:
-        newest_s = self._watch.newest_s
-        age_s = None if newest_s is None else max(self._clocks.monotonic() - newest_s, 0.0)
-        since = self._account.history.respects_until(self.limits)
-        at = self._clocks.now()
-        return AutopilotDecision(
-            job=self.request.job,
-            number=self._diary.number,
-            fence=self._held.number,
-            decided_at=at,
-            flink_job=self._watch.job,
-            policy=self.policy.name,
-            seen=seen_of(now.sight, now.rates, now.seconds, age_s, now.bounds, self.limits),
-            done=done,
-            held=None if held is None else held.limit,
-            reason=reason,
-            someone_else_at=self._account.history.someone_else if since is not None and at < since else None,
-            decision_s=more.pop("decision_s", self._clocks.monotonic() - now.began_s),
-            advice=more.pop("advice", None),
-            outlook=outlook_of(self.policy),
-            **more,
-        )
+    def _decision(self, now: AutopilotRound, done: Done, reason: str, **more: Any) -> AutopilotDecision:
+        return self._recorder.decision(now, self._holder, done, reason, **more)

@@ -1,1 +1,1 @@
-"""What an autopilot keeps of a job beside its decisions: the right to act, its state, and which decisions are stored."""
+"""What an autopilot keeps of a job: the right to act, its state, and the record of each round."""

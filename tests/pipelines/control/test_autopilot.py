@@ -6,7 +6,7 @@ import pytest
 
 from autopilots.flight import Flight
 from flink.steered import COUNT, SINK, SOURCE
-from flink_client.metrics.counts import Place
+from flink_client.metrics.partitions import Place
 from models.errors import InvalidInput, SluiceError
 from pipelines.control.files import StopSwitch
 from pipelines.control.keeping.lease import LEASE_S, LeaseLost
