@@ -31,7 +31,8 @@ from rich.table import Table
 from benchmarks.running.kafka_job.lab import SETTLE_S, START_S, Fed, Lab, lab, running
 from benchmarks.running.kafka_job.program import KINDS, Kind
 from models.capacity.observed.record import ObservedCapacity, ObservedJob
-from models.plan import Interval, Plan
+from models.plan.content import Plan
+from models.plan.parts import Interval
 from pipelines.observe.observation import Observed
 from pipelines.observe.planning import RunningRequest, plan_running
 from pipelines.progress import Quiet
