@@ -8,11 +8,11 @@ from typing import Final
 import pyarrow as pa
 from pydantic import Field
 
-from benchmarks.objectives.planning import CHECKPOINTS_S, FOLDER, KINDS, Program
+from benchmarks.objectives.planning import CHECKPOINTS_S, FOLDER, Program
 from benchmarks.objectives.running import RESTART_S, Running, running
 from benchmarks.objectives.scores import LagScore, RecoveryScore, lag_score, recovery_score
 from models.objectives.objectives import Objectives
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import Format, NonNegative, Positive, PositiveInt
 from pipelines.store.digests import digest
 from testbeds.flink.lab.stolen import StolenTime
@@ -64,7 +64,8 @@ def _made(
         end = run.recorder.now_s
         outage = None if asked.recovery is None else _outage(run, asked)
         series, managers = run.recorder.series(), run.task_managers()
-    price = next(float(k["price_per_hour"]) for k in KINDS if plan.resources and k["name"] == plan.resources.kind)  # type: ignore[arg-type]
+    assert plan.resources is not None and plan.resources.price_per_hour is not None
+    price = float(plan.resources.price_per_hour) / plan.resources.task_managers
     made = Checked(
         rate=plan.target_rate,
         tasks=dict(tasks),

@@ -5,8 +5,8 @@
 The program (`running/kafka_job/`) knows nothing of Sluice, and its steps wait instead of computing. It is measured once, with
 few task slots, as `sluice plan --testbed flink --feed kafka` does on a Flink that runs. From these measurements a plan is made
 for each of `--cases`, whose objectives are those of `docs/how-to/plan-for-an-objective.md` with outages of seconds instead of
-minutes: one that the recovery binds, and one that the rate binds. Then, on a Flink of the TaskManagers that the plan takes,
-the job runs with the plan's tasks and is fed at the planned rate:
+minutes: one that the recovery binds, one that the rate binds, and one that a price keeps to half of the workers that are there.
+Then, on a Flink of the TaskManagers that the plan takes, the job runs with the plan's tasks and is fed at the planned rate:
 
 1. It settles until no more than a second's records wait, and what waits in the log is recorded for `--observe` seconds.
 2. Where a recovery is asked for, the job is cancelled, and started from its last checkpoint when the outage is over.
@@ -27,7 +27,7 @@ from rich.table import Table
 from benchmarks.objectives.checking import Checked, checked
 from benchmarks.objectives.planning import FEED, NOTES, Asked, Program
 from benchmarks.objectives.verdicts import verdicts
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import RELEASES
 from testbeds.kafka.supply import KafkaSupply
@@ -35,6 +35,7 @@ from testbeds.kafka.supply import KafkaSupply
 CASES: Final = {
     "recovery": Asked(400.0, "lag p99 < 10 s, recover 60 s outage in 80 s, at most 2 $/h"),
     "rate": Asked(400.0, "lag p99 < 10 s, recover 10 s outage in 5 min with 5 s restart, at most 2 $/h", headroom=1.1),
+    "price": Asked(400.0, "lag p99 < 10 s, at most 0.75 $/h", cluster="given"),
 }
 
 

@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from benchmarks.running.kafka_job.program import program_jar
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.progress import LineProgress
 from pipelines.registry.selection_record import SELECTION_FILE
@@ -52,6 +52,10 @@ KINDS: Final = (
 )
 
 
+GIVEN: Final = {"name": "given", "count": 6, "slots": 4, "memory_mb": MEMORY_MB, "price_per_hour": 0.25}
+"""Workers that are there anyway, of which a plan takes those that a price allows."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a plan is asked for."""
@@ -61,6 +65,7 @@ class Asked:
     objective: str
     headroom: float | None = None
     """In place of the default risk."""
+    cluster: str = "cloud"
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ class Program:
         if not made.jar.exists():
             program_jar(made.folder, release)
         made.write("cloud", {"name": "cloud", "kinds": list(KINDS)})
+        made.write("given", GIVEN)
         made.write(
             JOB,
             {
@@ -130,7 +136,7 @@ class Program:
         request = PlanRequest(
             job=self.file(JOB),
             rate=asked.rate,
-            cluster=self.file("cloud"),
+            cluster=self.file(asked.cluster),
             testbed="flink",
             flink=self.file("measured-on"),
             feed="kafka",

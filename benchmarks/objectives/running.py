@@ -11,7 +11,7 @@ from benchmarks.objectives.recording import REFRESH, Recorder
 from flink_client.rest.answers import ENDED
 from flink_client.rest.waiting import wait_for
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from testbeds.flink.local.processes import LocalCluster
 from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment

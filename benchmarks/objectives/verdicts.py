@@ -7,7 +7,7 @@ from pydantic import Field
 from benchmarks.objectives.checking import Checked
 from benchmarks.objectives.scores import RecoveryScore
 from models.objectives.objectives import ObjectiveKind, RecoveryObjective
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import Format, Label
 
 FLAT: Final = 0.01
