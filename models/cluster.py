@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from models.price import UsdPerHour
+from models.resources.price import UsdPerHour
 from models.schema import NAME, SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 
 MOST_WORKERS: Final = 100_000

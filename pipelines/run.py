@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from models.cluster import Cluster, WorkerOffer
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.planning.resources import check_memory
 from models.planning.workers.spending import check_prices_known
 from models.schema import SCHEMA_VERSION, Format

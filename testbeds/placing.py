@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput
 from models.job import Job, Kind
-from models.plan import Placement
+from models.plan.parts import Placement
 from testbeds.protocol import Configuration
 
 TASKS_PER_INJECTOR = 16

@@ -16,7 +16,7 @@ from models.cluster import Cluster
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 from models.metrics import SAMPLE_COLUMNS, SAMPLE_INTERVAL_S, Activity, ColumnType
-from models.plan import Placement
+from models.plan.parts import Placement
 
 _ARROW_TYPES = {ColumnType.STRING: pa.string(), ColumnType.LONG: pa.int64(), ColumnType.DOUBLE: pa.float64()}
 

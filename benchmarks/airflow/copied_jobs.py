@@ -14,7 +14,7 @@ import pyarrow as pa
 import yaml
 
 from autopilots.records import decided, state_of
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from models.scaling.rate_band import RateChange, RateSample
 from pipelines.control.files import AutopilotFiles
 from pipelines.drift.record import DriftReport

@@ -24,7 +24,7 @@ from rich.table import Table
 from models.capacity.growth.dataset import Dataset
 from models.capacity.observation import Budget
 from models.capacity.selection import select
-from models.plan import Interval
+from models.plan.parts import Interval
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.configure import Optimizer
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord

@@ -27,7 +27,7 @@ from benchmarks.placement.runs import measured, place_by, spread_of
 from models.cluster import Cluster
 from models.job import Job
 from models.placement import Policy
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.schema import Format, NonNegative, PositiveInt, Ratio
 from pipelines.progress import TerminalProgress
 from pipelines.store.digests import digest

@@ -47,7 +47,7 @@ from benchmarks.flink.burning_job.runs import POLICIES, Case, Measurement
 from benchmarks.flink.burning_job.shapes import SHAPES
 from benchmarks.placement.runs import spread_of
 from models.placement.shared.results import SharedPolicy
-from models.plan import Placement
+from models.plan.parts import Placement
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 from testbeds.flink.local.distribution import release_of

@@ -34,7 +34,7 @@ from models.placement.exact.patterns import Patterns
 from models.placement.minimum import Minimiser
 from models.placement.search.repair import Repair
 from models.placement.search.tree import Feasibility, FirstPlan
-from models.plan import CostVector
+from models.plan.parts import CostVector
 
 SAME: Final = 1e-7
 """Relative difference of answers that are equal."""

@@ -20,7 +20,7 @@ from models.job import Job, records_in_per_source_record
 from models.placement import Policy, place, tune
 from models.placement.baselines.flink import fill, spread
 from models.placement.problem import Problem
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.planning.physical.expansion import catalogue_unit_costs, expand
 from models.scaling.ds2.model import ds2
 from models.scaling.rates import OperatorMetrics, Rates

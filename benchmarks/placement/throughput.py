@@ -44,7 +44,7 @@ from benchmarks.placement.runs import (
 from benchmarks.pool import Pool
 from models.cluster import Cluster
 from models.job import Job, Kind
-from models.plan import Placement
+from models.plan.parts import Placement
 from pipelines.inputs.catalogue import load_cluster, load_job
 
 POLICIES: tuple[Rule, ...] = ("caps", PAPERS_RULE, "default", "evenly")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from flink_client.jobs.operators import chained_operators
 from models.errors import Infeasible, InvalidInput
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 
 
 @dataclass(frozen=True)

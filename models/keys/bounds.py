@@ -12,7 +12,7 @@ import numpy as np
 
 from models.errors import InvalidInput
 from models.keys.groups import check_parallelism, key_groups
-from models.plan import Interval
+from models.plan.parts import Interval
 
 
 def fullest_share(seen: Iterable[Sequence[float]], parallelism: int, total: int | None = None) -> Interval:

@@ -12,7 +12,7 @@ from models.keys.groups import folded, key_groups, task_counts
 from models.keys.sketch import KeySketch
 from models.keys.sketches import WindowCounts
 from models.keys.tail import zipf_exponent
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
 
 HEAVY_HITTERS: Final = 20

@@ -9,7 +9,7 @@ from pydantic import Field
 from models.keys import bounds
 from models.keys.distribution import KeyDistribution
 from models.keys.groups import folded, key_groups, task_counts
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, Name, NonNegative, PositiveInt
 
 

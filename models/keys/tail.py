@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from models.plan import Interval
+from models.plan.parts import Interval
 
 FEWEST_KEYS: Final = 50
 PROBABILITY: Final = 0.95

@@ -5,7 +5,7 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.price import UsdPerHourInAll, in_words
+from models.resources.price import UsdPerHourInAll, in_words
 from models.schema import Format, NonNegative, Positive
 
 ObjectiveKind = Literal["rate", "lag", "recovery", "price"]

@@ -23,7 +23,7 @@ from models.objectives.objectives import (
     RecoveryObjective,
     seconds_in_words,
 )
-from models.price import MOST_USD_PER_HOUR
+from models.resources.price import MOST_USD_PER_HOUR
 
 EXAMPLE: Final = "lag p99 < 30 s, recover 15 min outage in 20 min, at most 12 $/h"
 SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}

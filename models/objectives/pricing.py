@@ -1,8 +1,8 @@
 """The price of a plan against its price limit."""
 
 from models.objectives.outcome import ObjectiveOutcome, PlanObjectives
-from models.price import in_words
-from models.resources import PlanResources
+from models.resources.planned import PlanResources
+from models.resources.price import in_words
 
 
 def with_price(objectives: PlanObjectives, resources: PlanResources) -> PlanObjectives:

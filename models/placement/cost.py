@@ -17,7 +17,7 @@ import numpy as np
 
 from models.placement.kernels.problem import Floats, Ints
 from models.placement.problem import DIMENSIONS, Problem
-from models.plan import CostVector
+from models.plan.parts import CostVector
 
 SAME: Final = 1e-12
 """Loads that differ by no more than this share of L^max are equal."""

@@ -29,7 +29,7 @@ from models.placement.ray import Ray
 from models.placement.search.tree import Feasibility
 from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import any_plan
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 from models.schema import Format, NonNegative, Ratio
 
 EXACT_UP_TO: Final = 128

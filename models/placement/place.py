@@ -18,7 +18,7 @@ from models.placement.results import PlacementResult, Policy, Status
 from models.placement.search.tree import NO_THRESHOLDS, Feasibility
 from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import TIME_LIMIT_S, any_plan, tune
-from models.plan import CostVector
+from models.plan.parts import CostVector
 
 ANYTHING: Final = CostVector(cpu=1.0, io=1.0, net=1.0)
 """Costs are at most 1, so these thresholds exclude nothing."""

@@ -29,7 +29,7 @@ from models.cluster import Cluster, Worker
 from models.dataflow import Dataflow, Edge, Partitioning
 from models.errors import Infeasible, InvalidInput
 from models.placement.kernels.problem import MEMORY, NET, Bools, CompiledProblem, Floats, Ints
-from models.plan import Placement
+from models.plan.parts import Placement
 
 DIMENSIONS: Final = ("cpu", "io", "net")
 """The cost dimensions, in the order of every array's first axis; memory, if present, comes last."""

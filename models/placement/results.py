@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 from models.schema import Format, NonNegative, Positive, Ratio
 
 Status = Literal["optimal", "feasible", "unknown"]

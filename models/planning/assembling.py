@@ -10,12 +10,13 @@ from models.job import Job
 from models.objectives.pricing import with_price
 from models.placement import StablePlacement, Tuning
 from models.placement.shared.results import SharedPlacement
-from models.plan import CostVector, Lineage, OperatorPlan, Plan, PlanContent, SlotsNeeded, VertexPlan
+from models.plan.content import Plan, PlanContent
+from models.plan.parts import CostVector, Lineage, OperatorPlan, SlotsNeeded, VertexPlan
+from models.plan.slots import SlotBundle
 from models.planning.budget import Sizing, shortfall
 from models.planning.parallelism import Scaling
 from models.planning.workers.planned import PlannedWorkers
 from models.schema import Format
-from models.slots import SlotBundle
 from models.vertices import JobVertex, slots_by_group
 
 PLACEMENT_POLICY = "caps"

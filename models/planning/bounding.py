@@ -24,7 +24,7 @@ from models.errors import InvalidInput
 from models.job import Job, Kind, Operator
 from models.keys.groups import key_groups
 from models.keys.shares import KeyedInput
-from models.plan import Interval, Placement
+from models.plan.parts import Interval, Placement
 from models.planning.parallelism import Scaling
 from models.planning.physical.external import limited_bound
 from models.vertices import JobVertex

@@ -11,7 +11,7 @@ from models.capacity.sizing import Margin, SlotsInterval
 from models.capacity.target import choose_budget
 from models.cluster import Cluster, WorkerOffer
 from models.objectives.outcome import PlanObjectives
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
 from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt

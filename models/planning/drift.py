@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import Field
 
 from models.errors import InvalidInput
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, Name, NonNegative, PositiveInt
 
 CPU, STATE, BYTES_OUT = "cpu_s_per_record", "state_bytes_per_record", "bytes_out_per_record"

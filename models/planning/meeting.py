@@ -17,7 +17,7 @@ from models.errors import Infeasible
 from models.objectives.objectives import LagObjective, Objectives, RecoveryObjective, SizingKind, seconds_in_words
 from models.objectives.outcome import ObjectiveOutcome, PlanObjectives
 from models.objectives.recovery import recovery_s
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.budget import Sizing, predicted_mst
 
 STEP: Final = 1.1

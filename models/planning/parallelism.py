@@ -11,7 +11,7 @@ from models.capacity.observation import Budget
 from models.dataflow import Dataflow
 from models.job import Operator
 from models.placement.shared.sharing import SharedDataflow
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.budget import Sizing, predicted_mst
 from models.planning.inputs import MeasuredOperators
 from models.planning.physical.chains import equalised, with_stated_chains

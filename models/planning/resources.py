@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from models.memory import managed_memory_per_slot_mb
+from models.resources.memory import managed_memory_per_slot_mb
 
 
 def stateful_per_slot(job: Job) -> int:

@@ -16,7 +16,8 @@ from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.waiting import wait_for
 from models.errors import SluiceError
-from models.plan import OperatorPlan, Plan
+from models.plan.content import Plan
+from models.plan.parts import OperatorPlan
 from pipelines.apply.applied import Effect, VertexChange, VertexEffect
 
 BEFORE_S: Final = 15.0

@@ -19,8 +19,8 @@ from flink_client.kubernetes.scaling import TaskManagerSize
 from flink_client.overrides import OVERRIDES_OPTION, overrides
 from flink_client.rest.jobs import resource_requirements
 from models.errors import InvalidInput
-from models.plan import Plan
-from models.slots import PlacedTask, subtasks_in
+from models.plan.content import Plan
+from models.plan.slots import PlacedTask, subtasks_in
 from models.wording import natural_order
 from pipelines.inputs.parsing.files import read_document
 from testbeds.flink.placement_hook import placement_lines

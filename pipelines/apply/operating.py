@@ -7,7 +7,7 @@ from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.application import apply
 from pipelines.apply.applied import NOT_APPLIED, Applied, VertexChange
 from pipelines.apply.preparation import Preparation

@@ -25,7 +25,7 @@ from flink_client.overrides import overrides
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import parallelism_of, subtasks
 from testbeds.flink.placement_hook import placement_file, placement_text

@@ -14,7 +14,7 @@ from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import SCHEMA_VERSION, Format, Name, Positive, PositiveInt
 from pipelines.apply.applied import VertexChange
 from pipelines.apply.export import ExportFormat, export

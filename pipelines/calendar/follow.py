@@ -8,7 +8,7 @@ from typing import Final
 from models.calendar.schedule import ScheduledRate, in_force
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.scaling.decisions.overload import SourceReading
 from pipelines.calendar.record import CalendarChange, change_key, in_words, keep_change, last_change, read_change
 from pipelines.calendar.scheduling import JobCalendar, calendar_of_plan, inputs_of, stored_week

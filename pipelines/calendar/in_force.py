@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.record import recorded_of_job
 from pipelines.calendar.costs import ScheduleCost
 from pipelines.store.plans import PlanStore

@@ -20,7 +20,7 @@ from models.calendar.schedule import ScheduledRate, in_force, schedule
 from models.calendar.season import Period, Season, learn
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive
 from pipelines.apply.record import recorded
 from pipelines.calendar.history import RateHistory, history_from_csv, history_from_samples

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import Field
 
 from models.errors import SluiceError
-from models.price import UsdPerHourInAll
+from models.resources.price import UsdPerHourInAll
 from models.schema import Format
 from pipelines.calendar.costs import SizedRate
 from pipelines.planning.preview import answer_apart

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from models.cluster import Cluster, Worker, WorkerOffer
 from models.job import Job, records_in_per_source_record
-from models.price import in_words
+from models.resources.price import in_words
 from pipelines.cli.commands import COMMANDS, app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json

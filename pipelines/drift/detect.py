@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.planning.drift import BUSY, BYTES_OUT, CPU, SELECTIVITY, STATE, DriftTest, compare_costs, compare_mst
 from pipelines.drift.production import ProductionSamples, find_samples, production_features
 from pipelines.drift.record import Busyness, DriftReport, reason_of

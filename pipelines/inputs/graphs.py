@@ -16,7 +16,7 @@ from models.placement.graph.document import Graph, Graphs
 from models.placement.graph.groups import GroupedDataflow, split_skewed
 from models.placement.graph.slot_sharing import slots_taken, with_shared_slots
 from models.placement.graph.union import by_job, joined_name, union
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.vertices import DEFAULT_GROUP
 from pipelines.inputs.parsing.files import read_as_one_of
 

@@ -8,7 +8,8 @@ from flink_client.rest.client import FlinkRest
 from models.capacity.exploration.space import recorded_steps
 from models.cluster import Cluster, WorkerOffer
 from models.errors import SluiceError
-from models.plan import Lineage, Plan
+from models.plan.content import Plan
+from models.plan.parts import Lineage
 from models.planning.assembling import Decisions, assemble
 from models.planning.bounding import plan_bound
 from models.planning.parallelism import BIDS2, scale

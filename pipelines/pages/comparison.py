@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from models.equal_workers import GroupedChange, grouped_changes
-from models.plan import Difference, PlacementChange, difference, placement_changes
+from models.plan.changes import Difference, PlacementChange
+from models.plan.differences import difference, placement_changes
+from models.plan.equal_workers import GroupedChange, grouped_changes
 from models.schema import Format
 from pipelines.pages.versions import Outline, plan_of
 from pipelines.store.plans import PlanStore

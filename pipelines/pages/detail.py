@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from models.equal_workers import WorkerGroup, equal_workers
-from models.plan import Plan, same_deployment
+from models.plan.content import Plan
+from models.plan.differences import same_deployment
+from models.plan.equal_workers import WorkerGroup, equal_workers
 from models.schema import Format
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from flink_client.access.server import server_access
 from flink_client.address import connection_name
 from models.errors import SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import Format
 from pipelines.registry.review.pages import pages_address
 from pipelines.registry.selection_record import SELECTION_FILE, SelectionRecord

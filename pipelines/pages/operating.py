@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from models.errors import SluiceError
-from models.plan import Difference, Plan, difference
+from models.plan.changes import Difference
+from models.plan.content import Plan
+from models.plan.differences import difference
 from models.schema import Format
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded

@@ -8,8 +8,9 @@ from typing import Final
 from pydantic import Field
 
 from models.errors import InvalidInput
-from models.plan import Interval, Plan
-from models.price import UsdPerHourInAll
+from models.plan.content import Plan
+from models.plan.parts import Interval
+from models.resources.price import UsdPerHourInAll
 from models.schema import Format
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Damaged, Workspace

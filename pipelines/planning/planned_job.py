@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.inputs.catalogue import file_of_job
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace

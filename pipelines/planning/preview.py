@@ -12,8 +12,10 @@ from typing import Final, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from models.errors import SluiceError
-from models.plan import Difference, Interval, difference
-from models.price import UsdPerHourInAll
+from models.plan.changes import Difference
+from models.plan.differences import difference
+from models.plan.parts import Interval
+from models.resources.price import UsdPerHourInAll
 from models.schema import Format, PositiveInt
 from pipelines.store.workspace import Workspace
 

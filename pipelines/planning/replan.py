@@ -7,7 +7,8 @@ from typing import Final
 from models.errors import InvalidInput
 from models.placement import fewest_moves
 from models.placement.shared.stable import fewest_slot_moves
-from models.plan import Plan, PlanContent, same_deployment
+from models.plan.content import Plan, PlanContent
+from models.plan.differences import same_deployment
 from models.planning.assembling import Decisions, with_moves
 from models.planning.parallelism import Scaling
 from models.planning.workers.planned import PlannedWorkers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from models.scaling.decisions.overload import SourceReading
 from models.scaling.rate_band import BandVerdict, RateBand
 from pipelines.calendar.scheduling import scheduled_rate

@@ -12,7 +12,7 @@ from models.placement import Front, pareto_front, place
 from models.placement.problem import DIMENSIONS
 from models.placement.shared.place import place_shared
 from models.placement.shared.sharing import SharedDataflow
-from models.plan import CostVector
+from models.plan.parts import CostVector
 from pipelines.report.style import NEUTRAL, PALETTE, TARGET, layout
 from pipelines.report.subject import ReportSubject
 

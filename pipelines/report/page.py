@@ -6,8 +6,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
-from models.plan import Plan
-from models.price import in_words
+from models.plan.content import Plan
+from models.resources.price import in_words
 from pipelines.report.capacity import capacity_figure, capacity_info
 from pipelines.report.dataflow import dataflow_figure, dataflow_info
 from pipelines.report.exploration import exploration_figure, exploration_info

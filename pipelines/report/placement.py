@@ -7,13 +7,14 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from models.equal_workers import spans
 from models.placement.cost import as_array, load_limits, worker_loads
 from models.placement.kernels.problem import Floats
 from models.placement.problem import DIMENSIONS, Problem
 from models.placement.replan.moves import running_counts
 from models.placement.shared.bundles import task_problem
-from models.plan import Placement, Plan
+from models.plan.content import Plan
+from models.plan.equal_workers import spans
+from models.plan.parts import Placement
 from pipelines.report.style import LOAD_COLOURS, NEUTRAL, PALETTE, layout
 from pipelines.report.subject import ReportSubject
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from models.capacity.growth.capacity_model import CapacityModel
 from models.cluster import Cluster
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.planning.parallelism import Scaling
 from pipelines.measuring.exploration_record import ExplorationRecord
 

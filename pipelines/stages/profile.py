@@ -7,7 +7,7 @@ from pydantic import Field
 
 from models.capacity.observation import OperatorRates
 from models.job import Job
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.schema import Format, NonNegative, Positive
 from pipelines.measuring.estimate import operator_rates, samples_of, source_rates_per_task
 from pipelines.measuring.testbeds import Measuring, measuring, measuring_inputs, opened_profiling_testbed

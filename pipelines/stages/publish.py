@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from models.job import Job
-from models.plan import Lineage, Plan, PlanContent
+from models.plan.content import Plan, PlanContent
+from models.plan.parts import Lineage
 from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
 from models.planning.budget import Sizing, shortfall

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan, PlanContent, difference, same_deployment
+from models.plan.content import Plan, PlanContent
+from models.plan.differences import difference, same_deployment
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.parsing.files import validate_as
 from pipelines.store.digests import digest, digest_bytes

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from models.cluster import Cluster
 from models.placement import Tuning
 from models.placement.problem import idle_dimensions
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 from models.planning.inputs import MeasuredOperators
 from models.planning.parallelism import Scaling
 from models.schema import Format, NonNegative, Positive, PositiveInt

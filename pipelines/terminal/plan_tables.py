@@ -7,9 +7,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from models.plan import Difference, PlacementChange, Plan, placement_changes
-from models.price import in_words
-from models.slots import SlotBundle
+from models.plan.changes import Difference, PlacementChange
+from models.plan.content import Plan
+from models.plan.differences import placement_changes
+from models.plan.slots import SlotBundle
+from models.resources.price import in_words
 from models.wording import natural_order
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table

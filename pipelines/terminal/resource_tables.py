@@ -6,8 +6,8 @@ from decimal import Decimal
 from rich.table import Table
 from rich.text import Text
 
-from models.price import in_words
-from models.resources import PlanResources, Price
+from models.resources.planned import PlanResources, Price
+from models.resources.price import in_words
 from pipelines.terminal.tables import table
 
 

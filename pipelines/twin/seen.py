@@ -19,7 +19,7 @@ from models.capacity.twin.waits import WindowOn, cores_known, external_wait_s
 from models.cluster import Worker
 from models.dataflow import Partitioning
 from models.job import Cost, Job, Keys, Kind, Operator
-from models.memory import managed_memory_per_slot_mb
+from models.resources.memory import managed_memory_per_slot_mb
 from pipelines.calibration.figures import OBSERVED, OperatorFigures, figures, settled_windows
 from pipelines.calibration.fitting import loaded_windows, unit_costs
 from testbeds.simulator.layout.buffers import BYTES_PER_MB

@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly import __version__ as plotly_version
 
-from models.equal_workers import spans
-from models.price import in_words
+from models.plan.equal_workers import spans
+from models.resources.price import in_words
 from pipelines.store.code_version import code_version
 from sluice_pages.sparkline import sparkline
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from flink_client.metrics.readings import Readings
 from flink_client.rest.client import FlinkRest
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 
 
 class FlinkCluster(Protocol):

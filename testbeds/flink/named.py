@@ -23,7 +23,7 @@ from flink_client.rest.answers import ENDED, flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.cluster import Cluster, Worker
 from models.errors import Infeasible, InvalidInput, SluiceError
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 from testbeds.flink.feeding.serving import FileServer
 from testbeds.flink.local.distribution import RELEASES, Report, flink_home, line_of
 from testbeds.flink.local.kit import kit_jar

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from flink_client.rest.client import FlinkRest
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 
 PLACEMENT_FLAG: Final = "-Dsluice.placement="
 """Option of the JobManager's JVM that names the file."""

@@ -11,7 +11,7 @@ from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
 from models.errors import SluiceError
 from models.job import Job
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 from testbeds.flink.cluster import FlinkCluster
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 from testbeds.flink.programs.user_programs import UserProgram, source_name, submitted

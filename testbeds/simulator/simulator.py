@@ -7,7 +7,7 @@ import numpy as np
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from models.memory import managed_memory_per_slot_mb
+from models.resources.memory import managed_memory_per_slot_mb
 from testbeds.placing import Placed, check_parallelism, check_worker_memory, place
 from testbeds.protocol import Configuration, Limits
 from testbeds.simulator.layout.buffers import BYTES_PER_MB

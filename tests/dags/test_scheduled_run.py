@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowSkipException
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.run import PipelineRun
 from pipelines.store.pins import release_pin

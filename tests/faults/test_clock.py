@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 from pipelines.inputs.parsing.documents import parse_json
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.store.digests import digest
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

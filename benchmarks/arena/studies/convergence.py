@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.job import Job, records_in_per_source_record
-from models.memory import managed_memory_per_slot_mb
+from models.resources.memory import managed_memory_per_slot_mb
 from models.scaling.policies import make_policy
 from pipelines.arena.replays.cell import RescaleRecord
 from pipelines.arena.replays.replay import Start, replay

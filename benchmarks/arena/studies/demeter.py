@@ -38,7 +38,7 @@ from rich.table import Table
 from models.cluster import Cluster
 from models.job import Job
 from models.metrics import SAMPLE_INTERVAL_S
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.scaling.policies import make_policy
 from pipelines.arena.replays import latency
 from pipelines.arena.replays.compute import PHYSICS

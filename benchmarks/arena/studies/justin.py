@@ -20,8 +20,8 @@ from rich.table import Table
 from benchmarks.arena.studies.limited_source import LimitedSources
 from models.cluster import Cluster
 from models.job import Job, records_in_per_source_record
-from models.memory import MANAGED_MB, deployed_memory_mb, managed_memory_per_slot_mb
 from models.metrics import SAMPLE_INTERVAL_S
+from models.resources.memory import MANAGED_MB, deployed_memory_mb, managed_memory_per_slot_mb
 from models.scaling.policies import make_policy
 from pipelines.arena.replays.replay import Start, Trace, replay
 from pipelines.arena.replays.workloads import Workload

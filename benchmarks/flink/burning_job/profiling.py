@@ -9,8 +9,8 @@ from benchmarks.flink.burning_job.shapes import MEMORY_MB, Shape
 from flink_client.metrics.readings import RestReadings
 from flink_client.rest.client import FlinkRest
 from models.job import Job
+from models.plan.slots import PlacedTask
 from models.schema import Format, NonNegative
-from models.slots import PlacedTask
 from pipelines.observe.observation import observe_job
 from pipelines.progress import Quiet
 from pipelines.store.workspace import Workspace

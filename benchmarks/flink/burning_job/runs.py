@@ -17,9 +17,9 @@ from models.placement.graph.slot_sharing import with_shared_slots
 from models.placement.shared.place import place_shared
 from models.placement.shared.results import SharedPlacement, SharedPolicy
 from models.placement.shared.sharing import SharedDataflow
-from models.plan import Placement
+from models.plan.parts import Placement
+from models.plan.slots import subtasks_in
 from models.schema import Format, NonNegative, Positive, PositiveInt, Ratio
-from models.slots import subtasks_in
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Workspace
 from testbeds.flink.lab.stolen import StolenTime

@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic import Field
 
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, Label, NonNegative, Positive, PositiveInt, Ratio
 
 HELD_BACK: Final = 0.2

@@ -19,7 +19,7 @@ from models.capacity.growth.curves import DrawnCurves, LawCurves
 from models.capacity.growth.dataset import Array
 from models.capacity.growth.regressions import Regression
 from models.capacity.growth.twin import TwinCurves
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, Positive
 
 STACKED: Final = "stacked"

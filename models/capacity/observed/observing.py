@@ -24,7 +24,7 @@ from models.capacity.observed.vertices import VertexSeen, held_back
 from models.capacity.observed.waiting.lag import Round, arriving, at_capacity, consumption, growth, mst_seen, rounds
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
-from models.plan import Interval
+from models.plan.parts import Interval
 
 FEWEST_READINGS: Final = 2
 IDLE_RATE: Final = 1e-9

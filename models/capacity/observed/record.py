@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from models.capacity.diagnosis.bound_by import BoundBy
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt, Ratio
 
 

@@ -33,7 +33,7 @@ from models.capacity.growth.curves import DRAWS
 from models.capacity.growth.posterior import TYPICAL_NOISE
 from models.capacity.growth.twin import TwinCurve, TwinCurves
 from models.errors import Infeasible
-from models.plan import Interval
+from models.plan.parts import Interval
 
 MOST_RATE: Final = 1e12
 """Records/s that nothing takes: a vertex that does nothing is never full."""

@@ -10,7 +10,7 @@ from models.capacity.diagnosis.facts import HELD_BACK, OperatorFacts
 from models.capacity.diagnosis.finding import UNEVEN
 from models.capacity.observed.counters.counts import StateCounts, VertexCounts
 from models.capacity.observed.counters.intervals import TaskInterval
-from models.plan import Interval
+from models.plan.parts import Interval
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ from models.placement.baselines.odrp_objectives import OdrpWeights, Scales, meas
 from models.placement.baselines.odrp_program import OdrpProgram
 from models.placement.kernels.problem import Ints
 from models.placement.time_limit import Clock, TimeLimit
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.schema import Format, NonNegative, PositiveInt, Ratio
 
 LINK_LATENCY_S: Final = 0.001

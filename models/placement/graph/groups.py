@@ -22,7 +22,7 @@ from models.dataflow import Dataflow, Edge, OperatorLoad, Partitioning
 from models.errors import InvalidInput
 from models.placement.problem import edge_weights
 from models.placement.results import Subtasks
-from models.plan import Placement
+from models.plan.parts import Placement
 
 TOLERANCE: Final = 0.05
 """Loads of a group differ by no more than this share of the smallest."""

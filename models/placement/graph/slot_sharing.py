@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from models.cluster import Cluster
 from models.dataflow import Dataflow
 from models.errors import InvalidInput
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.vertices import DEFAULT_GROUP
 
 

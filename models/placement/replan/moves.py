@@ -36,7 +36,7 @@ from models.placement.problem import DIMENSIONS, Problem
 from models.placement.replan.program import solve
 from models.placement.results import Answer, Subtasks
 from models.placement.time_limit import Clock, TimeLimit
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 from models.schema import NonNegative
 
 COST_TOLERANCE: Final = 0.05

@@ -22,7 +22,7 @@ from models.placement.problem import (
 )
 from models.placement.shared.mixes import Mix, nested
 from models.placement.shared.sharing import SharedDataflow
-from models.plan import Placement
+from models.plan.parts import Placement
 
 
 def bundled(shared: SharedDataflow, mix: Mix, cluster: Cluster) -> Problem:

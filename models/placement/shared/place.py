@@ -32,8 +32,8 @@ from models.placement.shared.sharing import SharedDataflow
 from models.placement.shared.stable import slots_of
 from models.placement.time_limit import Clock, TimeLimit
 from models.placement.tuning import FLOOR, TIME_LIMIT_S, tuned_by
-from models.plan import Placement
-from models.slots import SlotBundle
+from models.plan.parts import Placement
+from models.plan.slots import SlotBundle
 
 SAME_COST: Final = 1e-9
 """Costs that differ by less are equal."""

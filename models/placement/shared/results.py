@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from models.placement.results import Tuning
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
+from models.plan.slots import SlotBundle
 from models.schema import Format, Name
-from models.slots import SlotBundle
 
 SharedPolicy = Literal["caps", "default", "evenly", "tasks"]
 

@@ -7,7 +7,7 @@ from typing import Self
 from models.dataflow import Dataflow, Edge, OperatorLoad, Partitioning
 from models.errors import InvalidInput
 from models.placement.problem import edge_weights
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.vertices import JobVertex
 
 

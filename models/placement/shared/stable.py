@@ -8,8 +8,8 @@ from models.placement.shared.bundles import bundle_names, bundled, by_vertex
 from models.placement.shared.mixes import Bundle, Mix
 from models.placement.shared.sharing import SharedDataflow
 from models.placement.time_limit import Clock, TimeLimit
-from models.plan import CostVector, Placement
-from models.slots import SlotBundle
+from models.plan.parts import CostVector, Placement
+from models.plan.slots import SlotBundle
 
 Slots = Mapping[str, Sequence[SlotBundle]]
 """Worker -> its slots that hold tasks."""

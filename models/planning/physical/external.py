@@ -15,7 +15,7 @@ from pydantic import Field
 from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
 from models.errors import Infeasible
 from models.job import Job
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.schema import Format, Label, Positive
 
 _ROUNDING = 1e-9

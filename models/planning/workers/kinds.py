@@ -20,9 +20,9 @@ from decimal import Decimal
 
 from models.cluster import Cluster, WorkerKind, WorkerOffer
 from models.errors import Infeasible
-from models.memory import memory_for_slots_mb
-from models.price import in_words
-from models.resources import Alternative
+from models.resources.memory import memory_for_slots_mb
+from models.resources.planned import Alternative
+from models.resources.price import in_words
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Final, Self
 from models.capacity.sizing import SlotsInterval
 from models.cluster import Cluster, Worker, WorkerOffer
 from models.errors import Infeasible
-from models.memory import managed_memory_per_slot_mb
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 from models.planning.budget import Sizing
 from models.planning.parallelism import Scaling
 from models.planning.resources import memory_reason
 from models.planning.workers.kinds import Need, PickedKind, fewest_workers, pick_kind
 from models.planning.workers.spending import affordable, check_within
-from models.resources import PlanResources, Price
+from models.resources.memory import managed_memory_per_slot_mb
+from models.resources.planned import PlanResources, Price
 
 _SHORTFALL: Final = 0.02
 """Share of a slot's managed memory that may be missing without a note."""

@@ -17,7 +17,7 @@ import numpy as np
 from models.cluster import Cluster, Worker, WorkerOffer
 from models.errors import Infeasible, InvalidInput
 from models.planning.workers.kinds import PickedKind
-from models.price import in_words
+from models.resources.price import in_words
 
 
 def check_prices_known(offered: Cluster | WorkerOffer) -> None:

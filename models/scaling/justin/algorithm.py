@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from models.memory import MANAGED_MB
 from models.metrics import SAMPLE_INTERVAL_S
+from models.resources.memory import MANAGED_MB
 from models.scaling.ds2.model import ds2
 from models.scaling.policy import Decision
 from models.scaling.rates import OperatorMetrics, Rates

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan, difference
+from models.plan.content import Plan
+from models.plan.differences import difference
 from pipelines.apply.export import ExportFormat, Vertices, export
 from pipelines.apply.gitops.git.branch import Committed, commit_file
 from pipelines.apply.gitops.manifest import is_manifest, planned_manifest

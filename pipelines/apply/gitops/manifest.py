@@ -11,7 +11,7 @@ from flink_client.jobs.deployment import wanted_parallelism
 from flink_client.kubernetes.resource import read_resource
 from flink_client.kubernetes.scaling import spec_change
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.export import annotations, task_manager_size
 
 KIND: Final = "FlinkDeployment"

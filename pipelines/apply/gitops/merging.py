@@ -10,7 +10,7 @@ from flink_client.jobs.running import awaited, find_named_job
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.application import without_password
 from pipelines.apply.applied import Applied, Effect, Outcome, VertexChange, compared
 from pipelines.apply.effect import BEFORE_S, SETTLE_S, observed

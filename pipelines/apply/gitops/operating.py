@@ -6,7 +6,7 @@ from typing import Final
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import NOT_APPLIED, Applied
 from pipelines.apply.gitops.merge import MergeLook, MergeWatch
 from pipelines.apply.gitops.merging import not_merged, verify_merged

@@ -10,7 +10,7 @@ from flink_client.jobs.running import find_named_job, running_job
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import Effect, VertexChange
 from pipelines.apply.effect import BEFORE_S, observed
 from pipelines.apply.export import ExportFormat, remarks

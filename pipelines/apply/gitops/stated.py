@@ -8,7 +8,7 @@ from ruamel.yaml.error import YAMLError
 
 from flink_client.kubernetes.resource import read_resource
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from models.schema import Format, PositiveInt
 from pipelines.apply.export import ANNOTATION, annotations, parallelism_of
 from pipelines.apply.gitops.manifest import chosen_deployment

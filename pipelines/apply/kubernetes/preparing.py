@@ -14,7 +14,7 @@ from flink_client.overrides import ignored_at_start
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from models.wording import tasks
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import task_manager_size

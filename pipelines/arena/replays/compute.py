@@ -13,10 +13,10 @@ from models.dataflow import Dataflow, Partitioning
 from models.errors import Infeasible
 from models.job import Job, records_in_per_source_record
 from models.keys.groups import key_groups
-from models.memory import managed_memory_per_slot_mb
 from models.placement import place
-from models.plan import Placement
+from models.plan.parts import Placement
 from models.planning.physical.expansion import catalogue_unit_costs, expand
+from models.resources.memory import managed_memory_per_slot_mb
 from models.scaling.limits import most_tasks, within
 from models.scaling.policies import make_policy
 from models.scaling.provision import provision

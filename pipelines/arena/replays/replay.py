@@ -15,9 +15,9 @@ import numpy as np
 
 from models.errors import Infeasible, InvalidInput
 from models.job import Job, records_in_per_source_record
-from models.memory import deployed_memory_mb
 from models.metrics import SAMPLE_INTERVAL_S
-from models.plan import Placement
+from models.plan.parts import Placement
+from models.resources.memory import deployed_memory_mb
 from models.scaling.control.deciding import RunningTasks, decide
 from models.scaling.control.guard import Hold
 from models.scaling.limits import Granted, most_tasks, within

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import Applied, Effect
 from pipelines.cli.output import console, progress_console
 from pipelines.terminal.tables import table

@@ -11,8 +11,8 @@ from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
-from models.plan import Plan
-from models.slots import PlacedTask
+from models.plan.content import Plan
+from models.plan.slots import PlacedTask
 from pipelines.apply.application import apply, without_password
 from pipelines.apply.applied import NOT_APPLIED
 from pipelines.apply.export import read_vertices, subtasks

@@ -12,7 +12,7 @@ from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 from models.job import Job
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import NOT_APPLIED, Applied
 from pipelines.apply.kubernetes.applying import apply_to_resource, rehearse_on
 from pipelines.apply.kubernetes.preparing import ResourcePreparation, prepare_resource, resource_steps

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.cli import app
 from pipelines.cli.extras import require
 from pipelines.cli.options.duration import LEAST_S, seconds_of

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.store.plans import PlanStore
 
 _REFERENCE = re.compile(r"(?P<job>[A-Za-z0-9][A-Za-z0-9._-]*)(@v?(?P<version>[0-9]{1,9}))?")

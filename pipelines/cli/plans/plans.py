@@ -9,7 +9,8 @@ import typer
 from rich.text import Text
 
 from models.errors import InvalidInput
-from models.plan import Plan, difference, placement_changes
+from models.plan.content import Plan
+from models.plan.differences import difference, placement_changes
 from pipelines.apply.export import ExportFormat, export, read_vertices, remarks
 from pipelines.apply.gitops.exporting import export_to_branch
 from pipelines.apply.gitops.git.branch import Committed

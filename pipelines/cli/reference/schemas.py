@@ -11,7 +11,7 @@ from models.capacity.observed.record import ObservedJob
 from models.cluster import Worker, WorkerOffer
 from models.keys.distribution import KeyDistribution
 from models.placement.graph.document import Graph
-from models.plan import Plan
+from models.plan.content import Plan
 from models.scaling.rates import Rates
 from pipelines.apply.applied import Applied
 from pipelines.apply.gitops.proposal import Proposal

@@ -17,7 +17,7 @@ from models.capacity.observation import Observation
 from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, check_margin, slots_interval, task_slots_for
 from models.errors import Infeasible
-from models.resources import PlanResources
+from models.resources.planned import PlanResources
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json, progress_console

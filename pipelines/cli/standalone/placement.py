@@ -16,7 +16,7 @@ from models.placement import PlacementResult, Tuning, count_plans, place, tune
 from models.placement.cost import worker_loads
 from models.placement.front import Front, pareto_front
 from models.placement.problem import DIMENSIONS, Problem
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from models.plan import Plan
-from models.price import UsdPerHourInAll
+from models.plan.content import Plan
+from models.resources.price import UsdPerHourInAll
 from models.schema import Format
 from pipelines.calendar.costs import SizedRate
 from pipelines.calendar.in_force import PlansInForce

@@ -9,7 +9,7 @@ from models.capacity.sizing import Margin, task_slots_for
 from models.errors import Infeasible, SluiceError
 from models.job import Job
 from models.objectives.recovery import catch_up_factor
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.operations import Reviewing
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord

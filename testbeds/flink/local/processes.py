@@ -16,7 +16,7 @@ from flink_client.rest.client import FlinkRest
 from flink_client.rest.waiting import wait_for
 from models.closing import Closing
 from models.errors import SluiceError
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 from testbeds.flink.lab.awake import Awake
 from testbeds.flink.lab.cpu import CpuGroup, new_cpu_group, threads_named
 from testbeds.flink.lab.stolen import is_stolen_from

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 import yaml
 
 from models.errors import Infeasible, InvalidInput
-from models.memory import MANAGED_FRACTION, METASPACE_MB, managed_memory_per_slot_mb
+from models.resources.memory import MANAGED_FRACTION, METASPACE_MB, managed_memory_per_slot_mb
 from testbeds.flink.local.distribution import Release
 
 OFF_HEAP_MB: Final = 32.0
@@ -90,7 +90,7 @@ class TaskManager:
 
     @property
     def flink_mb(self) -> float:
-        """Flink memory: process memory less the JVM's own share (`models.memory`), MiB.
+        """Flink memory: process memory less the JVM's own share (`models.resources.memory`), MiB.
 
         Raises:
             Infeasible: the JVM's share takes it all.

@@ -1,9 +1,9 @@
-"""A TaskManager's memory for network buffers and for RocksDB's block cache (see also `models.memory`)."""
+"""A TaskManager's memory for network buffers and for RocksDB's block cache (see also `models.resources.memory`)."""
 
 import math
 
 from models.errors import Infeasible
-from models.memory import MANAGED_FRACTION, managed_memory_per_slot_mb
+from models.resources.memory import MANAGED_FRACTION, managed_memory_per_slot_mb
 from testbeds.simulator.settings import Flink
 
 

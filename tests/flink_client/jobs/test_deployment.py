@@ -11,7 +11,7 @@ from flink_client.jobs.deployment import (
     shared_as_planned,
     slots_needed,
 )
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 
 
 def test_vertices_of_a_group_share_slots() -> None:

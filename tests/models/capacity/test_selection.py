@@ -8,7 +8,7 @@ from models.capacity.growth.regressions import fit_regression, loocv_rmse
 from models.capacity.growth.shapes import LAWS
 from models.capacity.selection import select
 from models.errors import Infeasible, InvalidInput
-from models.plan import Interval
+from models.plan.parts import Interval
 
 SLOTS = np.array([4, 8, 12, 16, 24, 32, 40, 48.0])
 MEMORY = np.resize(np.array([8192.0, 65536.0]), 8)

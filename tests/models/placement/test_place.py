@@ -5,7 +5,7 @@ import pytest
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.placement import count_plans, place
-from models.plan import CostVector
+from models.plan.parts import CostVector
 
 
 def tasks_on(result) -> dict[str, int]:

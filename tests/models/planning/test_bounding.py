@@ -11,7 +11,7 @@ from models.capacity.observation import Budget, Observation
 from models.cluster import Cluster
 from models.job import Job
 from models.keys.shares import KeyedInput
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.bounding import chained_facts, largest_measured, plan_bound, plan_facts
 from models.planning.parallelism import Scaling
 from models.planning.physical.expansion import UnitCost, expand

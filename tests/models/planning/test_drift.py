@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.errors import InvalidInput
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.drift import BUSY, CPU, MST, SELECTIVITY, STATE, compare_costs, compare_mst
 
 

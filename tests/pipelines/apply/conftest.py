@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from flink.server import FakeFlink, word_count_plan
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 
 MakePlan = Callable[..., PlanContent]
 

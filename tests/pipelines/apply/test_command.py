@@ -11,7 +11,7 @@ import yaml
 
 from flink_client.jobs.running import sql_vertices
 from flink_client.rest.client import FlinkRest
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 from pipelines.apply.applied import Applied
 from pipelines.apply.record import recorded
 from pipelines.cli import run

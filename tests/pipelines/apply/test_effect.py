@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from models.errors import SluiceError
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.apply.effect import effect_of
 
 

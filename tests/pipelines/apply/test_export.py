@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.export import ExportFormat, export, read_vertices, remarks
 
 PLAN = Path(__file__).parents[2] / "data" / "plans" / "nexmark-q5-v1.json"

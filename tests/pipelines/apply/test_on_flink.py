@@ -14,7 +14,7 @@ from flink.releases import NEWEST_IN_CI
 from flink_client.jobs.restart import Restart, RestartProgram
 from flink_client.rest.jars import JarProgram
 from models.job import Job
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.apply.application import apply
 from pipelines.apply.applied import Applied
 from pipelines.apply.preparation import Preparation, prepare

@@ -14,8 +14,8 @@ from flink.server import word_count_plan
 from flink_client.jobs.running import tasks_in_slots
 from flink_client.rest.client import FlinkRest
 from models.job import Job
-from models.plan import PlanContent
-from models.slots import SlotBundle
+from models.plan.content import PlanContent
+from models.plan.slots import SlotBundle
 from pipelines.apply.application import apply
 from pipelines.apply.applied import Applied
 from pipelines.apply.preparation import prepare

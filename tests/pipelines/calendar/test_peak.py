@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from models.job import records_in_per_source_record
-from models.plan import Plan
+from models.plan.content import Plan
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
 from pipelines.arena.replays.compute import PHYSICS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from models.planning.drift import BUSY, CPU, MST, STATE, DriftTest
 from pipelines.drift.record import Busyness, DriftReport, reason_of
 from pipelines.drift.reports import latest_drift

@@ -10,7 +10,7 @@ import yaml
 from prometheus_client.core import Metric
 
 from autopilots.records import store_autopilots
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.apply.applied import Applied, Outcome
 from pipelines.apply.record import record
 from pipelines.drift.record import DriftReport

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.store.digests import digest
 from pipelines.store.plans import StoredPlan
 from pipelines.store.workspace import Workspace, to_json

@@ -3,7 +3,8 @@
 import pytest
 
 from models.errors import InvalidInput
-from models.plan import Plan, difference
+from models.plan.content import Plan
+from models.plan.differences import difference
 from pipelines.apply.applied import Applied, Outcome
 from pipelines.apply.record import record
 from pipelines.pages.operating import operating

@@ -6,7 +6,7 @@ import pytest
 
 from autopilots.records import decided, state_of
 from models.errors import InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from models.scaling.rate_band import RateChange, RateSample
 from pipelines.apply.applied import Applied, Effect
 from pipelines.apply.record import record

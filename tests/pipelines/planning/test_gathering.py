@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key
 from pipelines.inputs.parsing.files import read_as

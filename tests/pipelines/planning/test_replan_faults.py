@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from models.plan import difference
+from models.plan.differences import difference
 from pipelines.planning.replan import Replanned, replan
 from pipelines.registry.artifact import MODEL_FILE, ChangedModel
 from pipelines.store.plans import PlanStore

@@ -8,7 +8,7 @@ import pytest
 from models.capacity.sizing import DEFAULT_HEADROOM
 from models.errors import InvalidInput
 from models.job import records_in_per_source_record
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.arena.choice import PolicyChoice, choice_key, choose
 from pipelines.arena.evaluation import evaluate
 from pipelines.arena.request import EvaluationRequest

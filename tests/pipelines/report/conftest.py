@@ -10,7 +10,8 @@ from models.capacity.observation import Budget, Observation
 from models.cluster import Cluster
 from models.dataflow import Edge
 from models.job import Cost, Job, Kind, Operator
-from models.plan import CostVector, Interval, Lineage, OperatorPlan, Plan
+from models.plan.content import Plan
+from models.plan.parts import CostVector, Interval, Lineage, OperatorPlan
 from models.planning.parallelism import Scaling
 from models.planning.physical.expansion import UnitCost, expand
 from pipelines.measuring.exploration_record import ExplorationRecord

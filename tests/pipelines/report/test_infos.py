@@ -7,7 +7,7 @@ import pytest
 
 from models.capacity.diagnosis.bound_by import BoundBy, Cause
 from models.capacity.sizing import SlotsInterval
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.report import ReportSubject
 from pipelines.report.capacity import OperatorCapacity, capacity_info
 from pipelines.report.dataflow import dataflow_info

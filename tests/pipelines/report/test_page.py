@@ -8,7 +8,7 @@ import pytest
 from plotly.graph_objects import Figure
 
 from models.capacity.diagnosis.bound_by import BoundBy
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.report import ReportSubject, figures, render
 from pipelines.report.placement import placement_figure, placement_info
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import Infeasible, InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.cli import run as sluice
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import Infeasible, InvalidInput
-from models.plan import Plan
+from models.plan.content import Plan
 from models.planning.resources import memory_reason
 from pipelines.cli import run as sluice
 from pipelines.inputs.catalogue import load_cluster

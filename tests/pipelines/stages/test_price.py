@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from models.errors import InvalidInput
-from models.plan import Plan
-from models.resources import Price
+from models.plan.content import Plan
+from models.resources.planned import Price
 from pipelines.apply.export import ExportFormat, export
 from pipelines.cli import run as sluice
 from pipelines.inputs.catalogue import load_cluster

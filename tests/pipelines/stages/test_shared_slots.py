@@ -9,9 +9,9 @@ import yaml
 from pydantic import ValidationError
 from rich.console import Console
 
-from models.plan import Plan
+from models.plan.content import Plan
+from models.plan.slots import slots_in, tasks_in
 from models.planning.parallelism import Scaling
-from models.slots import slots_in, tasks_in
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan
 from pipelines.run import PipelineRun

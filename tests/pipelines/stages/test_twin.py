@@ -14,7 +14,7 @@ from models.errors import SluiceError
 from models.job import Job
 from models.keys.distribution import HeavyHitter, KeyDistribution, Tail
 from models.keys.shares import KeyedInput
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.budget import Sizing
 from models.planning.inputs import MeasuredCapacity, PlanningInputs, PlanningModel, stated_operators
 from pipelines.inputs.catalogue import load_cluster, load_job

@@ -6,7 +6,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.store.pictures import keep_pictures, pictures_key, read_pictures
 from pipelines.store.workspace import Damaged, Missing, Workspace
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan
 from pipelines.run import PipelineRun

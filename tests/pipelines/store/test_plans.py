@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from models.errors import InvalidInput
-from models.plan import CostVector, Interval, Lineage, OperatorPlan, Plan, PlanContent, difference
+from models.plan.content import Plan, PlanContent
+from models.plan.differences import difference
+from models.plan.parts import CostVector, Interval, Lineage, OperatorPlan
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Damaged, Workspace
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
-from models.plan import PlacementChange, Plan
+from models.plan.changes import PlacementChange
+from models.plan.content import Plan
 from pipelines.terminal.plan_tables import _moves_by_operator, plan_view
 
 DATA = Path(__file__).parents[2] / "data" / "plans"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from models.plan import Plan, difference
+from models.plan.content import Plan
+from models.plan.differences import difference
 from pipelines.terminal.plan_tables import difference_view, list_view, plan_view
 from pipelines.terminal.tables import table
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.pages.detail import PlanDetail
 from sluice_pages.pages import _templates
 

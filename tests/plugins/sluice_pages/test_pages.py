@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from models.plan import difference
+from models.plan.differences import difference
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from workspaces.plan_pages import DAMAGED_JOB, JOB, SCRIPT, Server

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 from answering.server import AnsweringServer
-from models.plan import PlanContent
+from models.plan.content import PlanContent
 
 JOB_ID = "1" * 32
 WORDS = 20

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from flink.server import word_count_plan
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -11,8 +11,8 @@ import jwt
 import pytest
 import yaml
 
-from models.plan import Plan
-from models.resources import Alternative, PlanResources, Price
+from models.plan.content import Plan
+from models.resources.planned import Alternative, PlanResources, Price
 from pipelines.calendar.scheduling import scheduled_rate
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import yaml
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.drift.production import find_samples
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import keep

@@ -28,7 +28,7 @@ from models.capacity.diagnosis.facts import HELD_BACK
 from models.capacity.diagnosis.finding import BUSY
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.counters.intervals import TaskInterval
-from models.plan import Interval
+from models.plan.parts import Interval
 
 BACKLOG_S: Final = 3.0
 """From so many seconds of records on, what waits is a backlog: less is under way to the sources."""

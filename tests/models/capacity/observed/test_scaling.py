@@ -10,7 +10,7 @@ from models.capacity.diagnosis.facts import BoundFacts, OperatorFacts
 from models.capacity.growth.twin import TwinCurves
 from models.capacity.observed.scaling import ObservedScaling
 from models.errors import Infeasible
-from models.plan import Interval
+from models.plan.parts import Interval
 
 SOURCES = frozenset({"source"})
 

@@ -15,7 +15,7 @@ from models.capacity.twin.keys import (
 )
 from models.job import Keys
 from models.keys.distribution import ChangeOverTime, HeavyHitter, KeyDistribution, Spread, Tail
-from models.plan import Interval
+from models.plan.parts import Interval
 
 EVEN = Keys(distinct=MANY_KEYS)
 

@@ -21,7 +21,7 @@ from models.placement.problem import Problem
 from models.placement.ray import Ray
 from models.placement.search.tree import NO_THRESHOLDS, Feasibility
 from models.placement.time_limit import TimeLimit
-from models.plan import CostVector
+from models.plan.parts import CostVector
 
 JOINT = np.zeros(3), np.ones(3)
 

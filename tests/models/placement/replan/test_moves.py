@@ -19,7 +19,7 @@ from models.placement.problem import Problem
 from models.placement.replan import program
 from models.placement.replan.moves import StablePlacement, fewest_moves, let_run, match_workers, running_counts
 from models.placement.time_limit import TimeLimit
-from models.plan import CostVector, Placement
+from models.plan.parts import CostVector, Placement
 
 ANYTHING = CostVector(cpu=1, io=1, net=1)
 

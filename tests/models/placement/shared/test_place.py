@@ -18,7 +18,7 @@ from models.placement.shared.bundles import bundled, by_vertex
 from models.placement.shared.mixes import candidates, nested
 from models.placement.shared.place import place_shared, tune_shared
 from models.placement.shared.sharing import SharedDataflow
-from models.slots import slots_in, tasks_in
+from models.plan.slots import slots_in, tasks_in
 from models.vertices import JobVertex
 
 ABC = [("a", 4, 1.0, 0.0, 0.0), ("b", 2, 4.0, 0.0, 0.0), ("c", 2, 4.0, 0.0, 0.0)]

@@ -5,7 +5,7 @@ import pytest
 from models.capacity.diagnosis.bound_by import BoundBy
 from models.errors import Infeasible
 from models.job import Job
-from models.plan import Interval
+from models.plan.parts import Interval
 from models.planning.physical.external import check_limit, limited_bound, tightest_limit
 from pipelines.store.digests import digest
 

@@ -9,9 +9,10 @@ import pytest
 from models.capacity.sizing import SlotsInterval
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible
-from models.plan import Plan, SlotsNeeded
+from models.plan.content import Plan
+from models.plan.parts import SlotsNeeded
 from models.planning.workers.planned import PlannedWorkers, resources_for
-from models.resources import Price
+from models.resources.planned import Price
 
 PLANS = Path(__file__).parents[3] / "data" / "plans"
 SLOTS = SlotsInterval(value=10, low=7, high=19)

@@ -3,7 +3,7 @@
 import pytest
 
 from models.errors import InvalidInput
-from models.memory import deployed_memory_mb
+from models.resources.memory import deployed_memory_mb
 from models.scaling.justin.algorithm import JustinSettings, ScaledUp, justin
 from models.scaling.justin.policy import Justin
 from models.scaling.policy import Facts, Recommendation, Rescaled

@@ -11,7 +11,7 @@ from flink.steered import SimulatedClock
 from flink_client.kubernetes.api import KubernetesApi
 from flink_client.kubernetes.refusals import Conflict
 from models.errors import InvalidInput, SluiceError
-from models.plan import Plan
+from models.plan.content import Plan
 from on_kubernetes.api_server import ApiServer
 from on_kubernetes.deployed_resource import CHAIN, NAME, NAMESPACE, OTHER, OVERRIDES, SOURCE, Operator
 from on_kubernetes.server import PLANNER, READER, write_kubeconfig

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from models.plan import Plan, PlanContent
+from models.plan.content import Plan, PlanContent
 from pipelines.cli import run
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from models.plan import Plan
+from models.plan.content import Plan
 from pipelines.cli.reference.schemas import FORMATS, schema_of, schema_text
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace

@@ -13,7 +13,7 @@ import yaml
 
 from models.errors import Infeasible, SluiceError
 from models.job import Job
-from models.slots import PlacedTask
+from models.plan.slots import PlacedTask
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.lab.cpu import new_cpu_group
 from testbeds.flink.local.processes import LocalCluster

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.equal_workers import GroupedChange, WorkerGroup, equal_workers, grouped_changes, spans
-from models.plan import PlacementChange
+from models.plan.changes import PlacementChange
+from models.plan.equal_workers import GroupedChange, WorkerGroup, equal_workers, grouped_changes, spans
 
 
 def test_workers_with_the_same_tasks_are_one_group_in_the_order_of_the_plan() -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 from pydantic import Field
 
-from models.plan import Placement, PlacementChange
+from models.plan.changes import PlacementChange
+from models.plan.parts import Placement
 from models.schema import Format, Name, PositiveInt
 
 _NUMBERED: Final = re.compile(r"(?P<stem>.*?)(?P<number>0|[1-9][0-9]{0,17})")

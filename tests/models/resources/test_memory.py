@@ -3,7 +3,7 @@
 import pytest
 
 from models.errors import Infeasible
-from models.memory import managed_memory_per_slot_mb, memory_for_slots_mb
+from models.resources.memory import managed_memory_per_slot_mb, memory_for_slots_mb
 
 
 def test_a_4_gib_taskmanager() -> None:

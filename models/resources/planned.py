@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from models.price import UsdPerHourInAll
+from models.resources.price import UsdPerHourInAll
 from models.schema import Format, Name, Positive, PositiveInt
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.slots import SlotBundle, is_nested, slots_in, subtasks_in, tasks_in
+from models.plan.slots import SlotBundle, is_nested, slots_in, subtasks_in, tasks_in
 
 GROUPS = {"a": "x", "b": "x", "c": "x", "d": "y"}
 

@@ -1,0 +1,1 @@
+"""The plan: what to deploy, why, and what it was made from."""

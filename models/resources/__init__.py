@@ -1,0 +1,1 @@
+"""What TaskManagers have and what they cost."""
