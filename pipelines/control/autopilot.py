@@ -143,7 +143,7 @@ class Autopilot:
             self._account.history, newest = history_of(self.files, now)
             self._account.resume(newest, now, self._clocks.monotonic(), self.limits.judge_s)
             self._tenure = self._take_over(lease)
-        except BaseException:
+        except SluiceError:
             lease.release()
             raise
         before = self.files.state()

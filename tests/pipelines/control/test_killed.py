@@ -10,7 +10,7 @@ from flink.steered import COUNT
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LEASE_S
 from pipelines.control.record import AutopilotDecision
-from pipelines.store.workspace import Workspace
+from pipelines.store.workspace import Damaged, Workspace
 
 ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 
@@ -95,3 +95,14 @@ def test_an_action_that_was_intended_long_ago_is_not_begun(flight: Flight) -> No
     failed = [d for d in stored(flight) if d.done == "failed"]
     assert len(failed) == 1 and "ended before it had acted" in failed[0].reason
     assert all(one[COUNT] < 4 for one in flight.job.puts)
+
+
+def test_an_autopilot_that_cannot_read_what_was_done_gives_the_lease_back(flight: Flight) -> None:
+    key = "autopilot/clicks/intents/000000007.json"
+    flight.workspace.write_bytes(key, b"{")
+    with pytest.raises(Damaged, match="000000007"):
+        flight.autopilot(holder="one").round()
+    flight.workspace.delete(key)
+    other = flight.autopilot(holder="other")
+    other.round()
+    assert other.waits_for is None
