@@ -123,11 +123,7 @@ class Sluice:
         self._learned.observe_pace(facts)
         if not self._learned.capacity.known:
             return Recommendation(None, "Nothing has been read yet, so nothing is known of the capacity.")
-        if (
-            self._learned.lag_began
-            and self._settings.uses("lag")
-            and self.interval_s <= LOOK_AGAIN * self._learned.pace.between_s
-        ):
+        if self._learned.lag_began and self.interval_s <= LOOK_AGAIN * self._learned.pace.between_s:
             return Recommendation(None, "Records have begun to wait; how fast they come shows at the next reading.")
         if present is None and facts.time_s - self._compared_s < CALM_EVERY_S:
             return Recommendation(None, f"Nothing waits, and deployments are compared every {CALM_EVERY_S:.0f} s.")
