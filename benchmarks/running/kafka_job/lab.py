@@ -24,6 +24,7 @@ from testbeds.kafka.topics import Topics
 
 SETTLE_S: Final = 25.0
 START_S: Final = 180.0
+FETCHED_S: Final = 1.0
 KEYS: Final = 1000
 KILLED_AFTER_S: Final = 30.0
 OUTAGE: Final = "25 s"
@@ -135,6 +136,8 @@ class Fed:
             time.sleep(SETTLE_S / 2)
 
     def _read(self) -> float:
-        """Records that the tasks after the source have taken."""
+        """Records that the tasks after the source have taken. Flink answers with what it fetched when it was asked before."""
+        self.lab.rest.get(f"/jobs/{self.job}/metrics")
+        time.sleep(FETCHED_S)
         vertices = self.lab.rest.get(f"/jobs/{self.job}")["vertices"]
         return float(sum(v["metrics"]["read-records"] for v in vertices))
