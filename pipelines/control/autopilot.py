@@ -268,11 +268,9 @@ class Autopilot:
     def _holds_back(self, sight: Sight) -> Hold | None:
         """Of the limits the stop switch alone keeps from taking a rescale back."""
         held = self._limited()
-        return (
-            held
-            if held is not None and held.limit == "stopped"
-            else self._holder.hands.hold(sight, str(self._watch.job))
-        )
+        if held is not None and held.limit == "stopped":
+            return held
+        return self._holder.hands.hold(sight, str(self._watch.job))
 
     def _resume(self, now: AutopilotRound) -> AutopilotDecision | None:
         """Bring to its end what a former process has begun."""
