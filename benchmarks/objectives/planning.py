@@ -50,8 +50,6 @@ KINDS: Final = (
     {"name": "small", "slots": 4, "memory_mb": MEMORY_MB, "price_per_hour": 0.25},
     {"name": "large", "slots": 16, "memory_mb": MEMORY_MB, "price_per_hour": 1.10},
 )
-
-
 GIVEN: Final = {"name": "given", "count": 6, "slots": 4, "memory_mb": MEMORY_MB, "price_per_hour": 0.25}
 """Workers that are there anyway, of which a plan takes those that a price allows."""
 
@@ -66,6 +64,7 @@ class Asked:
     headroom: float | None = None
     """In place of the default risk."""
     cluster: str = "cloud"
+    """File of the workers: the kinds that are offered, or those that are there."""
 
 
 @dataclass(frozen=True)

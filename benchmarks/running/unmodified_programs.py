@@ -59,6 +59,7 @@ LEFT: Final = 0.1
 LEAST_BUSY: Final = 0.1
 MOST_DRAINS: Final = 3
 CLOSE: Final = 0.2
+"""By how much of what was thought a drain may differ, and is not repeated."""
 
 
 @dataclass

@@ -25,6 +25,7 @@ from testbeds.kafka.topics import Topics
 SETTLE_S: Final = 25.0
 START_S: Final = 180.0
 FETCHED_S: Final = 1.0
+"""Time in which Flink fetches the metrics that it was asked for."""
 KEYS: Final = 1000
 KILLED_AFTER_S: Final = 30.0
 OUTAGE: Final = "25 s"
