@@ -195,7 +195,11 @@ class Autopilot:
             return self._take_back(now, worse)
         try:
             step = decide(
-                self.policy, self._facts(now), RunningTasks(sight.tasks, {}), partial(self._holds, sight), bounds.grant
+                self.policy,
+                self._facts(now),
+                RunningTasks(sight.tasks, None),
+                partial(self._holds, sight),
+                bounds.grant,
             )
         except InvalidInput as error:
             return self._held_by(now, Hold("partial", str(error)))

@@ -5,10 +5,16 @@ rates -> the policy's recommendation -> limits on when -> limits on how many -> 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from models.scaling.control.guard import Hold
 from models.scaling.limits import Granted
 from models.scaling.policy import Facts, Policy, Recommendation
+
+UNCHANGED_MEMORY: Final = (
+    "only the managed memory of tasks would change, and Flink gives each slot an equal share of what its TaskManager started "
+    "with; change the TaskManagers' memory, or use a policy that scales tasks alone"
+)
 
 
 @dataclass(frozen=True)
@@ -16,8 +22,8 @@ class RunningTasks:
     """What is deployed now."""
 
     parallelism: Mapping[str, int]
-    memory_mb: Mapping[str, float]
-    """Managed memory of a task, MiB, where it is known."""
+    memory_mb: Mapping[str, float] | None
+    """Managed memory of a task, MiB, where it is known; None if it cannot be changed."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,9 @@ def decide(
     if (held := holds()) is not None:
         return ControlStep(advice, held)
     granted = grant(advice.deploy.parallelism, running.parallelism)
-    memory = {**running.memory_mb, **advice.deploy.memory_mb}
-    if granted.parallelism == dict(running.parallelism) and memory == dict(running.memory_mb):
+    memory = {} if running.memory_mb is None else {**running.memory_mb, **advice.deploy.memory_mb}
+    if granted.parallelism == dict(running.parallelism) and memory == dict(running.memory_mb or {}):
+        if running.memory_mb is None and advice.deploy.parallelism == dict(running.parallelism):
+            return ControlStep(advice, Hold("memory", UNCHANGED_MEMORY))
         return ControlStep(advice, Hold("bounds", granted.note or "the job runs with these tasks already"))
     return ControlStep(advice, None, granted, memory)

@@ -20,6 +20,7 @@ Limit = Literal[
     "interval",
     "rescales-a-day",
     "bounds",
+    "memory",
     "resource",
 ]
 """What held an action back.
@@ -36,6 +37,7 @@ back-off         the last rescales failed or were rolled back
 interval         the last rescale is less than `least_between_s` ago
 rescales-a-day   `rescales_a_day` are used up
 bounds           nothing is left of the recommendation within tasks, slots and price
+memory           managed memory alone would change, which a running Flink cannot be asked for
 resource         the job's FlinkDeployment cannot be read or scaled in place, or the operator is still at work on it
 """
 

@@ -58,6 +58,18 @@ def test_a_dry_run_only_reads(flight: Flight) -> None:
     assert all(d.rescale is not None and d.rescale.intent is None for d in would)
 
 
+def test_a_policy_that_wants_other_memory_alone_is_held_back(flight: Flight) -> None:
+    """Justin takes the managed memory of operators without state away, which Flink cannot do while they run."""
+    flight.job.rate = step_up
+    stored = flight.fly(
+        flight.autopilot(policy="justin", settings={"decision_window_s": 60.0, "stabilization_s": 30.0}), 600.0
+    )
+    assert actions(stored) == [("rescaled", 4, 7)]
+    assert [one[COUNT] for one in flight.job.puts] == [7]
+    later = [d for d in stored if d.held == "memory"]
+    assert later and all("equal share of what its TaskManager started with" in d.reason for d in later)
+
+
 def test_a_quiet_job_is_recorded_once_a_minute_and_read_only(flight: Flight) -> None:
     stored = flight.fly(flight.autopilot(), 300.0)
     quiet = [d for d in stored if d.done == "none" and d.held is None]
