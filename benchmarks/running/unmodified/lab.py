@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks.running.unmodified.programs import Program, StateMachine
+from benchmarks.running.unmodified.programs import GENERATORS_RELEASE, Program, StateMachine
 from flink_client.jobs.running import has_ended
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
@@ -121,14 +121,16 @@ def feeder_of(lab: Lab, program: Program) -> Iterator[KafkaFeeder | None]:
 
 
 def _recorded(lab: Lab, program: StateMachine) -> Path:
-    """Events that Flink's own generator of them has written."""
+    """Events that Flink's own generator of them has written, on a Flink of its release."""
     (topic,) = program.writes
-    jar = lab.cluster.uploaded(program.jar(lab.folder, lab.release))
-    job = lab.rest.run(jar, program.generator(lab.bootstrap, topic, SAMPLE / 10))
-    ends = OffsetReader(lab.broker.connection, [topic])
-    wait_for(lambda: sum(p.end for p in ends.read().partitions) >= SAMPLE or None, START_S, "events to record")
-    lab.rest.cancel(job)
-    wait_for(lambda: has_ended(lab.rest, job) or None, 60.0, "the end of the generator")
+    with LocalCluster(release=release_of(GENERATORS_RELEASE)) as cluster:
+        cluster.ensure(Profile((TaskManager("tm1", 2, 1024.0),)))
+        jar = cluster.uploaded(program.jar(lab.folder, GENERATORS_RELEASE))
+        job = cluster.rest.run(jar, program.generator(lab.bootstrap, topic, SAMPLE / 10))
+        ends = OffsetReader(lab.broker.connection, [topic])
+        wait_for(lambda: sum(p.end for p in ends.read().partitions) >= SAMPLE or None, START_S, "events to record")
+        cluster.rest.cancel(job)
+        wait_for(lambda: has_ended(cluster.rest, job) or None, 60.0, "the end of the generator")
     file = lab.folder / "events.parquet"
     record(lab.broker.connection, topic, file, TopicRange(SAMPLE), ValueColumns.NONE)
     return file

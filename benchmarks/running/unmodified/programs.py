@@ -16,6 +16,9 @@ from testbeds.local.maven import jars
 HERE: Final = Path(__file__).parent
 BENCHMARK: Final = "this benchmark"
 EXAMPLES: Final = "org.apache.flink.streaming.examples"
+BOTH: Final = ("1.20", "2.3")
+GENERATORS_RELEASE: Final = "1.20"
+"""Of Flink: its examples have a job that writes the state machine's events to a broker of one's choice."""
 CHECKPOINTS: Final = {"execution.checkpointing.interval": "5 s", "parallelism.default": "1"}
 
 
@@ -57,7 +60,7 @@ class Example(Program):
     """One of Flink's, from its own jar."""
 
     def jar(self, folder: Path, release: str) -> Path:
-        return next(jars(HERE / "examples.pom.xml", BENCHMARK).glob(f"flink-examples-*-{self.name}.jar"))
+        return next(_examples(release).glob(f"flink-examples-*-{self.name}.jar"))
 
     def program(self, bootstrap: str, rate: float) -> JarProgram:
         return JarProgram(f"{EXAMPLES}.windowing.{self.name}", (), CHECKPOINTS)
@@ -67,9 +70,8 @@ class Assembled(Program):
     """One of Flink's, of which Maven has the classes only: with the connectors that it names, in one jar."""
 
     def jar(self, folder: Path, release: str) -> Path:
-        needed = jars(HERE / "examples.pom.xml", BENCHMARK)
-        parts = [p for p in sorted(needed.glob("*.jar")) if not p.stem.endswith("Windowing")]
-        made = folder / "examples.jar"
+        parts = [p for p in sorted(_examples(release).glob("*.jar")) if not p.stem.endswith("Windowing")]
+        made = folder / f"examples-{release}.jar"
         return made if made.exists() else user_jar(parts, made)
 
 
@@ -80,7 +82,7 @@ class StateMachine(Assembled):
         return JarProgram(f"{EXAMPLES}.statemachine.StateMachineExample", arguments, CHECKPOINTS)
 
     def generator(self, bootstrap: str, topic: str, rate: float) -> JarProgram:
-        """Flink's own job that writes such events."""
+        """Flink's own job that writes such events, of `GENERATORS_RELEASE`."""
         arguments = ("--kafka-topic", topic, "--brokers", bootstrap, "--rps", f"{rate:.0f}")
         return JarProgram(f"{EXAMPLES}.statemachine.KafkaEventsGeneratorJob", arguments, CHECKPOINTS)
 
@@ -98,7 +100,7 @@ class Sql(Program):
         if release.startswith("2."):
             (only,) = connector_jars(release).glob("*.jar")
             return only
-        parts = jars(HERE / "examples.pom.xml", BENCHMARK).glob("*.jar")
+        parts = _examples(release).glob("*.jar")
         made = folder / "kafka-connector.jar"
         return user_jar(sorted(p for p in parts if "examples" not in p.name), made)
 
@@ -127,16 +129,21 @@ class Nexmark(Program):
         return JarProgram("org.apache.beam.sdk.nexmark.Main", arguments, CHECKPOINTS)
 
 
+def _examples(release: str) -> Path:
+    """The folder of Flink's examples and the connectors that they name."""
+    return jars(HERE / f"examples-{release}.pom.xml", BENCHMARK)
+
+
 PROGRAMS: Final = (
     StateMachine(
         "StateMachineExample",
-        ("1.20",),
+        BOTH,
         Topic("state-machine-events", "stateMachineExample", 130_000.0, partitions=1),
         writes=("recorded-events",),
     ),
-    Example("SessionWindowing", ("1.20",)),
-    Example("TopSpeedWindowing", ("1.20",)),
-    WindowJoin("WindowJoin", ("1.20",), rates=(200.0,)),
+    Example("SessionWindowing", BOTH),
+    Example("TopSpeedWindowing", BOTH),
+    WindowJoin("WindowJoin", BOTH, rates=(200.0,)),
     Nexmark("Nexmark", ("1.20",), rates=(2000.0,)),
-    Sql("SQL", ("1.20", "2.3"), Topic("clicks", "clicks-by-key", 60_000.0), writes=("clicks-by-key",)),
+    Sql("SQL", BOTH, Topic("clicks", "clicks-by-key", 60_000.0), writes=("clicks-by-key",)),
 )

@@ -39,7 +39,7 @@ def flink() -> Iterator[FlinkRest]:
 
 
 def started(flink: FlinkRest, root: Path, example: str) -> str:
-    folder = jars(root / "benchmarks" / "running" / "unmodified" / "examples.pom.xml", "this test")
+    folder = jars(root / "benchmarks" / "running" / "unmodified" / "examples-1.20.pom.xml", "this test")
     (jar,) = folder.glob(f"*-{example}.jar")
     return flink.run(flink.upload(jar), JarProgram(f"{PACKAGE}.{example}", (), {"parallelism.default": "1"}))
 
