@@ -1,6 +1,5 @@
 """Determines the steps of applying a plan, from the running job; nothing is changed."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from flink_client.jobs.deployment import (
 )
 from flink_client.jobs.operators import map_operators
 from flink_client.jobs.restart import Restart, RestartProgram, prepare_restart
-from flink_client.jobs.running import Scheduler, find_job, other_jobs, room_for, running_job, sql_vertices
+from flink_client.jobs.running import Scheduler, find_job, room_for, running_job, sql_vertices
 from flink_client.jobs.running import scheduler as scheduler_of
 from flink_client.jobs.running import settings as settings_of
 from flink_client.overrides import overrides
@@ -28,7 +27,7 @@ from models.job import Job
 from models.plan.content import Plan
 from pipelines.apply.applied import Method, VertexChange
 from pipelines.apply.export import parallelism_of, subtasks
-from testbeds.flink.placement_hook import placement_file, placement_text
+from testbeds.flink.placement_hook import obstacle_to_writing, placement_file, placement_text
 
 _MEMORY_TOLERANCE: Final = 0.02
 """Relative tolerance of memory sizes, which Flink rounds."""
@@ -218,11 +217,7 @@ def _move(
     file = placement_file(rest)
     if file is None or scheduler is not Scheduler.ADAPTIVE:
         return None, "the cluster has no placement hook (Sluice's kit in lib/, -Dsluice.placement, adaptive scheduler)"
-    if not (file.is_file() and os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
-        return None, f"the placement hook reads {file} on the JobManager's machine, which cannot be written from here"
-    if others := other_jobs(rest, job.id):
-        return None, f"the placement hook serves one job, but {', '.join(map(repr, others))} runs on the cluster, too"
-    if obstacle := obstacle_to_placement(plan, vertices, job, room):
+    if obstacle := obstacle_to_writing(rest, file, job.id) or obstacle_to_placement(plan, vertices, job, room):
         return None, obstacle
     slots = sum(one.slots for one in room)
     detour = None if rescale else _detour(job, wanted, slots)

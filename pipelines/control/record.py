@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from models.plan.parts import Placement
 from models.scaling.control.limits import Limit
 from models.schema import SCHEMA_VERSION, Format, Label, Name, NonNegative, Positive, PositiveInt, Ratio
 
@@ -95,6 +96,11 @@ class RescaleTaken(Format):
     seconds: NonNegative | None = Field(None, description="From the request until all tasks ran as wanted.")
     downtime_s: NonNegative | None = Field(None, description="How long not all tasks ran.")
     flinks_rescale_s: NonNegative | None = Field(None, description="From Flink's own history of rescales (2.3).")
+    placement: Placement | None = Field(
+        None, description="TaskManager -> vertex -> tasks that the placement hook was to put there; null without it."
+    )
+    as_placed: bool | None = Field(None, description="Whether they run there; null where that was not seen.")
+    not_placed: str | None = Field(None, description="Why there is a placement hook and it was not asked.")
     why: str | None = Field(None, description="Why it was refused, failed or rolled back.")
     resumed: bool = Field(False, description="Whether another process had begun it.")
 

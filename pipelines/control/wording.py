@@ -111,6 +111,9 @@ def rescale_of(
         seconds=None if carried is None else carried.seconds,
         downtime_s=None if carried is None else carried.downtime_s,
         flinks_rescale_s=None if carried is None else carried.flinks_rescale_s,
+        placement=None if intent.placement is None else intent.placement.tasks,
+        as_placed=None if carried is None else carried.as_placed,
+        not_placed=intent.not_placed,
         why=None if carried is None else carried.why,
         resumed=resumed,
     )

@@ -1,9 +1,11 @@
 """The file of the Java kit's placement hook, with TaskManager and slot of each task; see `java/sluice/Placement.java`."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from flink_client.jobs.running import other_jobs
 from flink_client.rest.client import FlinkRest
 from models.plan.slots import PlacedTask
 
@@ -17,6 +19,19 @@ def placement_file(rest: FlinkRest) -> Path | None:
     return next((Path(one.removeprefix(PLACEMENT_FLAG)) for one in options if one.startswith(PLACEMENT_FLAG)), None)
 
 
+def obstacle_to_writing(rest: FlinkRest, file: Path, job: str) -> str | None:
+    """Why the file of the hook cannot be written for a job; None if it can.
+
+    Args:
+        job: Flink's id.
+    """
+    if not (file.is_file() and os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        return f"the placement hook reads {file} on the JobManager's machine, which cannot be written from here"
+    if others := other_jobs(rest, job):
+        return f"the placement hook serves one job, but {', '.join(map(repr, others))} runs on the cluster, too"
+    return None
+
+
 def placement_lines(tasks: Iterable[PlacedTask]) -> str:
     """Lines of the file, of tasks by vertex id; tasks that are not named go anywhere."""
     return "".join(
@@ -24,9 +39,14 @@ def placement_lines(tasks: Iterable[PlacedTask]) -> str:
     )
 
 
-def placement_text(cluster_slots: int, tasks: Iterable[PlacedTask]) -> str:
-    """The content of the file."""
-    return f"slots {cluster_slots}\n{placement_lines(tasks)}"
+def placement_text(cluster_slots: int, tasks: Iterable[PlacedTask], *, fewer: bool = False) -> str:
+    """The content of the file.
+
+    Args:
+        fewer: whether the job goes on with fewer tasks, or with tasks elsewhere, while slots are missing; else it waits.
+    """
+    head = [f"slots {cluster_slots}", *(["fewer"] if fewer else [])]
+    return "".join(f"{line}\n" for line in head) + placement_lines(tasks)
 
 
 def write_placement(file: Path, lines: str) -> None:

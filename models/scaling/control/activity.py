@@ -20,12 +20,23 @@ LEAST_S: Final = 1.0
 
 
 @dataclass(frozen=True)
+class VertexTraffic:
+    """What the tasks of a vertex moved, bytes/s together."""
+
+    sent: float
+    state: float
+    """Read from and written to state on disk; 0 where that is not counted."""
+
+
+@dataclass(frozen=True)
 class JobActivity:
     """What the vertices of a job did between two readings."""
 
     seconds: float
     vertices: Mapping[str, Activity]
     """By id."""
+    traffic: Mapping[str, VertexTraffic]
+    """By id of the vertex."""
     arriving: Mapping[str, float]
     """Records/s that came in, by the id of the source; what it read where its lag is unknown."""
     lag_unknown: frozenset[str]
@@ -102,11 +113,17 @@ def activity_since(
             )
             for v in running
         },
+        traffic={v.id: _traffic([one for one in done if one.vertex == v.id]) for v in running},
         arriving=arriving,
         lag_unknown=frozenset(unknown),
         busy_unknown=frozenset(one.vertex for one in done if one.busy_s is None),
         in_flight=in_flight(after, done, senders or {}),
     )
+
+
+def _traffic(tasks: Sequence[TaskInterval]) -> VertexTraffic:
+    state = [(one.state.read_bytes + one.state.written_bytes) / one.seconds for one in tasks if one.state is not None]
+    return VertexTraffic(sent=sum(one.bytes_out / one.seconds for one in tasks), state=sum(state))
 
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:

@@ -13,13 +13,14 @@ from typing import Final, Literal
 
 from flink_client.jobs.rescales import COMPLETED, rescales
 from flink_client.jobs.restart import Restart
-from flink_client.jobs.running import NotRunning, awaited
+from flink_client.jobs.running import NotRunning, awaited, running_job
 from flink_client.rest.answers import ENDED
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.transport import NoAccess
 from flink_client.rest.waiting import TimedOut
 from models.errors import SluiceError
 from pipelines.control.actions.intents import SAVEPOINT, TAKING_BACK, Intent, IntentJournal, IntentStep
+from pipelines.control.actions.placing import put, put_back, runs_as_placed
 
 LOOK_EVERY_S: Final = 0.2
 LEAST: Final = 1
@@ -46,6 +47,8 @@ class Carried:
     flinks_rescale_s: float | None = None
     someone_else: bool = False
     """Whether others have changed the requirements meanwhile, which were left alone."""
+    as_placed: bool | None = None
+    """Whether the tasks run where the placement hook was to put them; None where it was not asked, or that was not seen."""
 
 
 class Actuator:
@@ -101,27 +104,43 @@ class Actuator:
             why = "someone else has requested other tasks meanwhile, which were left alone"
             return self._ended("failed", intent.flink_job, why, someone_else=True)
         known = self._recorded(intent.flink_job)
+        put(intent.placement)
         try:
             try:
                 self._rest.require(intent.flink_job, intent.wanted, LEAST)
             except NoAccess as error:
                 if any(required.get(v) != former.get(v) for v in intent.wanted):
                     raise  # an earlier attempt was let through; it is brought to its end once this one is
+                put_back(intent.placement)
                 return self._ended("refused", intent.flink_job, f"{error}; nothing was changed")
             self._wait(intent.flink_job, intent.wanted, intent.before, self._timeout_s)
         except (NotRunning, TimedOut) as error:
             return self.take_back(intent, f"{error}{self._flinks_word(intent.flink_job, known)}")
         ended = self._ended("rescaled", intent.flink_job, None)
         times = [s for id_, (_, _, s) in self._recorded(intent.flink_job).items() if id_ not in known and s is not None]
-        return replace(ended, flinks_rescale_s=sum(times)) if times else ended
+        return replace(ended, flinks_rescale_s=sum(times) if times else None, as_placed=self._as_placed(intent))
 
     def _take_back(self, intent: Intent, why: str) -> Carried:
+        put_back(intent.placement)
         try:
             self._rest.require(intent.flink_job, intent.required_before or intent.before, LEAST)
             self._wait(intent.flink_job, {}, {}, max(self._timeout_s, BACK_S))
         except (NotRunning, TimedOut) as error:
             return self._ended("failed", intent.flink_job, f"{why}; the former tasks do not run either: {error}")
         return self._ended("rolled-back", intent.flink_job, why)
+
+    def _as_placed(self, intent: Intent) -> bool | None:
+        """Whether the tasks run where they were to go; None where nothing was said of it, or it was not seen."""
+        if intent.placement is None:
+            return None
+        try:
+            running = running_job(self._rest, intent.flink_job)
+        except SluiceError as error:
+            _logger.warning("where the tasks run was not read: %s", error)
+            return None
+        return runs_as_placed(
+            intent.placement, {intent.names[v.id]: v for v in running.vertices if v.id in intent.names}
+        )
 
     # --- by a savepoint and a restart
 

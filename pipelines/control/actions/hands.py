@@ -14,7 +14,8 @@ from models.scaling.control.guard import Hold
 from pipelines.apply.kubernetes.applying import ResourceApi
 from pipelines.control.actions.actuator import Actuator, Carried
 from pipelines.control.actions.deployment import JobDeployment, OpenApi
-from pipelines.control.actions.intents import IntendedResource, Intent, IntentJournal
+from pipelines.control.actions.intents import IntendedPlacement, IntendedResource, Intent, IntentJournal
+from pipelines.control.actions.placing import intended_placement
 from pipelines.control.actions.resource_actuator import ResourceActuator, standing
 from pipelines.control.keeping.lease import Lease, LeaseLost
 from pipelines.control.record import Method, PolicyAdvice
@@ -75,13 +76,15 @@ class Hands:
         required = None if sight.slowly is None else sight.slowly.required
         tasks = {v.id: wanted[sight.names[v.id]] for v in sight.vertices}
         resource = None if self._deployment is None else self._deployment.intended()
+        method = self._method(tasks, required)
+        placement, not_placed = self._placed(sight, flink_job, tasks) if method == "in-place" else (None, None)
         return Intent(
             job=self._request.job,
             number=number,
             fence=self._lease.number,
             intended_at=self._clocks.now(),
             flink_job=flink_job,
-            method=self._method(tasks, required),
+            method=method,
             purpose=purpose,
             why=why,
             names=dict(sight.names),
@@ -89,6 +92,8 @@ class Hands:
             wanted=tasks,
             required_before=None if required is None else dict(required),
             resource=resource,
+            placement=placement,
+            not_placed=not_placed,
             savepoint_trigger=secrets.token_hex(16),
             new_job=secrets.token_hex(16),
             former_job=secrets.token_hex(16),
@@ -96,6 +101,15 @@ class Hands:
             cut=cut,
             decision_s=decision_s,
         )
+
+    def _placed(
+        self, sight: Sight, flink_job: str, tasks: Mapping[str, int]
+    ) -> tuple[IntendedPlacement | None, str | None]:
+        """Where the tasks go, or why Flink decides that although there is a placement hook."""
+        try:
+            return intended_placement(self._rest, sight, flink_job, tasks), None
+        except SluiceError as error:
+            return None, str(error)
 
     def act(self, intent: Intent, *, resumed: bool = False) -> Carried:
         """Bring an action to its end.

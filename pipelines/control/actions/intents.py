@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from models.plan.parts import Placement
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
 from pipelines.control.record import Method, PolicyAdvice
 from pipelines.store.workspace import Workspace, to_json
@@ -35,6 +36,15 @@ class IntendedResource(Format):
     context: str | None = Field(description="Of the kubeconfig, or connection:NAME; null: the current one.")
     generation: PositiveInt = Field(description="Of the spec; one that was changed since is left alone.")
     error: str | None = Field(description="The operator's error, which is not of this action.")
+
+
+class IntendedPlacement(Format):
+    """What the cluster's placement hook is given, and what it had before."""
+
+    file: str = Field(description="That the hook reads.")
+    lines: str = Field(description="Its new content.")
+    before: str = Field(description="Its content before.")
+    tasks: Placement = Field(description="TaskManager -> vertex, by name -> number of its tasks there.")
 
 
 class Intent(Format):
@@ -57,6 +67,10 @@ class Intent(Format):
     )
     resource: IntendedResource | None = Field(
         None, description="Where a FlinkDeployment is changed: through it (resource), or after Flink (in place)."
+    )
+    placement: IntendedPlacement | None = Field(None, description="Where the tasks go (in place); null: Flink decides.")
+    not_placed: str | None = Field(
+        None, description="Why Flink decides where the tasks go, although there is a placement hook."
     )
     savepoint_trigger: str = Field(description="Id of the savepoint's request (restart).")
     new_job: str = Field(description="Flink's id of the job that is started (restart).")

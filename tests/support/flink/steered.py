@@ -143,6 +143,8 @@ class SteeredFlink(AnsweringServer):
         self.requests: list[tuple[str, str]] = []
         self.settings: dict[str, str] = {}
         """Further settings of the JobManager."""
+        self.jvm_options: list[str] = []
+        """Of the JobManager."""
         self.answers = True
         self.before: Callable[[str, str], None] = lambda method, path: None
         """Called with each request, which it may fail."""
@@ -190,6 +192,7 @@ class SteeredFlink(AnsweringServer):
                 {"key": "metrics.fetcher.update-interval", "value": "1 s"},
                 *({"key": key, "value": value} for key, value in self.settings.items()),
             ],
+            "/jobmanager/environment": {"jvm": {"options": self.jvm_options}},
             "/taskmanagers": {"taskmanagers": [{"id": "tm1"}]},
             "/taskmanagers/tm1": {
                 "id": "tm1",

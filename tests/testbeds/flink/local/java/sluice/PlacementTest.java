@@ -1,6 +1,7 @@
 package sluice;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -62,6 +63,14 @@ final class PlacementTest {
     void withoutAFileThereIsNoPlacement() {
         assertEquals(0, Placement.current().clusterSlots());
         assertTrue(Placement.current().isEmpty());
+    }
+
+    @Test
+    void aJobWaitsForMissingSlotsUnlessTheFileAllowsFewerTasks() {
+        assertFalse(placement.allowsFewer());
+        Placement yielding = Placement.parse(List.of("slots 8", "fewer", MAP + " 0 tm1"));
+        assertTrue(yielding.allowsFewer());
+        assertEquals(Optional.of("tm1"), yielding.workerOf(List.of(task(MAP, 0))));
     }
 
     @Test

@@ -21,17 +21,21 @@ import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
  * are scheduled: the line {@code slots N} gives the slots of the cluster, lines {@code VERTEX SUBTASK TASKMANAGER} or
  * {@code VERTEX SUBTASK TASKMANAGER SLOT} the placement. Tasks of one slot sharing group that name the same slot of a
  * TaskManager share it; where none of them names a slot, slot i holds subtask i of each vertex, as in Flink by default.
- * Without file or lines tasks go anywhere.
+ * Without file or lines tasks go anywhere. The line {@code fewer} lets a job go on with fewer tasks, or with tasks elsewhere,
+ * while slots are missing; without it the job waits for them.
  */
 public final class Placement {
     private static final String FILE = "sluice.placement";
 
     private final int clusterSlots;
+    private final boolean allowsFewer;
     private final Map<String, String> workers;
     private final Map<String, String> sharedSlots;
 
-    private Placement(int clusterSlots, Map<String, String> workers, Map<String, String> sharedSlots) {
+    private Placement(
+            int clusterSlots, boolean allowsFewer, Map<String, String> workers, Map<String, String> sharedSlots) {
         this.clusterSlots = clusterSlots;
+        this.allowsFewer = allowsFewer;
         this.workers = workers;
         this.sharedSlots = sharedSlots;
     }
@@ -40,25 +44,33 @@ public final class Placement {
     public static Placement current() {
         String file = System.getProperty(FILE);
         if (file == null) {
-            return parse(List.of());
+            return none();
         }
         try {
             return parse(Files.readAllLines(Path.of(file)));
-        } catch (NoSuchFileException none) {
-            return parse(List.of());
+        } catch (NoSuchFileException absent) {
+            return none();
         } catch (IOException error) {
             throw new UncheckedIOException("the placement in " + file + " cannot be read", error);
         }
     }
 
+    /** Tasks go anywhere. */
+    public static Placement none() {
+        return parse(List.of());
+    }
+
     static Placement parse(List<String> lines) {
         int slots = 0;
+        boolean fewer = false;
         Map<String, String> workers = new HashMap<>();
         Map<String, String> sharedSlots = new HashMap<>();
         for (String line : lines) {
             String[] words = line.trim().split(" ");
             if (words.length == 2 && words[0].equals("slots")) {
                 slots = Integer.parseInt(words[1]);
+            } else if (words.length == 1 && words[0].equals("fewer")) {
+                fewer = true;
             } else if (!words[0].equals("slots") && (words.length == 3 || words.length == 4)) {
                 String task = words[0] + "_" + Integer.parseInt(words[1]);
                 workers.put(task, words[2]);
@@ -66,16 +78,21 @@ public final class Placement {
                     sharedSlots.put(task, words[2] + "/" + Integer.parseInt(words[3]));
                 }
             } else {
-                throw new IllegalArgumentException("a line of a placement must be 'slots N' or 'VERTEX SUBTASK TASKMANAGER"
-                        + " [SLOT]', but got: " + line);
+                throw new IllegalArgumentException("a line of a placement must be 'slots N', 'fewer' or 'VERTEX SUBTASK"
+                        + " TASKMANAGER [SLOT]', but got: " + line);
             }
         }
-        return new Placement(slots, workers, sharedSlots);
+        return new Placement(slots, fewer, workers, sharedSlots);
     }
 
     /** Slots of all TaskManagers together; 0 if it does not matter. */
     public int clusterSlots() {
         return clusterSlots;
+    }
+
+    /** Whether a job goes on with fewer tasks, or with tasks elsewhere, while slots are missing. */
+    public boolean allowsFewer() {
+        return allowsFewer;
     }
 
     /** Whether tasks may go anywhere. */

@@ -41,9 +41,9 @@ public class SlotSharingSlotAllocator extends PlacingSlotAllocator {
     @Override
     public Optional<JobSchedulingPlan> determineParallelismAndCalculateAssignment(
             JobInformation job, Collection<? extends SlotInfo> slots, JobAllocationsInformation previous) {
-        Placement placement = Placement.current();
         return determineParallelism(job, slots)
-                .map(tasks -> new JobSchedulingPlan(tasks, assigned(placement, sharing(placement, job, tasks), slots)));
+                .map(tasks -> new JobSchedulingPlan(tasks, placed(Placement.current(),
+                        placement -> assigned(placement, sharing(placement, job, tasks), slots))));
     }
 
     private static List<List<ExecutionVertexID>> sharing(Placement placement, JobInformation job, VertexParallelism tasks) {

@@ -54,12 +54,16 @@ public class SlotSharingSlotAllocator extends PlacingSlotAllocator {
     @Override
     public Optional<JobSchedulingPlan> determineParallelismAndCalculateAssignment(
             JobInformation job, Collection<PhysicalSlot> slots, JobAllocationsInformation previous) {
-        Placement placement = Placement.current();
+        return determineParallelism(job, slots)
+                .map(tasks -> new JobSchedulingPlan(tasks,
+                        placed(Placement.current(), placement -> assigned(placement, job, tasks, slots))));
+    }
+
+    private Collection<SlotAssignment> assigned(
+            Placement placement, JobInformation job, VertexParallelism tasks, Collection<PhysicalSlot> slots) {
         SlotSharingResolver sharing = placement.isEmpty() ? unplacedSharing : new PlacedSlotSharingResolver(placement);
         SlotMatchingResolver matching = placement.isEmpty() ? unplacedMatching : new PlacedSlotMatchingResolver(placement);
-        return determineParallelism(job, slots)
-                .map(tasks -> new JobSchedulingPlan(tasks, matching.matchSlotSharingGroupWithSlots(
-                        sharing.getExecutionSlotSharingGroups(job, tasks), slots)));
+        return matching.matchSlotSharingGroupWithSlots(sharing.getExecutionSlotSharingGroups(job, tasks), slots);
     }
 
     /** Tasks that share a slot. Flink's resolvers and its history of rescales expect a class of this name and form. */

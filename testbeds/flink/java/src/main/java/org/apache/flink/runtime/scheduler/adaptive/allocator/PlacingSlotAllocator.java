@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.instance.SlotSharingGroupId;
@@ -22,8 +23,8 @@ import sluice.Placement;
 /**
  * Gives each task the slot on the TaskManager that a {@link Placement} names, shared with the tasks that it names (CAPSys
  * section 5.1). With a placement, a job
- * asks for all slots of the cluster and keeps those it uses. Either way a job runs with the parallelism it was asked for, or
- * waits: a measurement of another parallelism would be worth nothing.
+ * asks for all slots of the cluster and keeps those it uses. A job runs with the parallelism it was asked for, or waits, since
+ * a measurement of another parallelism would be worth nothing; unless the placement allows fewer tasks.
  *
  * <p>What is the same for all versions of Flink. For each of them, a class {@code SlotSharingSlotAllocator} replaces Flink's
  * own of this name: the kit's jar comes first on the class path.
@@ -44,28 +45,76 @@ abstract class PlacingSlotAllocator implements SlotAllocator {
 
     @Override
     public ResourceCounter calculateRequiredSlots(Iterable<JobInformation.VertexInformation> vertices) {
-        Map<SlotSharingGroupId, Integer> groups = new HashMap<>();
+        return ResourceCounter.withResource(
+                ResourceProfile.UNKNOWN, Math.max(sum(widest(vertices)), Placement.current().clusterSlots()));
+    }
+
+    /** Slots of each slot sharing group: those of the vertex with the most tasks. */
+    private static Map<SlotSharingGroupId, Integer> widest(Iterable<JobInformation.VertexInformation> vertices) {
+        Map<SlotSharingGroupId, Integer> groups = new LinkedHashMap<>();
         for (JobInformation.VertexInformation vertex : vertices) {
             groups.merge(vertex.getSlotSharingGroup().getSlotSharingGroupId(), vertex.getParallelism(), Math::max);
         }
-        int needed = groups.values().stream().mapToInt(Integer::intValue).sum();
-        return ResourceCounter.withResource(
-                ResourceProfile.UNKNOWN, Math.max(needed, Placement.current().clusterSlots()));
+        return groups;
+    }
+
+    private static int sum(Map<SlotSharingGroupId, Integer> slots) {
+        return slots.values().stream().mapToInt(Integer::intValue).sum();
     }
 
     @Override
     public Optional<VertexParallelism> determineParallelism(
             JobInformation job, Collection<? extends SlotInfo> slots) {
+        Map<SlotSharingGroupId, Integer> wanted = widest(job.getVertices());
+        if (Placement.current().allowsFewer()) {
+            return within(job, wanted, slots.size());
+        }
         int needed = calculateRequiredSlots(job.getVertices()).getTotalResourceCount();
-        return slots.size() < needed ? Optional.empty() : Optional.of(parallelism(job));
+        return slots.size() < needed ? Optional.empty() : Optional.of(parallelism(job, wanted));
     }
 
-    private static VertexParallelism parallelism(JobInformation job) {
+    /** Slots are given to the groups in turn until there are none left; empty if a vertex gets fewer tasks than it needs. */
+    private static Optional<VertexParallelism> within(
+            JobInformation job, Map<SlotSharingGroupId, Integer> wanted, int slots) {
+        Map<SlotSharingGroupId, Integer> given = new HashMap<>();
+        int most = wanted.values().stream().mapToInt(Integer::intValue).max().orElse(0);
+        int left = slots;
+        for (int round = 1; round <= most; round++) {
+            for (Map.Entry<SlotSharingGroupId, Integer> group : wanted.entrySet()) {
+                if (group.getValue() >= round && left > 0) {
+                    given.put(group.getKey(), round);
+                    left--;
+                }
+            }
+        }
+        for (JobInformation.VertexInformation vertex : job.getVertices()) {
+            int there = given.getOrDefault(vertex.getSlotSharingGroup().getSlotSharingGroupId(), 0);
+            if (there < vertex.getMinParallelism()) {
+                return Optional.empty();
+            }
+        }
+        return Optional.of(parallelism(job, given));
+    }
+
+    private static VertexParallelism parallelism(JobInformation job, Map<SlotSharingGroupId, Integer> slots) {
         Map<JobVertexID, Integer> tasks = new HashMap<>();
         for (JobInformation.VertexInformation vertex : job.getVertices()) {
-            tasks.put(vertex.getJobVertexID(), vertex.getParallelism());
+            int most = slots.get(vertex.getSlotSharingGroup().getSlotSharingGroupId());
+            tasks.put(vertex.getJobVertexID(), Math.min(vertex.getParallelism(), most));
         }
         return new VertexParallelism(tasks);
+    }
+
+    /** What a placement makes of the slots; without it where it does not fit them and the job may run elsewhere. */
+    static <T> T placed(Placement placement, Function<Placement, T> assign) {
+        try {
+            return assign.apply(placement);
+        } catch (IllegalStateException misfit) {
+            if (!placement.allowsFewer()) {
+                throw misfit;
+            }
+            return assign.apply(Placement.none());
+        }
     }
 
     /** Tasks of each vertex of a slot sharing group. */
