@@ -33,6 +33,8 @@ def test_the_page_of_a_job_has_its_decisions_with_their_reasons(reader: httpx.Cl
     assert detail["budget_spent"] == pytest.approx(0.45)
     text = reader.get(f"/jobs/{BUSY_JOB}/autopilot").text
     assert "Rescaled count 2 to 4 in place." in text and "count 2 → 4" in text
+    assert "placed on 2 TaskManagers</summary>" in text and "tm-1: source 1, count 2" in text
+    assert "not placed: the placement hook serves one job" in text
     assert "held: back-off" in text and "<dd>0.25</dd>" in text and "<dd>45%</dd>" in text
 
 

@@ -14,6 +14,7 @@ BUSY_JOB: Final = "clicks"
 STOPPED_JOB: Final = "orders"
 SILENT_JOB: Final = "sensors"
 DAMAGED_AUTOPILOT: Final = "torn"
+PLACED: Final = {"placement": {"tm-1": {"source": 1, "count": 2}, "tm-2": {"count": 2}}, "as_placed": True}
 SCRIPT_REASON: Final = "<script>document.title = 'broken in'</script>"
 
 
@@ -85,10 +86,11 @@ def busy_decisions(now: datetime, minutes: int = 50) -> list[AutopilotDecision]:
         lag = 30.0 if minutes // 2 < number < minutes // 2 + 9 else 0.5
         taken: dict[str, Any] = {}
         if number == minutes // 2 + 2:
-            failed = rescale(2, 4, why="no slots came within 30 s")
+            why = "the placement hook serves one job, but 'other' runs on the cluster, too"
+            failed = rescale(2, 4, why="no slots came within 30 s", not_placed=why)
             taken = {"done": "rolled-back", "rescale": failed, "reason": "Rolled back: no slots came within 30 s."}
         elif number == minutes // 2 + 6:
-            taken = {"done": "rescaled", "rescale": rescale(2, 4), "reason": "Rescaled count 2 to 4 in place."}
+            taken = {"done": "rescaled", "rescale": rescale(2, 4, **PLACED), "reason": "Rescaled count 2 to 4 in place."}
         elif minutes // 2 + 2 < number < minutes // 2 + 6:
             taken = {"done": "held-back", "held": "back-off", "reason": "Held back: the last rescale was rolled back."}
         if taken.get("done") == "rescaled":
