@@ -90,7 +90,11 @@ def busy_decisions(now: datetime, minutes: int = 50) -> list[AutopilotDecision]:
             failed = rescale(2, 4, why="no slots came within 30 s", not_placed=why)
             taken = {"done": "rolled-back", "rescale": failed, "reason": "Rolled back: no slots came within 30 s."}
         elif number == minutes // 2 + 6:
-            taken = {"done": "rescaled", "rescale": rescale(2, 4, **PLACED), "reason": "Rescaled count 2 to 4 in place."}
+            taken = {
+                "done": "rescaled",
+                "rescale": rescale(2, 4, **PLACED),
+                "reason": "Rescaled count 2 to 4 in place.",
+            }
         elif minutes // 2 + 2 < number < minutes // 2 + 6:
             taken = {"done": "held-back", "held": "back-off", "reason": "Held back: the last rescale was rolled back."}
         if taken.get("done") == "rescaled":
