@@ -39,12 +39,17 @@ class SnapshotApi(RestTransport):
     def trigger_savepoint(
         self, job: str, folder: str | None = None, *, cancel: bool = False, trigger: str | None = None
     ) -> str:
-        """Start a savepoint, once; of the format that its state backend supports. Returns the path for `outcome`."""
+        """Start a savepoint, once. Returns the path for `outcome`.
+
+        It is in the state backend's own format, with which the same backend restores any number of tasks. Asked for the default
+        (CANONICAL), a job fails whose state is accessed asynchronously (Flink 2). For a changelog it is the default, since
+        older releases have no other (FLINK-29802).
+        """
         body: dict[str, Any] = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
         body |= {} if trigger is None else {"triggerId": trigger}
-        backend = (self.get_if_there(f"/jobs/{job}/checkpoints/config") or {}).get("state_backend")
-        if "forst" in str(backend).lower():
-            body["formatType"] = "NATIVE"  # asked for the default, CANONICAL, the job fails
+        config = self.get_if_there(f"/jobs/{job}/checkpoints/config") or {}
+        if not config.get("state_changelog_enabled"):
+            body["formatType"] = "NATIVE"
         return self.trigger(f"/jobs/{job}/savepoints", body)
 
     def checkpoint(self, job: str, seconds: float) -> None:

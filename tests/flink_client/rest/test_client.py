@@ -145,17 +145,18 @@ def test_a_failed_savepoint_is_reported_with_its_cause(server: Server, rest: Fli
 
 
 @pytest.mark.parametrize(
-    ("backend", "wanted"),
+    ("config", "wanted"),
     [
         ({"state_backend": "ForStStateBackend"}, {"cancel-job": True, "formatType": "NATIVE"}),
-        ({"state_backend": "EmbeddedRocksDBStateBackend"}, {"cancel-job": True}),
-        ({}, {"cancel-job": True}),
+        ({"state_changelog_enabled": False}, {"cancel-job": True, "formatType": "NATIVE"}),
+        ({"state_changelog_enabled": True}, {"cancel-job": True}),
+        ({}, {"cancel-job": True, "formatType": "NATIVE"}),
     ],
 )
 def test_a_savepoint_has_the_format_that_the_state_backend_supports(
-    server: Server, rest: FlinkRest, backend: dict[str, str], wanted: dict[str, object]
+    server: Server, rest: FlinkRest, config: dict[str, object], wanted: dict[str, object]
 ) -> None:
-    server.answers = [(200, backend), (202, {"request-id": "t"})]
+    server.answers = [(200, config), (202, {"request-id": "t"})]
     assert rest.trigger_savepoint("j", cancel=True) == "/jobs/j/savepoints/t"
     assert server.asked[-1] == ("POST", "/jobs/j/savepoints", wanted)
 
