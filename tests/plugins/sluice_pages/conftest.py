@@ -133,9 +133,9 @@ def reader(server: Server) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Headless Chromium, that of the system."""
+    """Headless Chromium, that of the system; not longer, since its event loop keeps others from running in the process."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("these tests need Chromium: apt-get install chromium")

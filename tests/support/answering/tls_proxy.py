@@ -19,6 +19,10 @@ from cryptography.x509.oid import NameOID
 from answering.server import AnsweringServer
 
 DAY = timedelta(days=1)
+SIGNS_OTHERS = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Certificate:
 
 
 def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str = "127.0.0.1") -> Certificate:
-    """A new one.
+    """A new one, with the extensions that Python 3.13 asks for (RFC 5280).
 
     Args:
         days: from when to when it is valid, from today on.
@@ -44,15 +48,18 @@ def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str =
     now = datetime.now(UTC)
     key_of_authority, key, key_of_client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of this test")])
+    public = key_of_authority.public_key()
     authority = (
         x509.CertificateBuilder()
         .subject_name(issuer)
         .issuer_name(issuer)
-        .public_key(key_of_authority.public_key())
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - 9 * DAY)
         .not_valid_after(now + 9 * DAY)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(SIGNS_OTHERS, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .sign(key_of_authority, hashes.SHA256())
     )
     signed = (
@@ -60,6 +67,7 @@ def certificate(folder: Path, *, days: tuple[int, int] = (-1, 1), address: str =
         .issuer_name(issuer)
         .not_valid_before(now + days[0] * DAY)
         .not_valid_after(now + days[1] * DAY)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
     )
     server = (
         signed.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a Flink")]))
