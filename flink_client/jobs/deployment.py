@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from flink_client.jobs.operators import chained_operators
 from models.errors import Infeasible, InvalidInput
 from models.plan.content import PlanContent
+from models.plan.parts import Placement
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,17 @@ def check_most_tasks(job: RunningJob, wanted: Mapping[str, int]) -> None:
 
 
 def placed_as_planned(plan: PlanContent, vertices: Mapping[str, str], job: RunningJob) -> bool:
-    """Whether each worker runs the planned number of tasks of each operator; tasks of an operator are interchangeable."""
-    running = {name: job.vertex(vertices[name]) for name in plan.parallelism}
-    return all(Counter(v.task_managers) == workers_of(plan, name) for name, v in running.items() if not v.is_done)
+    """Whether each worker runs the planned number of tasks of each operator."""
+    return runs_as_placed(plan.placement, {name: job.vertex(vertices[name]) for name in plan.parallelism})
+
+
+def runs_as_placed(placement: Placement, running: Mapping[str, RunningVertex]) -> bool:
+    """Whether each TaskManager runs as many tasks of each operator as it is to; tasks of an operator are interchangeable.
+
+    Args:
+        running: vertex by operator; those that are done run nowhere.
+    """
+    return all(Counter(v.task_managers) == _on_workers(placement, n) for n, v in running.items() if not v.is_done)
 
 
 def shared_as_planned(plan: PlanContent, job: RunningJob, tasks: Mapping[str, Sequence[int]]) -> bool:
@@ -224,7 +233,11 @@ def _obstacle_to_sharing(plan: PlanContent, vertices: Mapping[str, str], job: Ru
 
 def workers_of(plan: PlanContent, operator: str) -> dict[str, int]:
     """Tasks of an operator by worker."""
-    return {worker: tasks[operator] for worker, tasks in plan.placement.items() if operator in tasks}
+    return _on_workers(plan.placement, operator)
+
+
+def _on_workers(placement: Placement, operator: str) -> dict[str, int]:
+    return {worker: tasks[operator] for worker, tasks in placement.items() if operator in tasks}
 
 
 def _first_of_chains(vertices: Mapping[str, str]) -> list[str]:

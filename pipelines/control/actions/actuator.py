@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from flink_client.jobs.deployment import runs_as_placed
 from flink_client.jobs.rescales import COMPLETED, rescales
 from flink_client.jobs.restart import Restart
 from flink_client.jobs.running import NotRunning, awaited, running_job
@@ -20,7 +21,7 @@ from flink_client.rest.transport import NoAccess
 from flink_client.rest.waiting import TimedOut
 from models.errors import SluiceError
 from pipelines.control.actions.intents import SAVEPOINT, TAKING_BACK, Intent, IntentJournal, IntentStep
-from pipelines.control.actions.placing import put, put_back, runs_as_placed
+from pipelines.control.actions.placing import put, put_back
 
 LOOK_EVERY_S: Final = 0.2
 LEAST: Final = 1
@@ -139,7 +140,7 @@ class Actuator:
             _logger.warning("where the tasks run was not read: %s", error)
             return None
         return runs_as_placed(
-            intent.placement, {intent.names[v.id]: v for v in running.vertices if v.id in intent.names}
+            intent.placement.tasks, {intent.names[v.id]: v for v in running.vertices if v.id in intent.wanted}
         )
 
     # --- by a savepoint and a restart

@@ -5,14 +5,13 @@ Flink starts all tasks of the job again anyway, so moves cost nothing more.
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
-from flink_client.jobs.deployment import AvailableTaskManager, RunningVertex
+from flink_client.jobs.deployment import AvailableTaskManager
 from flink_client.jobs.job_graph import PARTITIONINGS
 from flink_client.rest.answers import VertexEdge, graph
 from flink_client.rest.client import FlinkRest
@@ -87,19 +86,6 @@ def _write(file: str, lines: str) -> None:
         write_placement(Path(file), lines)
     except OSError as error:
         _logger.warning("the placement hook's file %s was not written: %s", file, error)
-
-
-def runs_as_placed(placement: IntendedPlacement, running: Mapping[str, RunningVertex]) -> bool:
-    """Whether each TaskManager runs as many tasks of each vertex as it was to; those of a vertex are interchangeable.
-
-    Args:
-        running: by name.
-    """
-    wanted = {
-        name: Counter({worker: tasks[name] for worker, tasks in placement.tasks.items() if name in tasks})
-        for name in running
-    }
-    return all(Counter(running[name].task_managers) == found for name, found in wanted.items() if found)
 
 
 def shared_dataflow(
