@@ -1,7 +1,7 @@
 """Placement of shared slots under CPU quotas of the operating system, on a real Flink and on the simulator.
 
     python -m benchmarks.flink.shared_slots [--shapes inference,branches] [--releases 2.3,1.20] [--policies caps,...]
-        [--runs 5] [--workspace FOLDER] [--table]
+        [--runs 5] [--autopilot] [--workspace FOLDER] [--table]
 
 A control group gives each of 4 TaskManagers 0.35 cores of this machine. The program (`burning_job/`) knows nothing of Sluice:
 its vertices hash records, so they burn CPU, some much and some little; its sources emit as much as the job takes. All
@@ -18,6 +18,9 @@ vertices are in one slot sharing group.
    emit. The first run on a cluster is not counted. A run in which no TaskManager used 95 % of its quota is repeated, since
    others used the machine then. The simulator runs the same placement with the costs of 1, on the quotas less what a
    TaskManager uses without a job.
+
+With `--autopilot` the job is started with half of its tasks, and an autopilot rescales it in place to all of them: where the
+hook is, it places them by what it has seen of them until then, and not by the profile.
 
 All the time a process of low priority (`nice` 19) hashes on every processor: processors that share a core slow one another
 down, by half where this was tried, so that the cost of a record would depend on what else runs.
@@ -151,6 +154,7 @@ def main() -> None:
     parser.add_argument("--releases", default="2.3,1.20")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--runs", type=int, default=5, help="of each policy")
+    parser.add_argument("--autopilot", action="store_true", help="let one take the running job to its tasks")
     parser.add_argument("--workspace", type=Path, default=WORKSPACE, help="where measurements are stored")
     parser.add_argument("--table", action="store_true", help="simulate what was measured, and print tables")
     asked = parser.parse_args()
@@ -160,7 +164,8 @@ def main() -> None:
             shape, release = SHAPES[name], release_of(line)
             inputs = {"shape": digest(str(shape))}
             key = f"{release.line}/{name}/profile.json"
-            case = Case(shape, release, workspace.once(key, inputs, Profiled, partial(profiled, shape, release)))
+            profile = workspace.once(key, inputs, Profiled, partial(profiled, shape, release))
+            case = Case(shape, release, profile, asked.autopilot)
             wanted = [p for p in asked.policies.split(",") if p != "tasks" or release.line != "1.20"]
             found = [one for policy in wanted for one in case.measure(policy, asked.runs, workspace)]
             if asked.table:

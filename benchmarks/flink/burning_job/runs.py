@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.flink.burning_job.lab import SETTLE_S, Lab, compile_on, lab
+from benchmarks.flink.burning_job.piloting import rescaled
 from benchmarks.flink.burning_job.profiling import Profiled
 from benchmarks.flink.burning_job.shapes import CORES, MEMORY_MB, WORKERS, Shape
 from benchmarks.placement.runs import physical
@@ -69,6 +70,8 @@ class Case:
     shape: Shape
     release: Release
     profile: Profiled
+    piloted: bool = False
+    """An autopilot takes the job to its tasks, from half of them; else it is started with them."""
 
     @property
     def job(self) -> Job:
@@ -110,16 +113,17 @@ class Case:
     @property
     def folder(self) -> str:
         """In the workspace."""
-        return f"{self.release.line}/{self.shape.name}"
+        return f"{self.release.line}/{self.shape.name}" + ("/autopilot" if self.piloted else "")
 
     def measure(self, policy: SharedPolicy, runs: int, workspace: Workspace) -> list[Measurement]:
         """The runs of a policy, those that are stored included."""
-        plan = self.planned(workspace) if policy == "caps" else None
+        hooked = policy == "caps"
+        plan = self.planned(workspace) if hooked and not self.piloted else None
         inputs = {"shape": digest(str(self.shape)), "plan": "Flink's" if plan is None else digest(plan)}
         keys = [f"{self.folder}/{policy}/{number:03}.json" for number in range(runs)]
         started: list[Lab] = []
         workers = [TaskManager(w.name, w.slots, MEMORY_MB, cores=w.cores) for w in self.shape.cluster.workers]
-        opened = lab(self.release, workers, settings(policy, self.release), hooked=plan is not None)
+        opened = lab(self.release, workers, settings(policy, self.release), hooked=hooked)
 
         def make() -> Measurement:
             if not started:
@@ -150,13 +154,15 @@ class Case:
         return found
 
     def _run(self, lab: Lab, policy: SharedPolicy, plan: SharedPlacement | None) -> Measurement:
-        program = lab.program(self.shape, self.shape.parallelism)
+        tasks = self.shape.parallelism
+        program = lab.program(self.shape, {name: -(-n // 2) for name, n in tasks.items()} if self.piloted else tasks)
         ids = lab.ids(program, self.shape)
-        if plan is not None:
-            placed = subtasks_in(plan.slots, dict.fromkeys(self.shape.parallelism, "default"))
-            lab.cluster.place([task._replace(vertex=ids[task.vertex]) for task in placed])
+        placed = [] if plan is None else subtasks_in(plan.slots, dict.fromkeys(tasks, "default"))
+        lab.cluster.place([task._replace(vertex=ids[task.vertex]) for task in placed])
         with lab.running(program) as job:
             lab.cluster.limit_cpu(True)
+            if self.piloted:
+                rescaled(lab.rest, job, tasks)
             time.sleep(SETTLE_S)
             stolen = StolenTime()
             rate, cpu = _seen(lab.rest, job, ids[self.shape.vertices[0].name])
