@@ -1,6 +1,8 @@
 """Rescaling by a savepoint and a restart, for schedulers that cannot rescale a running job."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,9 +12,13 @@ from pydantic import Field
 from flink_client.overrides import ignored_at_start
 from flink_client.rest.client import FlinkRest
 from flink_client.rest.jars import JarProgram
-from models.errors import InvalidInput
+from flink_client.rest.transport import Refused
+from models.errors import InvalidInput, SluiceError
 from models.schema import SCHEMA_VERSION, Format
 
+Missing = Callable[[], str | None]
+"""What is not yet as wanted; None once it is."""
+_logger = logging.getLogger(__name__)
 SAVEPOINT_SETTINGS = ("execution.checkpointing.savepoint-dir", "state.savepoints.dir")
 """Flink's name of the setting since 1.20, and before."""
 
@@ -35,18 +41,52 @@ class Restart:
     program: RestartProgram
     savepoints: str
 
-    def run(self, rest: FlinkRest, parallelism: Mapping[str, int], savepoint: str, job: str | None = None) -> str:
-        """Start the program from a savepoint with these tasks by vertex id. Returns Flink's id of the job.
+    def start(
+        self, rest: FlinkRest, tasks: Mapping[str, int], savepoint: str, job: str, until: Callable[[Missing], None]
+    ) -> None:
+        """Start the program from a savepoint, unless a job with this id was started before.
+
+        Where Flink's answer is lost the program may be starting still, so the job is looked for.
 
         Args:
-            job: the id that it gets; Flink chooses one if absent.
-        """
-        program = JarProgram(self.program.entry_class, self.program.arguments, self.program.settings)
-        return rest.run(self._jar(rest), program.with_parallelism(parallelism), savepoint=savepoint, job=job)
+            tasks: by vertex id.
+            job: the id that it gets.
+            until: waits until nothing is missing any more.
 
-    def _jar(self, rest: FlinkRest) -> str:
+        Raises:
+            InvalidInput: Flink refuses it.
+            TimedOut: as `until`, where the answer was lost and the job does not show.
+            SluiceError: Flink does not answer.
+        """
+
+        def missing() -> str | None:
+            return None if rest.get_if_there(f"/jobs/{job}") is not None else "Flink has not started the program"
+
+        if missing() is None:
+            return
+        try:
+            self._run(rest, tasks, savepoint, job)
+        except (InvalidInput, Refused) as error:
+            if missing() is not None:
+                raise InvalidInput(str(error)) from error
+        except SluiceError as error:
+            _logger.warning("whether the program was started is looked for, since its answer was lost: %s", error)
+            until(missing)
+
+    def _run(self, rest: FlinkRest, tasks: Mapping[str, int], savepoint: str, job: str) -> None:
+        program = JarProgram(self.program.entry_class, self.program.arguments, self.program.settings)
         path = Path(self.program.jar)
-        return rest.upload(path) if path.is_file() else self.program.jar
+        jar = rest.upload(path) if path.is_file() else self.program.jar
+        refused = None
+        try:
+            rest.run(jar, program.with_parallelism(tasks), savepoint=savepoint, job=job)
+        except InvalidInput as error:
+            refused = error
+        if path.is_file():  # not where the answer was lost: the program may be read still
+            with suppress(SluiceError):
+                rest.delete_jar(jar)
+        if refused is not None:
+            raise refused
 
 
 def prepare_restart(rest: FlinkRest, program: RestartProgram, settings: Mapping[str, str]) -> Restart:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any, Final
 
 from flink_client.jobs.deployment import AvailableTaskManager, RunningJob, RunningVertex
 from flink_client.jobs.job_graph import read_job, vertices_of
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
+from flink_client.rest.transport import Refused
 from models.errors import InvalidInput, SluiceError
 from models.job import Job
 
@@ -31,6 +33,10 @@ class Scheduler(StrEnum):
 
 class NotRunning(SluiceError):
     """The job has ended, or not all of its tasks run."""
+
+    def __init__(self, what: str, *, ended: bool = True) -> None:
+        super().__init__(what)
+        self.ended = ended
 
 
 def find_job(rest: FlinkRest, name: str, id_: str | None = None) -> str:
@@ -90,9 +96,11 @@ def running_job(rest: FlinkRest, id_: str) -> RunningJob:
     counts = [(v["parallelism"], v["tasks"][RUNNING], v["tasks"].get(FINISHED, 0)) for v in answer["vertices"]]
     state, tasks = answer["state"], [running + finished == tasks for tasks, running, finished in counts]
     if state in ENDED or state == "FAILING":
-        raise NotRunning(f"job {id_} is {state.lower()}: {rest.failure(id_) or 'no reason was given'}")
+        raise NotRunning(
+            f"job {id_} is {state.lower()}: {rest.failure(id_) or 'no reason was given'}", ended=state in ENDED
+        )
     if state != RUNNING or not all(tasks) or not any(running for _, running, _ in counts):
-        raise NotRunning(f"job {id_} is {state.lower()}, and not all of its tasks run")
+        raise NotRunning(f"job {id_} is {state.lower()}, and not all of its tasks run", ended=False)
     order = {v.id: place for place, v in enumerate(graph(answer["plan"])[0])}
     vertices = []
     for v in answer["vertices"]:
@@ -124,7 +132,7 @@ def awaited(rest: FlinkRest, id_: str, wanted: Mapping[str, int]) -> tuple[Runni
         with flinks_answers(rest.url):
             job = running_job(rest, id_)
     except NotRunning as error:
-        if has_ended(rest, id_):
+        if error.ended:
             raise
         return None, str(error)
     except SluiceError as error:
@@ -137,6 +145,15 @@ def awaited(rest: FlinkRest, id_: str, wanted: Mapping[str, int]) -> tuple[Runni
 
 def has_ended(rest: FlinkRest, id_: str) -> bool:
     return rest.job(id_).state in ENDED
+
+
+def is_forgotten(rest: FlinkRest, id_: str, error: SluiceError) -> bool:
+    """Whether an error came since Flink does not know the job, as a JobManager that was started without its former state."""
+    if not isinstance(error, Refused) or error.status != HTTPStatus.NOT_FOUND:
+        return False
+    with suppress(SluiceError):
+        return rest.get_if_there(f"/jobs/{id_}") is None
+    return False
 
 
 def other_jobs(rest: FlinkRest, id_: str) -> list[str]:

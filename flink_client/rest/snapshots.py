@@ -9,6 +9,10 @@ from flink_client.rest.waiting import wait_for
 from models.errors import SluiceError
 
 
+class SnapshotFailed(SluiceError):
+    """Flink did not take the savepoint or checkpoint; the job is as before."""
+
+
 class SnapshotApi(RestTransport):
     """Takes savepoints and checkpoints."""
 
@@ -80,10 +84,10 @@ def snapshot_result(outcome: Mapping[str, Any], what: str, result: str) -> Any:
     """A field of the outcome of a savepoint or checkpoint.
 
     Raises:
-        SluiceError: it failed; the message says why.
+        SnapshotFailed: the message says why.
     """
     if outcome.get(result) is None:
         cause = outcome.get("failureCause") or outcome.get("failure-cause")
         trace = cause.get("stack-trace") if isinstance(cause, Mapping) else None
-        raise SluiceError(f"{what} failed: {shortened(trace) if isinstance(trace, str) else 'no reason was given'}")
+        raise SnapshotFailed(f"{what} failed: {shortened(trace) if isinstance(trace, str) else 'no reason was given'}")
     return outcome[result]

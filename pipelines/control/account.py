@@ -11,7 +11,7 @@ from models.scaling.control.harm import JobProgress, did_worse
 from models.scaling.policy import Rescaled
 from models.scaling.rates import Rates
 from models.scaling.sluice.learned.capacity import lag_of, read_rate
-from pipelines.control.actions.actuator import Carried
+from pipelines.control.actions.carrying import Carried
 from pipelines.control.actions.intents import Intent
 from pipelines.control.record import AutopilotDecision
 

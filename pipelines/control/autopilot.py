@@ -283,6 +283,9 @@ class Autopilot:
             return None
         if self.request.dry_run:
             return None
+        if self._holder.has_record(due):  # the former process ended between the record and the journal
+            self._holder.end(due)
+            return None
         return self._act(now, due, resumed=True)
 
     def _act(self, now: AutopilotRound, intent: Intent, *, resumed: bool = False) -> AutopilotDecision:
@@ -303,7 +306,7 @@ class Autopilot:
             intent.why if carried.why is None else f"{carried.why}; it was to be done since {intent.why}",
             advice=intent.advice,
             rescale=rescale_of(intent, carried, now.bounds, self.limits, resumed=resumed),
-        ).model_copy(update={"number": intent.number, "decision_s": intent.decision_s})
+        ).model_copy(update={"decision_s": intent.decision_s})
 
     # --- record
 

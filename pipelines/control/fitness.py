@@ -16,7 +16,13 @@ def unfit(sight: Sight, newest_s: float | None, limits: ControlLimits) -> Hold |
         return Hold("stale", sight.fault or "Flink does not answer")
     if not sight.runs:
         return Hold("restarting", f"not all tasks of the job run; it is {sight.counts.state.lower()}")
-    ran = [task.ran_s for v in sight.vertices for task in v.tasks if task.ran_s is not None]
+    if not any(v.is_source for v in sight.vertices):
+        return Hold("restarting", "its sources have read all of their input, so that the job is about to end")
+    if sight.ended:
+        ended = ", ".join(sight.ended)
+        return Hold("restarting", f"{ended} has read all of its input, so that the rest of the job is measured from now on")
+    running = [task for v in sight.vertices for task in v.tasks if not task.finished]
+    ran = [task.ran_s for task in running if task.ran_s is not None]
     if ran and min(ran) < limits.settle_s:
         return Hold("restarting", f"a task has run for {min(ran):.0f} s only, less than {limits.settle_s:g} s")
     required = (None if sight.slowly is None else sight.slowly.required) or {}

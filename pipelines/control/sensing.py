@@ -3,14 +3,12 @@
 Slots, checkpoints and requirements change rarely, and are read every SLOWLY_S seconds and after each change.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from flink_client.jobs.checkpoints import CheckpointHealth, checkpoint_health
 from flink_client.jobs.deployment import AvailableTaskManager
-from flink_client.jobs.job_graph import PARTITIONINGS
 from flink_client.jobs.running import Scheduler, room_for, scheduler, settings
 from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.partitions import LogEnds
@@ -23,6 +21,7 @@ from models.errors import InvalidInput
 from models.scaling.control.activity import JobActivity, activity_since
 from models.scaling.meter import Meter, MeteredGraph
 from models.scaling.rates import Rates
+from pipelines.control.senders import partitioning, sole_senders
 from pipelines.observe.job_file import operator_names
 
 SLOWLY_S: Final = 30.0
@@ -63,6 +62,8 @@ class Sight:
     """Whether the job was started again since the last look."""
     fault: str | None = None
     """Why it was not read."""
+    ended: tuple[str, ...] = ()
+    """Vertices, by name, that have read all of their input since the last look, and that a meter still counts on."""
 
     @property
     def tasks(self) -> dict[str, int]:
@@ -111,15 +112,17 @@ class Sensor:
         self._unended: tuple[int, float] | None = None
         """The oldest checkpoint in progress, and when it was seen first."""
         self._adaptive: bool | None = None
+        self._metered: frozenset[str] = frozenset()
+        """Vertices of the newest meter, by id, that have not ended."""
 
     @property
     def newest_s(self) -> float | None:
         """When the counters were read last that were all newer than those before."""
         return self._kept[-1].time_s if self._kept else None
 
-    def forget_slowly(self) -> None:
-        """Read at the next look what is read slowly: it was changed."""
-        self._slowly = None
+    def changed(self) -> None:
+        """The job was changed on purpose: what was read of it is not compared with what comes."""
+        self._slowly, self._kept = None, []
 
     def ask(self) -> None:
         """Have Flink fetch the metrics that the next look shows, which takes it a moment. Raises SluiceError."""
@@ -134,11 +137,10 @@ class Sensor:
         """
         faults = len(self._reader.faults)
         counts = replace(self._reader.read(workers="cpu_cores" in self._reads), time_s=self._clock())
-        slowly = self._read_slowly(counts.time_s)
         restarted = bool(self._kept) and bool(starts_of([self._kept[-1], counts]))
-        activity = None
-        if restarted:
-            self.forget_slowly()
+        if restarted:  # slots may be gone
+            self._slowly = None
+        slowly, activity = self._read_slowly(counts.time_s), None
         if not self._kept or restarted or not _complete(self._kept[-1]) or not _complete(counts):
             self._kept = [counts]
         else:
@@ -153,16 +155,11 @@ class Sensor:
                 activity, self._kept = None, [counts]
             elif activity is not None:
                 self._kept = [*self._kept, counts][-_KEPT:]
-        said = self._reader.faults[faults:]
-        return Sight(
-            counts.time_s,
-            counts,
-            slowly,
-            self._named(counts.vertices),
-            activity,
-            restarted,
-            said[-1] if said else None,
-        )
+        said, names = self._reader.faults[faults:], self._named(counts.vertices)
+        sight = Sight(counts.time_s, counts, slowly, names, activity, restarted, said[-1] if said else None)
+        ended = self._metered - {v.id for v in sight.vertices}
+        self._metered -= ended
+        return replace(sight, ended=tuple(names[v.id] for v in counts.vertices if v.id in ended))
 
     def _read_slowly(self, now_s: float) -> Slowly:
         if self._slowly is None or now_s - self._slowly[0] >= SLOWLY_S:
@@ -212,13 +209,14 @@ class Sensor:
             InvalidInput: it runs as one vertex, so that there is none whose tasks a policy could set.
         """
         running = {v.id: v for v in sight.vertices}
+        self._metered = frozenset(running)
         edges = [e for e in self._read_edges() if e.upstream in running and e.downstream in running]
         if not edges:
             raise InvalidInput(
                 f"a policy needs a source and another vertex, but the job runs as {len(running)} vertex: Flink chained all of "
                 "it; split the chain with disableChaining() or startNewChain(), or switch chaining off"
             )
-        hashed = {e.downstream for e in edges if _partitioning(e) is Partitioning.HASH}
+        hashed = {e.downstream for e in edges if partitioning(e) is Partitioning.HASH}
         sources = [id_ for id_, v in running.items() if v.is_source]
         limits = {
             sight.names[id_]: {
@@ -231,25 +229,6 @@ class Sensor:
         meter = Meter(MeteredGraph(links, {sight.names[id_]: 1 / len(sources) for id_ in sources}, limits))
         meter.deployed(sight.tasks, {})
         return meter
-
-
-def sole_senders(edges: Sequence[VertexEdge]) -> dict[str, list[str]]:
-    """The vertices that send to each one, by id, where all that these emit goes to it, once.
-
-    What a vertex emits on several edges is counted together.
-    """
-    found = {}
-    emits = Counter(edge.upstream for edge in edges)
-    for id_ in {edge.downstream for edge in edges}:
-        into = [edge for edge in edges if edge.downstream == id_]
-        if all(emits[e.upstream] == 1 and _partitioning(e) is not Partitioning.BROADCAST for e in into):
-            found[id_] = [edge.upstream for edge in into]
-    return found
-
-
-def _partitioning(edge: VertexEdge) -> Partitioning | None:
-    """None where records are spread without regard to what they are."""
-    return PARTITIONINGS.get(edge.ship_strategy)
 
 
 def _complete(counts: JobCounts) -> bool:

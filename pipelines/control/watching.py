@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from flink_client.jobs.running import NotRunning, find_job
+from flink_client.jobs.running import NotRunning, find_job, is_forgotten
 from flink_client.metrics.partitions import LogEnds
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
@@ -66,7 +66,7 @@ class JobWatch:
             assert self._sensor is not None
             return self._sensor.look()
         except SluiceError as error:
-            if isinstance(error, NotRunning | InvalidInput):
+            if isinstance(error, NotRunning | InvalidInput) or is_forgotten(self._rest, str(self.job), error):
                 self._sensor = self._meter = None  # it may be deployed again, with another id
             return Sight(self._clock(), fault=str(error))
 
@@ -91,7 +91,7 @@ class JobWatch:
         if job != self.job:
             self.follow(job)
         elif self._sensor is not None:
-            self._sensor.forget_slowly()
+            self._sensor.changed()
         self._meter = None
 
     def follow(self, job: str) -> None:

@@ -8,7 +8,7 @@ from models.scaling.control.granting import TaskBounds
 from models.scaling.control.limits import ControlLimits
 from models.scaling.policy import ForecastingPolicy, Policy, Recommendation
 from models.scaling.rates import Rates
-from pipelines.control.actions.actuator import Carried
+from pipelines.control.actions.carrying import Carried
 from pipelines.control.actions.intents import Intent
 from pipelines.control.record import AutopilotDecision, PolicyAdvice, PolicyOutlook, RescaleTaken, SeenJob, SeenVertex
 from pipelines.control.sensing import Sight, state_mb

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from models.capacity.observed.counters.counts import JobCounts, VertexCounts
+from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts
 from models.capacity.observed.counters.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
 from models.capacity.observed.waiting.in_flight import in_flight
 from models.capacity.observed.waiting.lag import lag_before, rounds
@@ -88,7 +88,7 @@ def activity_since(
     cpu_per_busy = cpu_per_busy_s(done, cpu_shares((before, after)))
     arriving, unknown, lags = {}, set(), {}
     for vertex in (v for v in running if v.is_source):
-        own = [_alone(reading, vertex.id) for reading in readings]
+        own = [_running_tasks(reading, vertex) for reading in readings]
         between = intervals(own)
         found = rounds(own, between, lag_by_broker=lag_by_broker)
         lag = found[-1].lag if found else None
@@ -104,7 +104,7 @@ def activity_since(
         vertices={
             v.id: _activity(
                 v,
-                [by_task[v.id, task.task] for task in v.tasks if not task.finished],
+                [by_task.get((v.id, task.task)) or _finished(v, task, after.time_s, seconds) for task in v.tasks],
                 seconds,
                 cpu_per_busy,
                 lags.get(v.id),
@@ -126,8 +126,33 @@ def _traffic(tasks: Sequence[TaskInterval]) -> VertexTraffic:
     return VertexTraffic(sent=sum(one.bytes_out / one.seconds for one in tasks), state=sum(state))
 
 
-def _alone(reading: JobCounts, vertex: str) -> JobCounts:
-    return replace(reading, vertices=tuple(v for v in reading.vertices if v.id == vertex))
+def _running_tasks(reading: JobCounts, vertex: VertexCounts) -> JobCounts:
+    """Only those that run now: a round ends once all tasks of the readings have reported."""
+    running = {task.task for task in vertex.tasks if not task.finished}
+    vertices = [v for v in reading.vertices if v.id == vertex.id]
+    return replace(
+        reading,
+        vertices=tuple(replace(v, tasks=tuple(task for task in v.tasks if task.task in running)) for v in vertices),
+    )
+
+
+def _finished(vertex: VertexCounts, task: TaskCounts, ended_s: float, seconds: float) -> TaskInterval:
+    """A task whose input was bounded and is read: it has nothing to do, but still is one of the vertex's tasks."""
+    return TaskInterval(
+        vertex=vertex.id,
+        task=task.task,
+        worker=task.worker,
+        ended_s=ended_s,
+        seconds=seconds,
+        records_in=0.0,
+        records_out=0.0,
+        bytes_out=0.0,
+        busy_s=0.0,
+        backpressured_s=0.0,
+        idle_s=seconds,
+        pending=None,
+        state=StateCounts(0.0, 0.0, 0.0, 0.0),
+    )
 
 
 def _activity(

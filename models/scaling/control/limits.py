@@ -3,7 +3,7 @@
 from datetime import time
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from models.schema import SCHEMA_VERSION, Format, NonNegative, Positive, PositiveInt
 
@@ -29,7 +29,7 @@ stopped          someone has stopped the autopilot
 lease            another autopilot has taken over the job
 stale            metrics are older than `stale_after_s`, or Flink does not answer
 partial          metrics of some tasks, or the lag, are missing
-restarting       not all tasks of the job run, or they have run for too short a time
+restarting       not all tasks of the job run, they have run for too short a time, or some have read all of their input
 checkpoints      the last checkpoints failed, so a rescale would go back far or could not take a savepoint
 freeze           a freeze window is open
 person           someone else rescaled the job, which is respected for `respect_s`
@@ -51,7 +51,15 @@ def _time_as_text(value: object) -> object:
     return value
 
 
-TimeOfDay = Annotated[time, BeforeValidator(_time_as_text)]
+def _without_zone(value: time) -> time:
+    if value.tzinfo is not None:
+        raise ValueError(
+            f"it must be in UTC, without a time zone, such as '{value:%H:%M}', but got '{value.isoformat('minutes')}'"
+        )
+    return value
+
+
+TimeOfDay = Annotated[time, BeforeValidator(_time_as_text), AfterValidator(_without_zone)]
 
 
 class FreezeWindow(Format):

@@ -8,15 +8,18 @@ from typing import Final, Literal
 from flink_client.jobs.restart import Restart, prepare_restart
 from flink_client.jobs.running import Scheduler, scheduler, settings
 from flink_client.kubernetes.reference import parse_reference
+from flink_client.rest.answers import ENDED
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from models.scaling.control.guard import Hold
 from pipelines.apply.kubernetes.applying import ResourceApi
-from pipelines.control.actions.actuator import Actuator, Carried
+from pipelines.control.actions.carrying import Carried, Carrying
 from pipelines.control.actions.deployment import JobDeployment, OpenApi
-from pipelines.control.actions.intents import IntendedPlacement, IntendedResource, Intent, IntentJournal
+from pipelines.control.actions.in_place_actuator import InPlaceActuator
+from pipelines.control.actions.intents import SAVEPOINT, IntendedPlacement, IntendedResource, Intent, IntentJournal
 from pipelines.control.actions.placing import intended_placement
 from pipelines.control.actions.resource_actuator import ResourceActuator, standing
+from pipelines.control.actions.restart_actuator import RestartActuator
 from pipelines.control.keeping.lease import Lease, LeaseLost
 from pipelines.control.record import Method, PolicyAdvice
 from pipelines.control.request import AutopilotRequest, Clocks
@@ -118,10 +121,19 @@ class Hands:
             LeaseLost: another autopilot has taken over, and will bring it to its end.
             SluiceError: Flink does not answer; it is to be resumed later.
         """
-        if resumed and self._outdated(intent):
-            return Carried(
-                "failed", intent.flink_job, 0.0, None, "the autopilot ended before it had acted, and it is too late now"
-            )
+        try:
+            if resumed and self._outdated(intent):
+                why = "the autopilot ended before it had acted, and it is too late now"
+                return Carried("failed", intent.flink_job, 0.0, None, why)
+            return self._act(intent)
+        except LeaseLost:
+            raise
+        except SluiceError as error:
+            if not self._is_gone(intent):
+                raise
+            return Carried("failed", intent.flink_job, 0.0, None, f"{error}; the job has ended")
+
+    def _act(self, intent: Intent) -> Carried:
         try:
             restart = self._restart() if intent.method == "restart" else None
         except InvalidInput as error:
@@ -129,19 +141,33 @@ class Hands:
         self._lease.renew(always=True)
         if not self._journal.holds(intent):
             raise LeaseLost(f"another autopilot acts on {intent.job}: it has taken the number {intent.number}")
-        return self._carried_out(intent, restart)
-
-    def _carried_out(self, intent: Intent, restart: Restart | None) -> Carried:
-        timeout_s, beat, clock, sleep = self._request.timeout_s, self._beat, self._clocks.monotonic, self._clocks.sleep
-        actuator = Actuator(
-            self._rest, self._journal, timeout_s=timeout_s, restart=restart, beat=beat, clock=clock, sleep=sleep
-        )
+        timeout_s, journal = self._request.timeout_s, self._journal
+        beat, clock, sleep = self._beat, self._clocks.monotonic, self._clocks.sleep
+        carrying = Carrying(self._rest, beat, clock, sleep)
+        if restart is not None:
+            return RestartActuator(self._rest, journal, restart, carrying, timeout_s=timeout_s).carry_out(intent)
+        actuator = InPlaceActuator(self._rest, journal, carrying, timeout_s=timeout_s)
         if intent.resource is None:
             return actuator.carry_out(intent)
         with self._connected(intent.resource) as api:
             return ResourceActuator(
-                api, actuator, self._rest, self._journal, timeout_s=timeout_s, beat=beat, clock=clock, sleep=sleep
+                api, actuator, self._rest, journal, timeout_s=timeout_s, beat=beat, clock=clock, sleep=sleep
             ).carry_out(intent)
+
+    def _is_gone(self, intent: Intent) -> bool:
+        """Whether the job that is to be changed has ended by itself, so that no later attempt can succeed.
+
+        A JobManager that has just been started does not know its jobs yet, and an operator deploys a job again.
+        """
+        if intent.resource is not None:
+            return False
+        by_restart = intent.method == "restart"
+        if by_restart and self._journal.marked(intent.number, SAVEPOINT) is not None:
+            return False
+        answer = self._rest.get_if_there(f"/jobs/{intent.flink_job}")
+        if answer is None:
+            return self._age_s(intent) >= OUTDATED_S
+        return answer["state"] in ENDED and not by_restart
 
     def _connected(self, resource: IntendedResource) -> AbstractContextManager[ResourceApi]:
         """Raises SluiceError: there are no credentials now; an action that is under way is resumed once there are."""
@@ -162,7 +188,7 @@ class Hands:
 
     def _outdated(self, intent: Intent) -> bool:
         """Whether it was intended long ago and nothing of it was done."""
-        if (self._clocks.now() - intent.intended_at).total_seconds() < OUTDATED_S:
+        if self._age_s(intent) < OUTDATED_S:
             return False
         if self._journal.begun(intent.number):
             return False
@@ -175,6 +201,9 @@ class Hands:
         answer = self._rest.get_if_there(path)
         triggered = self._rest.get_if_there(f"{path}/savepoints/{intent.savepoint_trigger}") is not None
         return answer is not None and answer["state"] == "RUNNING" and not triggered
+
+    def _age_s(self, intent: Intent) -> float:
+        return float((self._clocks.now() - intent.intended_at).total_seconds())
 
     def _is_written(self, intent: Intent, resource: IntendedResource) -> bool:
         with self._connected(resource) as api:

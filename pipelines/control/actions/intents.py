@@ -1,6 +1,6 @@
 """The journal of actions: each is written down before it is begun, and again when its end is recorded.
 
-    autopilot/J/intents/NUMBER.json                what is about to be done; the number is that of the decision's record
+    autopilot/J/intents/NUMBER.json                what is about to be done; the decision's record names this number
     autopilot/J/intents/NUMBER-savepoint.json      the savepoint of a restart
     autopilot/J/intents/NUMBER-taking-back.json    the former tasks are about to be requested again
     autopilot/J/intents/NUMBER-taking-back-resource.json  they are about to be written into the FlinkDeployment again

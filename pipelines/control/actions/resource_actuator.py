@@ -23,7 +23,8 @@ from flink_client.kubernetes.scaling import spec_change
 from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 from pipelines.apply.kubernetes.applying import ResourceApi
-from pipelines.control.actions.actuator import BACK_S, LOOK_EVERY_S, Actuator, Carried, CarriedDone
+from pipelines.control.actions.carrying import BACK_S, LOOK_EVERY_S, Carried, CarriedDone
+from pipelines.control.actions.in_place_actuator import InPlaceActuator
 from pipelines.control.actions.intents import RESOURCE_TAKING_BACK, TAKING_BACK, Intent, IntentJournal, IntentStep
 
 MARK: Final = "sluice/autopilot"
@@ -65,7 +66,7 @@ class ResourceActuator:
     def __init__(
         self,
         api: ResourceApi,
-        flink: Actuator,
+        flink: InPlaceActuator,
         rest: FlinkRest,
         journal: IntentJournal,
         *,

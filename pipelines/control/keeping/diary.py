@@ -1,6 +1,5 @@
 """Which decisions are stored, and what is remembered of them after a restart."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -33,19 +32,18 @@ class Diary:
         if quiet and self._last is not None and (decision.decided_at - self._last[0]).total_seconds() < QUIET_EVERY_S:
             return None
         stored = decision.model_copy(update={"rounds": self._rounds})
-        with suppress(FileExistsError):  # an action's record that a process before this one has stored
-            self.files.keep(stored)
-        self.number = max(self.number, stored.number + 1)
+        self.files.keep(stored)
+        self.number = stored.number + 1
         self._rounds = 0
         self._last = (decision.decided_at, key)
         return stored
 
 
 def history_of(files: AutopilotFiles, now: datetime) -> tuple[ActionHistory, AutopilotDecision | None]:
-    """What was done in the last day by the records of a job, and the newest record."""
+    """What was done in the last day by the records of a job, and the record of the newest action."""
     history, newest = ActionHistory(), None
     for decision in files.decisions(since=now.astimezone(UTC) - timedelta(seconds=DAY_S)):
-        newest = decision
+        newest = decision if decision.done in _ACTIONS else newest
         if decision.done == "rescaled":
             history = history.rescaled(decision.decided_at)
         elif decision.done in _ACTIONS:

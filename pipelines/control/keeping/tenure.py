@@ -33,6 +33,7 @@ class Tenure:
             connect: to Kubernetes, where the job has a FlinkDeployment.
         """
         files, journal = AutopilotFiles(workspace, request.job), IntentJournal(workspace, request.job)
+        self.files = files
         self.lease = lease
         self.diary = Diary(files, max(files.newest_number(), journal.newest_number()) + 1)
         self.state = StateKeeper(files, request, lease, clocks, every_s)
@@ -47,8 +48,17 @@ class Tenure:
         self.lease.renew()
         self.state.beat()
 
+    def has_record(self, intent: Intent) -> bool:
+        """Whether the decision that an action belongs to is stored with how it ended."""
+        since = self.files.decisions(since=intent.intended_at)
+        return any(d.rescale is not None and d.rescale.intent == intent.number for d in since)
+
     def ended(self) -> None:
         """The action of this round is stored with its decision."""
         if self.acted is not None:
-            self.hands.end(self.acted)
-            self.acted = self.open = None
+            self.end(self.acted)
+
+    def end(self, intent: Intent) -> None:
+        """Nothing of the action is left to be done."""
+        self.hands.end(intent)
+        self.acted = self.open = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from flink_client.jobs.running import NotRunning, find_named_job
+from flink_client.jobs.running import NotRunning, find_named_job, is_forgotten
 from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest.client import FlinkRest
@@ -111,12 +111,15 @@ class JobObserver:
         try:
             reading = self._reading(job, rules)
         except (SluiceError, OSError) as error:
-            if isinstance(error, NotRunning):
+            if isinstance(error, NotRunning) or self._is_forgotten(error):
                 self._reader = None  # it may be deployed again, with another id
             self._say(logging.WARNING, f"a reading of the running job {self._job} is missing: {error}")
             return
         self._windows.keep(rules.window_s, due, reading)
         self._say(logging.INFO, f"the running job {self._job} is observed every {rules.every_s:g} s")
+
+    def _is_forgotten(self, error: SluiceError | OSError) -> bool:
+        return isinstance(error, SluiceError) and self._rest is not None and is_forgotten(self._rest, self._id, error)
 
     def _reading(self, job: Job, rules: Observing) -> KeptReading:
         if self._rest is None:

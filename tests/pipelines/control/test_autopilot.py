@@ -1,33 +1,13 @@
-from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from autopilots.flight import Flight
+from autopilots.flight import ACTIONS, Flight, actions, held, step_up
 from flink.steered import COUNT, SINK, SOURCE
-from flink_client.metrics.partitions import Place
-from models.errors import InvalidInput, SluiceError
+from models.errors import InvalidInput
 from pipelines.control.files import StopSwitch
 from pipelines.control.keeping.lease import LEASE_S, LeaseLost
-from pipelines.control.record import AutopilotDecision
-
-ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
-
-
-def actions(stored: list[AutopilotDecision]) -> list[tuple[str, int, int]]:
-    """What was done, with the counting tasks before and after."""
-    taken = [(d.done, d.rescale) for d in stored if d.done in ACTIONS]
-    return [(done, r.before["count"], r.after["count"]) for done, r in taken if r is not None]
-
-
-def held(stored: list[AutopilotDecision]) -> set[str | None]:
-    return {d.held for d in stored} - {None}
-
-
-def step_up(t: float) -> float:
-    """1,000 records/s, which 3 counting tasks of 400 take; 2,600 from the first minute on, which 7 take."""
-    return 1000.0 if t < 60 else 2600.0
 
 
 def test_a_step_of_the_rate_is_followed_in_one_rescale(flight: Flight) -> None:
@@ -171,102 +151,6 @@ def test_a_rescale_that_makes_the_job_worse_is_taken_back_and_counted(flight: Fl
     assert state.backing_off_until is not None
 
 
-def stop_counters(flight: Flight) -> None:
-    flight.job.counting = False
-
-
-def stop_answers(flight: Flight) -> None:
-    flight.flink.answers = False
-
-
-def fail_checkpoints(flight: Flight) -> None:
-    flight.job.failed_checkpoints = 3
-
-
-def hang_a_checkpoint(flight: Flight) -> None:
-    flight.job.hung_checkpoint, flight.job.failed_checkpoints = 9, 1
-
-
-def lose_the_lag(flight: Flight) -> None:
-    flight.job.reports_lag = False
-
-
-@pytest.mark.parametrize(
-    ("fault", "limit"),
-    [
-        (stop_counters, "stale"),
-        (stop_answers, "stale"),
-        (fail_checkpoints, "checkpoints"),
-        (hang_a_checkpoint, "checkpoints"),
-    ],
-)
-def test_nothing_is_done_while_the_job_is_not_seen_or_not_well(
-    flight: Flight, fault: Callable[[Flight], None], limit: str
-) -> None:
-    autopilot = flight.autopilot(checkpoint_s=60.0)
-    flight.fly(autopilot, 90.0)
-    fault(flight)
-    flight.fly(autopilot, 120.0)
-    flight.job.rate = lambda t: 2600.0
-    stored = flight.fly(autopilot, 180.0)
-    assert flight.flink.changes == []
-    assert limit in held(stored)
-    # It acts again once the fault is over.
-    flight.job.counting = flight.flink.answers = True
-    flight.job.failed_checkpoints, flight.job.hung_checkpoint = 0, None
-    assert [done for done, _, _ in actions(flight.fly(autopilot, 120.0))] == ["rescaled"]
-
-
-def test_a_policy_that_needs_the_lag_waits_where_the_source_reports_none(flight: Flight) -> None:
-    lose_the_lag(flight)
-    stored = flight.fly(flight.autopilot(policy="sluice"), 90.0)
-    assert held(stored) == {"restarting", "partial"}
-    assert "lag_records" in stored[-1].reason
-
-
-def test_a_request_whose_answer_never_comes_is_not_sent_twice(flight: Flight) -> None:
-    """Flink has taken the request, and hangs: the next round finds what was asked for, and only verifies it."""
-    flight.job.rate = step_up
-    hung: list[str] = []
-
-    def hang(method: str, path: str) -> None:
-        if method == "PUT" and not hung:
-            hung.append(path)
-            flight.flink.hang_s = 0.8
-
-    flight.flink.before = hang
-    autopilot = flight.autopilot()
-    stored = flight.fly(autopilot, 75.0)
-    flight.flink.hang_s = 0.0
-    stored += flight.fly(autopilot, 100.0)
-    assert hung and actions(stored) == [("rescaled", 4, 7)]
-    (taken,) = [d.rescale for d in stored if d.done == "rescaled"]
-    assert taken is not None and taken.resumed
-    assert flight.job.attempt == 1
-    assert any("ReadTimeout" in d.reason for d in stored if d.held == "stale")
-
-
-def test_while_the_broker_is_away_the_lag_is_unknown_and_nothing_is_done(flight: Flight) -> None:
-    away: list[bool] = []
-
-    def ends(places: Collection[Place]) -> dict[Place, float]:
-        if away:
-            raise SluiceError("no broker answers")
-        return dict.fromkeys(places, flight.job.offset + flight.job.lag)
-
-    flight.job.partitioned = True
-    autopilot = flight.autopilot(log_ends=ends)
-    seen = flight.fly(autopilot, 60.0)[-1].seen
-    assert seen.lag_records == pytest.approx(0.0, abs=1.0)
-    away.append(True)
-    flight.job.rate = lambda t: 2600.0
-    stored = flight.fly(autopilot, 120.0)
-    assert flight.flink.changes == [] and held(stored) == {"partial"}
-    assert "what waits is unknown: no broker answers" in stored[-1].reason
-    away.clear()
-    assert [done for done, _, _ in actions(flight.fly(autopilot, 60.0))] == ["rescaled"]
-
-
 def test_what_a_policy_expects_is_recorded(flight: Flight) -> None:
     stored = flight.fly(flight.autopilot(policy="sluice"), 180.0)
     outlook = stored[-1].outlook
@@ -274,31 +158,6 @@ def test_what_a_policy_expects_is_recorded(flight: Flight) -> None:
     assert outlook.low <= 1000.0 * 1.01 and outlook.high >= 1000.0 * 0.99
     assert outlook.capacity == pytest.approx(0.95 * 1600.0, rel=0.1)
     assert outlook.late_allowed is not None and outlook.late_share == 0.0
-
-
-@pytest.mark.parametrize(("slots", "taken_back"), [(16, True), (8, False)], ids=["by itself", "with slots lost"])
-def test_a_job_that_fails_again_and_again_after_a_rescale_is_taken_back(
-    flight: Flight, slots: int, taken_back: bool
-) -> None:
-    flight.job.rate = step_up
-    autopilot = flight.autopilot(judge_s=120.0, back_off_s=600.0)
-    assert actions(flight.fly(autopilot, 75.0)) == [("rescaled", 4, 7)]
-    flight.job.slots = slots
-    stored = []
-    for _ in range(3):
-        flight.job.restart()
-        stored += flight.fly(autopilot, 10.0)
-    assert actions(stored) == ([("rolled-back", 7, 4)] if taken_back else [])
-
-
-def test_restarts_of_the_job_are_waited_for(flight: Flight) -> None:
-    autopilot = flight.autopilot()
-    flight.fly(autopilot, 60.0)
-    for _ in range(10):
-        flight.job.restart()
-        stored = flight.fly(autopilot, 10.0)
-        assert actions(stored) == []
-    assert actions(flight.fly(autopilot, 60.0)) == []
 
 
 def test_a_second_autopilot_waits_and_takes_over_when_the_first_is_gone(flight: Flight) -> None:

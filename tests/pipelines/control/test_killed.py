@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from autopilots.flight import Flight
+from autopilots.flight import ACTIONS, Flight
 from autopilots.killing import Death, Killed, fly_until_killed
 from flink.steered import COUNT
 from pipelines.control.autopilot import Autopilot
 from pipelines.control.keeping.lease import LEASE_S
 from pipelines.control.record import AutopilotDecision
 from pipelines.store.workspace import Damaged, Workspace
-
-ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 
 
 def mortal(flight: Flight, death: Death) -> Autopilot:

@@ -1,34 +1,10 @@
 """What the autopilot sees of a job."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from flink.steered import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
-from flink_client.rest.answers import VertexEdge
 from flink_client.rest.client import FlinkRest
-from pipelines.control.sensing import Sensor, Sight, known_rates, record, sole_senders
-
-
-def edge(upstream: str, downstream: str, strategy: str = "HASH") -> VertexEdge:
-    return VertexEdge(upstream, downstream, strategy)
-
-
-@pytest.mark.parametrize(
-    ("edges", "senders"),
-    [
-        pytest.param([edge("a", "b"), edge("b", "c", "FORWARD")], {"b": ["a"], "c": ["b"]}, id="a line"),
-        pytest.param([edge("a", "c"), edge("b", "c", "REBALANCE")], {"c": ["a", "b"]}, id="a join"),
-        pytest.param([edge("a", "b"), edge("a", "c"), edge("b", "d")], {"d": ["b"]}, id="two outputs count together"),
-        pytest.param([edge("a", "b", "BROADCAST")], {}, id="all tasks get a copy"),
-        pytest.param([edge("a", "c"), edge("b", "c", "BROADCAST")], {}, id="one input is a copy"),
-        pytest.param([edge("a", "b"), edge("a", "b")], {}, id="joined with itself"),
-    ],
-)
-def test_what_is_in_flight_is_known_where_all_of_it_is_sent_to_one_vertex_once(
-    edges: Sequence[VertexEdge], senders: dict[str, list[str]]
-) -> None:
-    assert sole_senders(edges) == senders
+from pipelines.control.sensing import Sensor, Sight, known_rates, record
 
 
 def test_source_tasks_without_a_partition_have_nothing_waiting() -> None:
@@ -54,3 +30,46 @@ def test_source_tasks_without_a_partition_have_nothing_waiting() -> None:
     assert source.lag_records == pytest.approx(20 * 600.0)
     assert source.partitions == 1
     assert source.at_most(5) == 1
+
+
+def test_a_task_whose_bounded_input_is_read_counts_as_idle() -> None:
+    """One of four source tasks finishes between two looks: the other three go on, and nothing of the job is unknown."""
+    clock = SimulatedClock()
+    job = SteeredJob(clock, tasks={SOURCE: 4, COUNT: 3, SINK: 1}, per_reading=500.0)
+    with SteeredFlink(job) as flink, FlinkRest(flink.url) as rest:
+        sensor = Sensor(rest, job.id, frozenset({"input_queue_share"}), clock)
+
+        def look() -> Sight:
+            clock.sleep(10.0)
+            return sensor.look()
+
+        meter = sensor.meter(look())
+        record(meter, look())
+        job.finished = {SOURCE: 1}
+        seen = look()
+        record(meter, seen)
+        record(meter, look())
+        read = meter.read()
+    assert read is not None and seen.activity is not None
+    assert seen.runs and seen.tasks[seen.names[SOURCE]] == 4
+    source = seen.activity.vertices[SOURCE]
+    assert source.records_in.tolist() == pytest.approx([0.0, *3 * [2500.0]])
+    assert source.busy_s.tolist() == pytest.approx([0.0, *3 * [5.0]])
+    assert source.idle_s[0] == pytest.approx(10.0)
+    metrics = read.operators[seen.names[SOURCE]]
+    # Of 30 s, three tasks were half busy in each, and the first one in 10.
+    assert (metrics.parallelism, metrics.busyness) == (4, pytest.approx((3 * 0.5 + 0.5 / 3) / 4))
+
+
+def test_a_vertex_that_has_ended_since_the_job_was_metered_is_named_once() -> None:
+    clock = SimulatedClock()
+    job = SteeredJob(clock)
+    with SteeredFlink(job) as flink, FlinkRest(flink.url) as rest:
+        sensor = Sensor(rest, job.id, frozenset(), clock)
+        before = sensor.look()
+        sensor.meter(before)
+        job.finished = {SINK: 1}
+        clock.sleep(10.0)
+        ended, after = sensor.look(), sensor.look()
+    assert [sight.ended for sight in (before, ended, after)] == [(), ("out",), ()]
+    assert set(after.tasks) == {"clicks", "count"}

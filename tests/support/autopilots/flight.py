@@ -17,6 +17,23 @@ from pipelines.store.workspace import Workspace
 
 BEGIN = datetime(2026, 11, 24, 12, tzinfo=UTC)
 DS2: dict[str, Any] = {"policy_interval_s": 10.0, "warm_up_intervals": 0}
+ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
+
+
+def actions(stored: list[AutopilotDecision]) -> list[tuple[str, int, int]]:
+    """What was done, with the counting tasks before and after."""
+    taken = [(d.done, d.rescale) for d in stored if d.done in ACTIONS]
+    return [(done, r.before["count"], r.after["count"]) for done, r in taken if r is not None]
+
+
+def held(stored: list[AutopilotDecision]) -> set[str | None]:
+    """The limits and guards that held something back."""
+    return {d.held for d in stored} - {None}
+
+
+def step_up(t: float) -> float:
+    """1,000 records/s, which 3 counting tasks of 400 take; 2,600 from the first minute on, which 7 take."""
+    return 1000.0 if t < 60 else 2600.0
 
 
 @dataclass

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from autopilots.flight import ACTIONS
 from flink_client.rest.client import FlinkRest
 from models.job import Job
 from models.scaling.control.limits import ControlLimits
@@ -24,7 +25,6 @@ RESTARTS = {
     "restart-strategy.fixed-delay.attempts": "1000",
     "restart-strategy.fixed-delay.delay": "1 s",
 }
-ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 
 
 class Flown:

@@ -74,7 +74,7 @@ class ObservedFlink(AnsweringServer):
         if path == f"/jobs/{JOB_ID}":
             self._looks += 1
             if self._looks in self.fails_at:
-                return 404, {"errors": ["the JobManager is failing over"]}
+                return 503, {"errors": ["the JobManager is failing over"]}
         wanted = parse_qs(query).get("get", [""])[0].split(",") if query else []
         answers = self._answers() | self._of_vertices(wanted)
         if not self.takes_checkpoints:

@@ -21,6 +21,8 @@ class Scraping(AnsweringServer):
     scrapes: int = 13
     skips: frozenset[int] = frozenset()
     """Scrapes that are missing."""
+    later_s: float = 0.0
+    """By how much later each task of a vertex is scraped than the one before it, on another TaskManager."""
     restart: int | None = None
     """Scrape from which on tasks count from 0 again."""
     silent: frozenset[str] = frozenset()
@@ -70,7 +72,7 @@ class Scraping(AnsweringServer):
             per_s |= {f"{OPERATOR}rocksdb_{n}": 10 * counted for n in ("bytes_read", "bytes_written")}
             per_s |= {f"{OPERATOR}rocksdb_block_cache_{n}": counted for n in ("hit", "miss")}
         labels = {"__name__": name, "task_id": vertex, "subtask_index": str(task), "tm_id": "tm1", "job": job}
-        times = self._times()
+        times = [(when + self.later_s * task, ran, of) for when, ran, of in self._times()]
         if vertex == SOURCE and name == f"{OPERATOR}pendingRecords":
             yield {"metric": labels | {"task_attempt_num": "0"}, "values": [[w, "50"] for w, _, _ in times]}
         if vertex == SOURCE and name == f"{OPERATOR}currentEmitEventTimeLag":

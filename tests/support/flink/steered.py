@@ -52,6 +52,8 @@ class SteeredJob:
     counting: bool = True
     """Whether counters are refreshed."""
     reports_lag: bool = True
+    finished: dict[str, int] = field(default_factory=dict)
+    """Tasks of a vertex whose input was bounded and is read: its first ones."""
     failed_checkpoints: int = 0
     hung_checkpoint: int | None = None
     partitioned: bool = False
@@ -207,6 +209,8 @@ class SteeredFlink(AnsweringServer):
     def _of_job(self, job: SteeredJob, method: str, parts: list[str], wanted: list[str], body: object) -> object:
         if method == "PUT" and parts == ["resource-requirements"]:
             assert isinstance(body, dict)
+            if job.state != "RUNNING":
+                return None
             job.require({vertex: one["parallelism"]["upperBound"] for vertex, one in body.items()})
             return {}
         if parts[:1] == ["vertices"]:
@@ -235,7 +239,10 @@ class SteeredFlink(AnsweringServer):
                 "parallelism": n,
                 "maxParallelism": 128,
                 "slotSharingGroupId": "9" * 32,
-                "tasks": {"RUNNING": n if job.runs else 0},
+                "tasks": {
+                    "RUNNING": n - job.finished.get(id_, 0) if job.runs else 0,
+                    "FINISHED": job.finished.get(id_, 0),
+                },
             }
             for id_, n in job.tasks.items()
         ]
@@ -268,7 +275,7 @@ class SteeredFlink(AnsweringServer):
                 "subtasks": [
                     {
                         "subtask": n,
-                        "status": status,
+                        "status": "FINISHED" if n < job.finished.get(vertex, 0) else status,
                         "attempt": job.attempt,
                         "taskmanager-id": "tm1",
                         "metrics": counted,

@@ -1,4 +1,4 @@
-from datetime import time
+from datetime import UTC, time
 
 import pytest
 from pydantic import ValidationError
@@ -25,6 +25,13 @@ def test_a_time_that_yaml_has_read_as_a_number_is_refused() -> None:
     # 22:00 without quotes is 22 x 60, which would be 22 minutes past midnight.
     with pytest.raises(ValidationError, match="a time of the day in quotes, such as '22:00', but got 1320"):
         FreezeWindow.model_validate({"begin": 1320, "end": "23:00"})
+
+
+@pytest.mark.parametrize("zoned", ["22:00Z", "22:00+02:00", time(22, tzinfo=UTC)])
+def test_a_time_of_the_day_with_a_time_zone_is_refused(zoned: object) -> None:
+    # It cannot be compared with those of UTC, which have none.
+    with pytest.raises(ValidationError, match="must be in UTC, without a time zone, such as '22:00', but got '22:00"):
+        FreezeWindow.model_validate({"begin": "06:00", "end": zoned})
 
 
 def test_limits_that_contradict_each_other_are_refused() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autopilots.flight import Flight
+from autopilots.flight import ACTIONS, Flight
 from flink.steered import COUNT, SINK, SOURCE
 from on_kubernetes.deployed_resource import OVERRIDES
 from on_kubernetes.operators_verdict import verdicts
@@ -14,7 +14,6 @@ from pipelines.control.autopilot import Autopilot
 from pipelines.control.record import AutopilotDecision
 
 Made = Callable[..., Autopilot]
-ACTIONS = {"rescaled", "refused", "failed", "rolled-back"}
 
 
 def acted(stored: list[AutopilotDecision]) -> list[AutopilotDecision]:
