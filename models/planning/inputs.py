@@ -14,6 +14,7 @@ from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.physical.expansion import UnitCost, catalogue_unit_costs
 from models.planning.physical.sharing import tasks_for_partitions
+from models.scaling.meter import MeteredGraph
 from models.scaling.rates import OperatorMetrics, Rates
 from models.schema import Format
 
@@ -79,19 +80,37 @@ class MeasuredOperators:
 
     def policy_rates(self, rate: float) -> Rates:
         """The input of a scaling policy: one task of each operator, and the sources at their shares of `rate`."""
+        graph = MeteredGraph.of(self.job)
         return Rates(
-            edges=tuple((e.upstream, e.downstream) for e in self.job.edges),
-            # DS2's rate of a source is that of its output.
-            source_rates={s.name: rate * s.rate_share * self.selectivity[s.name] for s in self.job.sources},
+            edges=graph.edges,
+            source_rates={s.name: rate * s.rate_share for s in self.job.sources},
+            source_selectivity={s.name: self.selectivity[s.name] for s in self.job.sources},
+            edge_shares=self._measured_shares(),
             operators={
                 o.name: OperatorMetrics(
                     parallelism=1,
                     true_processing_rate=self.true_rate_per_task[o.name],
                     true_output_rate=self.true_rate_per_task[o.name] * self.selectivity[o.name],
+                    **graph.limits[o.name],
                 )
                 for o in self.job.scaled_operators
             },
         )
+
+    def _measured_shares(self) -> dict[str, dict[str, float]]:
+        """Records over each edge per record out, by upstream and downstream operator.
+
+        The shares in the job's file say how what reaches an operator is divided among its edges, and the measurements how
+        much it is, r^i, as for BIDS2: with Flink's counters selectivities are too high where an operator has several edges.
+        """
+        into = {**self.records_in_per_source_record, **{s.name: s.rate_share for s in self.job.sources}}
+        found: dict[str, dict[str, float]] = {}
+        for name in self.job.order:
+            edges = self.job.upstream_edges(name)
+            stated = sum(into[e.upstream] * self.selectivity[e.upstream] * e.share for e in edges)
+            for e in edges if stated > 0 else ():
+                found.setdefault(e.upstream, {})[name] = e.share * into[name] / stated
+        return found
 
     def busy_source_tasks(self, rate: float) -> dict[str, float]:
         """Tasks of each source that `rate` records/s keep busy all the time if they are divided evenly."""

@@ -10,7 +10,6 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.dataflow import Partitioning
 from models.errors import Infeasible
 from models.job import Job
 
@@ -27,13 +26,7 @@ class Granted:
 
 def most_tasks(job: Job) -> dict[str, int]:
     """The most tasks of each operator that has a limit: its own, or the key groups of its input."""
-    hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
-    limits = {}
-    for o in job.operators:
-        known = [o.max_parallelism, job.key_groups if o.name in hashed else None]
-        if any(known):
-            limits[o.name] = min(most for most in known if most is not None)
-    return limits
+    return {o.name: most for o in job.operators if (most := job.most_tasks(o.name)) is not None}
 
 
 def within(wanted: Mapping[str, int], running: Mapping[str, int], slots: int, most: Mapping[str, int]) -> Granted:

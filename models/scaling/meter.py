@@ -11,8 +11,9 @@ counts as the mean of its operator's others. After a rescale only the operator's
 of a task are always of the same interval.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -37,9 +38,14 @@ class MeteredGraph:
     """Share of all arriving records, by source."""
     limits: Mapping[str, Mapping[str, int | None]]
     """`max_parallelism`, `key_groups` and `partitions` of each operator, as in `OperatorMetrics`."""
+    edge_shares: Mapping[str, dict[str, float]] = field(default_factory=dict)
+    """As in `Rates`."""
+    source_selectivity: Mapping[str, float] = field(default_factory=dict)
+    """As in `Rates`; measured at the sources that are left out."""
 
     @classmethod
     def of(cls, job: Job) -> "MeteredGraph":
+        """Of a job's file. It says what sources emit, which so has not the noise of two counters."""
         shares = {o.name: o.rate_share for o in job.sources}
         hashed = {e.downstream for e in job.edges if e.partitioning is Partitioning.HASH}
         limits = {
@@ -50,15 +56,20 @@ class MeteredGraph:
             }
             for o in job.operators
         }
-        return cls(tuple((e.upstream, e.downstream) for e in job.edges), shares, limits)
+        divided: dict[str, dict[str, float]] = {}
+        for e in (e for e in job.edges if e.share < 1):
+            divided.setdefault(e.upstream, {})[e.downstream] = e.share
+        selectivity = {o.name: o.selectivity for o in job.sources}
+        return cls(tuple((e.upstream, e.downstream) for e in job.edges), shares, limits, divided, selectivity)
 
 
 class Meter:
     """Collects the activity of an interval, and remembers true rates from one interval to the next."""
 
     def __init__(self, graph: MeteredGraph) -> None:
-        self._edges, self._limits = graph.edges, graph.limits
+        self._graph = graph
         self._shares = dict(graph.shares)
+        self._selectivity = dict(graph.source_selectivity)
         self._memory_mb: Mapping[str, float] = {}
         self._true: dict[str, _TrueRates] = {}
         self.restart()
@@ -104,7 +115,7 @@ class Meter:
     def read(self) -> Rates | None:
         """The rates of the interval, which ends here; None while an operator has never taken a record.
 
-        The rate that a source must reach is that at which records came in for it.
+        The rate at which a source must read is that at which records came in for it.
         """
         activity, seconds, arrived = self._activity, self._seconds, self._arrived
         self.restart()
@@ -112,14 +123,28 @@ class Meter:
             return None
         for name, done in activity.items():
             self._true[name].update(done)
+        self._measure_selectivity(activity)
         if not all(true.is_known for name, true in self._true.items() if name not in self._shares):
             return None
         rates = {name: arrived / seconds * share for name, share in self._shares.items()}
         return Rates(
-            edges=self._edges,
+            edges=self._graph.edges,
             source_rates=rates,
+            source_selectivity=dict(self._selectivity),
+            edge_shares=dict(self._graph.edge_shares),
             operators={name: self._metrics(name, done, rates.get(name)) for name, done in activity.items()},
         )
+
+    def _measure_selectivity(self, activity: Mapping[str, Activity]) -> None:
+        """Of sources; the last known one stays where nothing is emitted.
+
+        Not of a source with several edges, since Flink counts a record out once for each edge that it takes.
+        """
+        edges = Counter(upstream for upstream, _ in self._graph.edges)
+        for name in activity.keys() & self._shares.keys() - self._graph.source_selectivity.keys():
+            taken, sent = (float(records.sum()) for records in (activity[name].records_in, activity[name].records_out))
+            if edges[name] == 1 and taken > 0 and sent > 0:
+                self._selectivity[name] = sent / taken
 
     def _metrics(self, name: str, done: Activity, arrival_rate: float | None) -> OperatorMetrics:
         processing, output = self._true[name].sums()
@@ -144,7 +169,7 @@ class Meter:
             cache_hit_rate=hits / accesses if accesses else None,
             state_latency_s=float(done.state_time_s.sum()) / accesses if done.keeps_state and accesses else None,
             state_mb=float(done.state_bytes.sum()) / _BYTES_PER_MB if done.keeps_state else None,
-            **self._limits[name],
+            **self._graph.limits[name],
         )
 
 

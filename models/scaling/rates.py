@@ -70,7 +70,18 @@ class Rates(Format):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     edges: tuple[tuple[Name, Name], ...] = Field(min_length=1, description="[upstream, downstream] pairs.")
-    source_rates: dict[Name, NonNegative] = Field(description="Rate that each source must reach, records/s.")
+    source_rates: dict[Name, NonNegative] = Field(description="Rate at which each source must read, records/s.")
+    source_selectivity: dict[Name, NonNegative] = Field(
+        {},
+        exclude_if=lambda known: not known,
+        description="Records that a source emits per record that it reads; 1 where absent.",
+    )
+    edge_shares: dict[Name, dict[Name, NonNegative]] = Field(
+        {},
+        exclude_if=lambda known: not known,
+        description="Records over an edge per record out of its upstream operator, by upstream and downstream operator: above "
+        "1 where records are broadcast; 1 where absent.",
+    )
     operators: dict[Name, OperatorMetrics] = Field(
         description="All operators but the sources; sources may be given too."
     )
@@ -84,6 +95,12 @@ class Rates(Format):
         for name in self.source_rates.keys() - sources:
             why = "has an incoming edge" if name in order else "is on no edge"
             raise ValueError(f"source_rates names {name!r}, which is no source: it {why}; remove it or fix the edges")
+        for name in self.source_selectivity.keys() - sources:
+            raise ValueError(f"source_selectivity names {name!r}, which is no source; remove it")
+        divided = {(upstream, name) for upstream, shares in self.edge_shares.items() for name in shares}
+        for upstream, downstream in divided - set(self.edges):
+            edge = f"the edge from {upstream!r} to {downstream!r}"
+            raise ValueError(f"edge_shares names {edge}, which is none of 'edges'; remove it or add the edge")
         for name in self.operators.keys() - set(order):
             raise ValueError(f"operator {name!r} is on no edge; add its edges or remove it")
         for name in order:
@@ -113,6 +130,14 @@ class Rates(Format):
         """Operators without an incoming edge."""
         fed = {downstream for _, downstream in self.edges}
         return tuple(name for name in self.order if name not in fed)
+
+    def sent(self, source: str) -> float:
+        """Records/s that a source emits if it reads as it must (lambda_src of DS2 Eq. 8)."""
+        return self.source_rates[source] * self.source_selectivity.get(source, 1.0)
+
+    def share(self, upstream: str, downstream: str) -> float:
+        """Records over an edge per record out of its upstream operator."""
+        return self.edge_shares.get(upstream, {}).get(downstream, 1.0)
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Operators that send to `name`."""

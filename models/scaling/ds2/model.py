@@ -2,19 +2,19 @@
 
 Notation (DS2 Table 2):
 
-    A_ji         1 where operator j sends to operator i
+    A_ji         records from operator j to i per record out of j; in the paper 1 where j sends to i
     p_i          tasks of operator i now
     o_i[lp]      its true processing rate, summed over its tasks, records/s (Eq. 5)
     o_i[lo]      its true output rate, summed over its tasks, records/s (Eq. 6)
     o_i[lo]*     its output rate if it and all operators upstream keep up with their input, records/s
     pi_i         tasks it needs
 
-    o_i[lo]* = rate of the source,                                  for sources
+    o_i[lo]* = rate at which it must read x its selectivity,        for sources
                o_i[lo] / o_i[lp] * sum_j A_ji o_j[lo]*              otherwise                                (Eq. 8)
     pi_i     = ceil( sum_j A_ji o_j[lo]* / (o_i[lp] / p_i) )                                                 (Eq. 7)
 
-One pass in topological order computes both. Every edge carries all of the upstream operator's output. An
-over-provisioning factor f asks for ceil(pi_i * (1 + f)) tasks, pi_i before rounding (evaluation of autoscalers, 4.2).
+One pass in topological order computes both. An edge carries all of the upstream operator's output, unless its share is
+given. An over-provisioning factor f asks for ceil(pi_i * (1 + f)) tasks, pi_i before rounding (evaluation of autoscalers, 4.2).
 
 Rulings: at least one task each. A value that exceeds a whole number by less than one part in a billion is that
 number: a rate of 10 tasks' worth must not ask for 11 because of rounding. Sources keep their parallelism (the policy
@@ -49,7 +49,7 @@ def ds2(rates: Rates, over_provisioning: float = 0.0) -> Decision:
     for name in rates.order:
         metrics = rates.operators.get(name)
         upstream = rates.upstream(name)
-        demand = sum(output[u] for u in upstream) if upstream else rates.source_rates[name]
+        demand = sum(output[u] * rates.share(u, name) for u in upstream) if upstream else rates.sent(name)
         output[name] = demand * _selectivity(metrics) if metrics and upstream else demand
         if metrics is None:
             continue

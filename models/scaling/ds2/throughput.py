@@ -22,7 +22,7 @@ def throughput(rates: Rates) -> Throughput:
     """The rates that the sources read in the interval, and their targets.
 
     Raises:
-        InvalidInput: the observed output rate of a source is unknown.
+        InvalidInput: a source reports no observed rate.
     """
     achieved = {name: _achieved(rates, name) for name in rates.sources}
     ratios = [rates.source_rates[name] / rate for name, rate in achieved.items() if rate > 0]
@@ -37,10 +37,13 @@ def median_throughput(seen: Sequence[Throughput]) -> Throughput:
 
 
 def _achieved(rates: Rates, source: str) -> float:
-    metrics = rates.operators.get(source)
+    """Records/s that a source reads: by what it emits or, where its selectivity is unknown, as it counts them."""
+    metrics, selectivity = rates.operators.get(source), rates.source_selectivity.get(source)
+    if metrics is not None and metrics.observed_input_rate is not None and not selectivity:
+        return metrics.observed_input_rate
     if metrics is None or metrics.observed_output_rate is None:
         raise InvalidInput(
             f"source {source!r} has no observed_output_rate, which is compared with its target of "
             f"{rates.source_rates[source]:g} records/s; measure it"
         )
-    return metrics.observed_output_rate
+    return metrics.observed_output_rate / (selectivity or 1.0)

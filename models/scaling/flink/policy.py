@@ -103,7 +103,7 @@ class FlinkAutoscaler:
         self._restarts = RestartTimes(settings)
         self._planned: _Planned | None = None
         self._last_rescale: Rescaled | None = None
-        self._layout: tuple[tuple[tuple[str, str], ...], Topology] | None = None
+        self._layout: tuple[object, Topology] | None = None
         self._running: tuple[object, dict[str, int]] | None = None
         """The last edges and tasks."""
 
@@ -151,8 +151,9 @@ class FlinkAutoscaler:
         return rescale.ended_s if rescale else 0.0
 
     def _topology(self, rates: Rates) -> Topology:
-        if self._layout is None or self._layout[0] != rates.edges:
-            self._layout = (rates.edges, Topology.of(rates))
+        edges = (rates.edges, rates.edge_shares)
+        if self._layout is None or self._layout[0] != edges:
+            self._layout = (edges, Topology.of(rates))
         return self._layout[1]
 
     def _targets(

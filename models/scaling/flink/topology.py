@@ -18,12 +18,15 @@ class Topology:
     """int64[edges]."""
     downstream: np.ndarray
     """int64[edges]."""
+    shares: np.ndarray
+    """Records over each edge per record that its upstream operator sends, where that is stated; float64[edges]."""
 
     @classmethod
     def of(cls, rates: Rates) -> "Topology":
         number = {name: i for i, name in enumerate(rates.order)}
-        edges = sorted((number[a], number[b]) for a, b in rates.edges)
-        return cls(rates.order, np.array([a for a, _ in edges]), np.array([b for _, b in edges]))
+        edges = sorted((number[a], number[b], rates.share(a, b)) for a, b in rates.edges)
+        upstream, downstream, shares = zip(*edges, strict=True)
+        return cls(rates.order, np.array(upstream), np.array(downstream), np.array(shares))
 
     @cached_property
     def sources(self) -> list[int]:

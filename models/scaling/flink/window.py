@@ -36,7 +36,8 @@ class Sample:
     def of(cls, rates: Rates, topology: Topology, settings: FlinkSettings) -> "Sample":
         operators = [rates.operators.get(name) for name in topology.names]
         by_max = settings.busy_time_aggregator == "MAX"
-        flows = [_flow(metrics, by_max) for metrics in operators]
+        selectivity = [rates.source_selectivity.get(name, 1.0) for name in topology.names]
+        flows = [_flow(metrics, by_max, out) for metrics, out in zip(operators, selectivity, strict=True)]
         read, sent, busy = np.array([(i, o, 0.0 if b is None else b) for i, o, b in flows]).T
         arriving, lag = np.zeros((2, len(operators)))
         observed: dict[int, float] = {}
@@ -63,10 +64,12 @@ class Sample:
         return _window([self], np.ones(1), self.observed, topology)
 
 
-def _flow(metrics: OperatorMetrics | None, by_max: bool) -> tuple[float, float, float | None]:
+def _flow(
+    metrics: OperatorMetrics | None, by_max: bool, source_selectivity: float
+) -> tuple[float, float, float | None]:
     """Records/s in and out, and busy share, None if unknown. Without observed rates, the true rates."""
     if metrics is None:
-        return 1.0, 1.0, None
+        return 1.0, source_selectivity, None
     true_in, true_out = metrics.true_processing_rate, metrics.true_output_rate
     read = metrics.observed_input_rate
     if read is None:
@@ -106,7 +109,7 @@ def _window(
         ratios = topology.edge_ratios(read, sent)
     else:
         selectivity = np.divide(sent, read, out=np.zeros_like(read), where=read > 0)
-        ratios = selectivity[topology.upstream]
+        ratios = selectivity[topology.upstream] * topology.shares
     return MetricMeans(read, sent, busy, arriving, samples[-1].lag, ratios, observed_true_rates)
 
 

@@ -165,3 +165,54 @@ def test_limits_of_the_job_are_passed_on(meter):
     assert (operators["count"].max_parallelism, operators["count"].key_groups) == (8, 128)
     assert (operators["left"].partitions, operators["right"].partitions) == (12, None)
     assert operators["sink"].key_groups is None
+
+
+def _filtering(**known) -> Meter:
+    """Of a source that Flink chained with a filter: it counts what it emitted as taken in, and the filtered as out."""
+    meter = Meter(MeteredGraph((("source", "count"),), {"source": 1.0}, {"source": {}, "count": {}}, **known))
+    meter.deployed({"source": 2, "count": 1}, {})
+    return meter
+
+
+def _done(sent: tuple[float, float]) -> dict[str, Activity]:
+    return {"source": _activity(10.0, [60_000, 40_000], [4, 4], sent), "count": _activity(10.0, [sum(sent)], [5])}
+
+
+def test_what_a_source_emits_of_what_it_reads_is_measured():
+    meter = _filtering()
+    meter.record(_done((7_000, 3_000)), arrival_rate=10_000.0)
+    rates = meter.read()
+    assert rates.source_rates == {"source": 10_000}
+    assert rates.source_selectivity == pytest.approx({"source": 0.1})  # 10,000 of 100,000
+    assert rates.sent("source") == pytest.approx(1_000)
+    # An interval in which nothing passes the filter shows nothing new, and one after it does.
+    meter.record(_done((0, 0)), arrival_rate=10_000.0)
+    assert meter.read().source_selectivity == pytest.approx({"source": 0.1})
+    meter.record(_done((30_000, 20_000)), arrival_rate=10_000.0)
+    assert meter.read().source_selectivity == pytest.approx({"source": 0.5})
+
+
+def test_what_a_source_emits_is_not_measured_where_it_is_known():
+    meter = _filtering(source_selectivity={"source": 0.2})
+    meter.record(_done((7_000, 3_000)), arrival_rate=10_000.0)
+    assert meter.read().source_selectivity == {"source": 0.2}
+    assert MeteredGraph.of(JOB).source_selectivity == {"left": 1.0, "right": 1.0}
+
+
+def test_what_a_source_emits_on_one_of_two_edges_is_not_known():
+    """Flink counts a record out once for each edge that it takes."""
+    edges, limits = (("source", "count"), ("source", "sink")), {"source": {}, "count": {}, "sink": {}}
+    meter = Meter(MeteredGraph(edges, {"source": 1.0}, limits))
+    meter.deployed({"source": 2, "count": 1, "sink": 1}, {})
+    meter.record(_done((60_000, 40_000)) | {"sink": _activity(10.0, [100], [1], [0])}, arrival_rate=10_000.0)
+    assert meter.read().source_selectivity == {}
+
+
+def test_shares_of_edges_of_the_job_are_passed_on():
+    half = [edge.model_copy(update={"share": 0.5}) for edge in JOB.edges[2:]]
+    graph = MeteredGraph.of(JOB.model_copy(update={"edges": (*JOB.edges[:2], *half)}))
+    assert graph.edge_shares == {"count": {"sink": 0.5}}
+    meter = Meter(graph)
+    meter.deployed({"left": 1, "right": 1, "count": 2, "sink": 1}, {})
+    meter.record(_all(), arrival_rate=100.0)
+    assert meter.read().share("count", "sink") == 0.5

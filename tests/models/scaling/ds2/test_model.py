@@ -20,11 +20,10 @@ def operator(parallelism: int, processing: float | None = None, output: float | 
     }
 
 
-def rates(edges: list[str], sources: dict[str, float], **operators: dict) -> Rates:
+def rates(edges: list[str], sources: dict[str, float], more: dict | None = None, **operators: dict) -> Rates:
     """Edges are written "a b"."""
-    return Rates.model_validate(
-        {"edges": [edge.split() for edge in edges], "source_rates": sources, "operators": operators}
-    )
+    given = {"edges": [edge.split() for edge in edges], "source_rates": sources, "operators": operators}
+    return Rates.model_validate(given | (more or {}))
 
 
 def word_count(flatmaps: int = 1, counts: int = 1) -> Rates:
@@ -72,6 +71,34 @@ def test_every_edge_carries_the_whole_output():
     )
     # a passes on 10/s, b doubles its 10/s.
     assert decision.exact == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_a_source_that_filters_passes_on_what_is_left():
+    # Of 10,000/s that arrive a tenth goes on. A source task takes 2,500/s, and so emits 250/s.
+    decision = ds2(
+        rates(
+            ["s a"],
+            {"s": 10_000},
+            {"source_selectivity": {"s": 0.1}},
+            s=operator(2, 5_000, 500),
+            a=operator(1, 100),
+        )
+    )
+    assert decision.exact == {"s": 4.0, "a": 10.0}
+    assert decision.reasons["a"].startswith("1,000 records/s come in and one task can do 100: 10,")
+
+
+def test_an_edge_carries_its_share_into_a_branch_and_into_a_union():
+    # s sends 3/s to a and 7/s to b; b passes on 7/s, half of it to c, where a's 3/s also go.
+    decision = ds2(
+        rates(
+            ["s a", "s b", "a c", "b c", "b d"],
+            {"s": 10},
+            {"edge_shares": {"s": {"a": 0.3, "b": 0.7}, "b": {"c": 0.5, "d": 0.5}}},
+            **{name: operator(1, 1, 1) for name in "abcd"},
+        )
+    )
+    assert decision.exact == pytest.approx({"a": 3.0, "b": 7.0, "c": 6.5, "d": 3.5})
 
 
 def test_an_operator_without_input_keeps_one_task():
@@ -147,6 +174,19 @@ def test_the_decision_sustains_the_source_and_no_task_is_to_spare(demand, stages
 def test_faulty_rates_say_what_must_hold(edges, sources, operators, message):
     with pytest.raises(ValueError, match=message):
         rates(edges, sources, **operators)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"source_selectivity": {"a": 0.5}}, "source_selectivity names 'a', which is no source"),
+        ({"edge_shares": {"a": {"s": 0.5}}}, "edge_shares names the edge from 'a' to 's', which is none of 'edges'"),
+        ({"edge_shares": {"s": {"a": -0.5}}}, "greater than or equal to 0"),
+    ],
+)
+def test_what_edges_carry_must_be_of_sources_and_edges_that_there_are(more, message):
+    with pytest.raises(ValueError, match=message):
+        rates(["s a"], {"s": 1}, more, a=operator(1, 5))
 
 
 def test_rates_beyond_a_float_are_refused():

@@ -170,6 +170,14 @@ def test_a_shortfall_that_the_model_explains_is_not_corrected():
     assert tasks_of(Clock().observe(single(5, 1000, 500))) == {"map": 10}
 
 
+def test_a_source_that_filters_and_keeps_up_leaves_the_tasks_as_they_are():
+    """10,000 records/s arrive, a tenth of them passes the filter, and 10 tasks take 100 each."""
+    rates = chain(10_000, 1_000, map=(10, 100.0, 1.0)).model_copy(update={"source_selectivity": {"source": 0.1}})
+    kept = Clock().observe(rates)
+    assert kept.deploy is None
+    assert kept.reason == "DS2 keeps the current tasks: the sources should read 10,000 records/s and read 10,000."
+
+
 def test_the_source_that_is_furthest_behind_counts():
     def two_sources(read_b: float) -> Rates:
         return Rates(

@@ -98,6 +98,15 @@ def test_without_observed_rates_the_true_ones_serve():
     assert result.true_rate.tolist()[1:] == [200, 50]
 
 
+def test_without_observed_rates_an_edge_carries_its_share_of_what_is_emitted():
+    # Half of the 100/s passes the filter in the source: 30 % of the 50/s go to a, 70 % to b.
+    rates = rates_of(["s b", "s a"], {"s": 100}, a={"true_output_rate": None}, b={"true_output_rate": None})
+    parts = {"source_selectivity": {"s": 0.5}, "edge_shares": {"s": {"a": 0.3, "b": 0.7}}}
+    names, result = evaluated(rates.model_copy(update=parts))
+    target = dict(zip(names, result.target_rate.tolist(), strict=True))
+    assert target == pytest.approx({"s": 100, "a": 15, "b": 35})
+
+
 def test_the_busiest_task_decides_unless_the_mean_is_asked_for():
     given = ["s a"], {"s": 100}
     skewed = measured(100, 0, 0.4, max_busyness=0.8)
