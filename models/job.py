@@ -241,14 +241,14 @@ class Job(Format):
 
     @property
     def max_parallelism(self) -> dict[str, int]:
-        """Most tasks of the operators that are limited, sources aside: by themselves, or by the job's key groups."""
-        found = {}
-        for o in self.scaled_operators:
-            hashed = any(e.partitioning is Partitioning.HASH for e in self.upstream_edges(o.name))
-            known = [n for n in (o.max_parallelism, self.key_groups if hashed else None) if n is not None]
-            if known:
-                found[o.name] = min(known)
-        return found
+        """Most tasks of the operators that are limited, sources aside."""
+        return {o.name: most for o in self.scaled_operators if (most := self.most_tasks(o.name)) is not None}
+
+    def most_tasks(self, name: str) -> int | None:
+        """Most tasks of an operator: its own limit, or the job's key groups where it has keys; None without a limit."""
+        hashed = any(e.partitioning is Partitioning.HASH for e in self.upstream_edges(name))
+        limits = (self.operator(name).max_parallelism, self.key_groups if hashed else None)
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def operator(self, name: str) -> Operator:
         for o in self.operators:

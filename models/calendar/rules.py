@@ -133,8 +133,9 @@ class Calendar(Format):
     rescale_s: Positive | None = Field(
         None,
         le=DAY_S,
-        description="Time from a plan to the job that runs it, seconds; default: the longest of the last applied plans, else "
-        "`timeout_s` of `operations.apply`.",
+        description="Time from a scheduled change to the job that runs its plan, seconds; default: two minutes and the longest "
+        "application of the last ten plans, or, if none was applied, `timeout_s` of `operations.apply`, or `deploy_s` of its "
+        "`repository`.",
     )
     least_between_s: float = Field(
         3600.0, ge=0, le=DAY_S, description="Shortest time from one scheduled change to the next, seconds."

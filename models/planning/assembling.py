@@ -72,7 +72,7 @@ def assemble(
         headroom=sizing.margin.sources_factor,
         risk=sizing.margin.risk,
         slots_needed=SlotsNeeded(low=sizing.slots.low, high=sizing.slots.high, probability=sizing.slots.probability),
-        task_slots=scaling.budget.task_slots,
+        task_slots=_task_slots(job, scaling),
         total_slots=scaling.slots,
         memory_mb=workers.memory_mb,
         slots_per_worker=slots.pop() if len(slots) == 1 else None,
@@ -102,6 +102,13 @@ def assemble(
         lineage=lineage,
     )
     return _with_resources(content, workers)
+
+
+def _task_slots(job: Job, scaling: Scaling) -> int:
+    """Tasks of all operators but the sources; where slots are shared those that the capacity model counts."""
+    if scaling.vertices:
+        return scaling.budget.task_slots
+    return sum(scaling.parallelism[o.name] for o in job.scaled_operators)
 
 
 def with_moves(

@@ -155,7 +155,6 @@ def _operator(
     if has_keys:
         stated = _stated_hot_share(operator, factor * scaling.records_in_per_s[name])
         hot = stated if before is None else _moving_share(before)
-    limits = [operator.max_parallelism, job.key_groups if has_keys else None]
     return OperatorFacts(
         name=name,
         parallelism=tasks,
@@ -163,7 +162,7 @@ def _operator(
         is_source=operator.kind is Kind.SOURCE,
         keyed=has_keys,
         windowed=operator.window is not None,
-        most_tasks=min((limit for limit in limits if limit is not None), default=None),
+        most_tasks=job.most_tasks(name),
         key_groups=groups,
         busyness=work / tasks,
         fullest_busyness=work * fullest,

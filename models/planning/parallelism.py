@@ -31,7 +31,10 @@ class Scaling(Format):
     """How many tasks each operator gets, with what memory, and the load of each task at the target rate."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    budget: Budget = Field(description="Task slots of the operators but the sources, and memory of a TaskManager.")
+    budget: Budget = Field(
+        description="Task slots of the operators but the sources, as the capacity model counts them: without tasks that only "
+        "chains add; and memory of a TaskManager."
+    )
     parallelism: dict[str, PositiveInt] = Field(description="Tasks of each operator, sources included.")
     managed_memory_mb: dict[str, NonNegative] = Field(description="Of one task, MiB; 0 where no state is kept.")
     policy: Name = Field(description="What decided the parallelism: 'bids2', or a scaling policy.")
@@ -87,8 +90,8 @@ def scale(
 
     With `bids2` the budget is divided (StreamBed section 6, model usage). With a scaling policy the parallelism is its
     decision at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; if it
-    asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism. Where the job's file states
-    chains, the budget is what the operators need alone, as they were measured; what chains add to it is not counted.
+    asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism. The budget, for which the MST
+    is predicted, is what the operators need alone, as they were measured; what chains add to it is not counted.
 
     Args:
         rate: target, records/s at the sources together; loads and busyness are those at this rate.
@@ -107,8 +110,7 @@ def scale(
     else:
         parallelism, chained = equalised(job, alone)
     parallelism = {name: parallelism[name] for name in job.order}
-    tasks = decided.tasks if job.vertices else {o.name: parallelism[o.name] for o in job.scaled_operators}
-    budget = Budget(task_slots=sum(tasks.values()), memory_mb=memory_mb)
+    budget = Budget(task_slots=sum(decided.tasks.values()), memory_mb=memory_mb)
     expected, limit = predicted_mst(sizing.model, budget), tightest_limit(job, operators.records_in_per_source_record)
     predicted = expected if limit is None else limit.of(expected)
     records_in = operators.records_in(rate)
@@ -133,7 +135,7 @@ def scale(
             *chained,
             *shared_partitions(job, operators.busy_source_tasks(sizing.planned_rate), parallelism),
             *uneven_key_groups(job, parallelism),
-            _evenness(operators, tasks, expected),
+            _evenness(operators, decided.tasks, expected),
         ),
         origin=operators.origin,
         vertices=job.deployed_vertices if job.vertices else (),

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from models.resources.memory import managed_memory_per_slot_mb
+from models.plan.content import PlanContent
+from models.resources.memory import managed_memory_per_slot_mb, measured_memory_mb
 
 
 def stateful_per_slot(job: Job) -> int:
@@ -20,6 +21,21 @@ def stateful_per_slot(job: Job) -> int:
         group = vertex.slot_sharing_group or vertex.operators[0]
         stateful[group] += sum(job.operator(name).state is not None for name in vertex.operators)
     return max(1, *stateful.values()) if job.vertices else 1
+
+
+def budget_memory_mb(plan: PlanContent, job: Job, measured_slots: int) -> float:
+    """Memory of a TaskManager as the capacity model counts it (`Budget`) that a plan comes to, MiB.
+
+    The plan's own is that of a worker with the slots of the picked kind, and for all operators with state that share a slot.
+
+    Args:
+        measured_slots: of one TaskManager while the job was measured.
+    """
+    memory_mb, resources = plan.memory_mb, plan.resources
+    if resources is not None and resources.kind is not None and resources.slots is not None:
+        memory_mb = measured_memory_mb(memory_mb, resources.slots, measured_slots)
+    # A running job was seen in the slots that its tasks share.
+    return memory_mb if plan.lineage.testbed == "running" else memory_mb / stateful_per_slot(job)
 
 
 def check_memory(memory_mb: float, cluster: Cluster | WorkerOffer) -> None:

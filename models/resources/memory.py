@@ -54,10 +54,29 @@ def memory_for_slots_mb(memory_mb: float, slots: int, wanted: int) -> float:
     """
     if wanted == slots:
         return memory_mb
+    return float(math.ceil(max(_for_slots_mb(memory_mb, slots, wanted)) - _ROUNDING_MB))
+
+
+def measured_memory_mb(memory_mb: float, slots: int, measured: int) -> float:
+    """Memory of a TaskManager with `measured` slots whose slots have what those of one with `slots` have, MiB.
+
+    The inverse of `memory_for_slots_mb`, but for its rounding.
+
+    Args:
+        memory_mb: total process memory of the TaskManager with `slots` slots, MiB.
+
+    Raises:
+        Infeasible: that does not even hold the JVM's own share.
+    """
+    return memory_mb if measured == slots else min(_for_slots_mb(memory_mb, slots, measured))
+
+
+def _for_slots_mb(memory_mb: float, slots: int, wanted: int) -> tuple[float, float]:
+    """Memory of a TaskManager with `wanted` slots, MiB: with as much managed memory for each, and with as much in all."""
     without_overhead = _flink_memory_mb(memory_mb) * wanted / slots + METASPACE_MB
     total = without_overhead / (1 - OVERHEAD_FRACTION)
     overhead = min(max(OVERHEAD_FRACTION * total, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
-    return float(math.ceil(max(without_overhead + overhead, memory_mb * wanted / slots) - _ROUNDING_MB))
+    return without_overhead + overhead, memory_mb * wanted / slots
 
 
 def _flink_memory_mb(memory_mb: float) -> float:

@@ -79,7 +79,7 @@ def operator_facts(job: Job, operator: Operator, of: Columns) -> OperatorFacts:
         is_source=not job.upstream_edges(operator.name),
         keyed=keyed,
         windowed=operator.window is not None,
-        most_tasks=most_tasks(job, operator),
+        most_tasks=job.most_tasks(operator.name),
         key_groups=(job.key_groups or key_groups(tasks)) if keyed else None,
         busyness=float(busy) / seconds,
         fullest_busyness=fullest,
@@ -88,13 +88,6 @@ def operator_facts(job: Job, operator: Operator, of: Columns) -> OperatorFacts:
         state_share=_state_share(of, float(busy)),
         cache_hit_rate=float(of["cache_hits"].sum() / reads) if reads > 0 else None,
     )
-
-
-def most_tasks(job: Job, operator: Operator) -> int | None:
-    """Most tasks that an operator may have: its own limit, or its key groups where the job states them."""
-    keyed = any(e.partitioning is Partitioning.HASH for e in job.upstream_edges(operator.name))
-    limits = [operator.max_parallelism, job.key_groups if keyed else None]
-    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def by_task(of: Columns, tasks: int) -> np.ndarray | None:

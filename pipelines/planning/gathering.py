@@ -11,7 +11,7 @@ from models.planning.inputs import (
     measured_operators,
     stated_operators,
 )
-from models.planning.resources import stateful_per_slot
+from models.planning.resources import budget_memory_mb
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key, versions
 from pipelines.keys.inputs import KEYS_FILE, KeyedInputs
@@ -52,6 +52,7 @@ def sustained_in_production(run: PipelineRun) -> tuple[Sustained, ...]:
     Plans of another job file do not count, nor production that ran other tasks than the plan's.
     """
     name, store, job = run.job.name, PlanStore(run.workspace), digest(run.job)
+    measured_slots = run.output(EXPLORATION_FILE, ExplorationRecord).slots_per_worker
     most: dict[int, float] = {}
     found = []
     try:
@@ -63,7 +64,7 @@ def sustained_in_production(run: PipelineRun) -> tuple[Sustained, ...]:
             plan = store.get(name, version)
             if plan.lineage.digests.get("job") == job:
                 took = Sustained(
-                    memory_mb=plan.memory_mb / stateful_per_slot(run.job),
+                    memory_mb=budget_memory_mb(plan, run.job, measured_slots),
                     task_slots=plan.task_slots,
                     rate=rate,
                     plan_version=version,

@@ -17,7 +17,7 @@ from pipelines.planning.placing import tuned_placement
 from pipelines.planning.replan_policy import ReplanPolicy, scaled_for_replan
 from pipelines.progress import Progress, Quiet
 from pipelines.run import PipelineRun
-from pipelines.stages.publish import content_of, store_version
+from pipelines.stages.publish import content_of, lacks_report, store_version
 from pipelines.store.pins import check_unpinned
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
@@ -48,6 +48,14 @@ class ReplanProposal:
         """Whether it deploys other than the current plan, or for another rate."""
         return not same_deployment(self.content, self.current) or self.content.target_rate != self.current.target_rate
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a replan by this model made the current plan, but was killed before all of its report was stored."""
+        made, current = self.content.lineage, self.current.lineage
+        if (current.trigger, current.model_uri) != (made.trigger, made.model_uri):
+            return False
+        return lacks_report(self.run.workspace, self.current, self.decisions.sizing.model)
+
 
 def replan(
     workspace: Workspace,
@@ -59,14 +67,16 @@ def replan(
 ) -> Replanned:
     """Replan a job for another rate, with the champion and the rates and unit costs of the current plan's run.
 
-    A plan that would deploy the same makes no new version. Arguments and errors are those of `propose`.
+    A plan that would deploy the same makes no new version; if its replan was killed, its report is made up for. Arguments
+    and errors are those of `propose`.
     """
     progress = progress or Quiet()
     proposal = propose(workspace, job, rate, progress, policy, cause)
-    if not proposal.is_new:
+    if not proposal.is_new and not proposal.is_unfinished:
         progress.say(f"replan: plan {job}@{proposal.current.version} is already the plan for {rate:,.0f} records/s")
         return Replanned(proposal.current, is_new=False)
-    return Replanned(store_version(proposal.run, proposal.content, proposal.decisions), is_new=True)
+    plan = store_version(proposal.run, proposal.content, proposal.decisions)
+    return Replanned(plan, is_new=plan.version != proposal.current.version)
 
 
 def propose(

@@ -130,14 +130,6 @@ def load_registered(workspace: Workspace, job: str, version: int) -> LoadedModel
         return load_version(workspace, tracking, find_version(tracking, job, version))
 
 
-def champion_info(workspace: Workspace, job: str) -> VersionInfo | None:
-    """The champion as a person sees it; None where the job has none. The model's file is not read."""
-    tracking = open_tracking(workspace)
-    with mlflow_errors(tracking):
-        champions = [v for v in list_versions(tracking, job) if CHAMPION in v.aliases]
-        return champions[0] if champions else None
-
-
 def list_jobs(tracking: Tracking) -> list[str]:
     """Jobs that have a registered model made by Sluice, sorted."""
     models, token = [], None

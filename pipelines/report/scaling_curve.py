@@ -41,21 +41,21 @@ class CurveInfo:
 
 def curve_info(subject: ReportSubject) -> CurveInfo:
     """The curve at the planned memory, from the fewest slots measured to a fifth beyond the plan."""
-    plan, model, memory_mb = subject.plan, subject.capacity, subject.scaling.budget.memory_mb
+    plan, model, budget = subject.plan, subject.capacity, subject.scaling.budget
     fewest = min(o.task_slots for o in subject.exploration.observations)
-    most = max(plan.task_slots, *(o.task_slots for o in subject.exploration.observations))
+    most = max(budget.task_slots, *(o.task_slots for o in subject.exploration.observations))
     slots = sorted({round(float(s)) for s in np.linspace(fewest, 1.2 * most, CURVE_POINTS)})
-    quantiles = model.quantiles(memory_mb, slots, (0.025, 0.5, 0.975))
+    quantiles = model.quantiles(budget.memory_mb, slots, (0.025, 0.5, 0.975))
     return CurveInfo(
         model=model.name,
-        memory_mb=memory_mb,
+        memory_mb=budget.memory_mb,
         curve=tuple(
             CurvePoint(s, *map(float, (mst, low, high))) for s, (low, mst, high) in zip(slots, quantiles, strict=True)
         ),
         measured=tuple(MeasuredPoint(o.task_slots, o.memory_mb, o.mst) for o in subject.exploration.observations),
         target_rate=plan.target_rate,
         planned_rate=plan.target_rate if plan.risk is not None else plan.headroom * plan.target_rate,
-        planned_task_slots=plan.task_slots,
+        planned_task_slots=budget.task_slots,
     )
 
 

@@ -17,7 +17,7 @@ from models.capacity.exploration.targeted import TargetedExploration
 from models.capacity.observation import Budget, Observation
 from models.capacity.sizing import DEFAULT_RISK, Margin
 from models.errors import Infeasible
-from models.planning.resources import fitting_memory
+from models.planning.resources import fitting_memory, stateful_per_slot
 from pipelines.inputs.measurements import read_measurements
 from pipelines.measuring.configure import Measurement, Optimizer
 from pipelines.measuring.exploration_record import (
@@ -160,9 +160,9 @@ class _Explorer:
         """TaskManager memory sizes that the plan may take, MiB."""
         if self._run.request.memory_mb is not None:
             return (self._run.request.memory_mb,)
-        levels = self._space.memory_levels_mb
+        levels, times = self._space.memory_levels_mb, stateful_per_slot(self._run.job)
         try:
-            return tuple(fitting_memory(levels, self._slots_per_worker, self._run.cluster))
+            return tuple(fitting_memory(levels, self._slots_per_worker, self._run.cluster, times))
         except Infeasible:
             return levels  # The stage `size` refuses them, with what was measured.
 

@@ -1,6 +1,7 @@
 """Stage `publish`: the decisions become a version of the plan, with its report beside it and in MLflow."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 from models.job import Job
 from models.plan.content import Plan, PlanContent
@@ -8,6 +9,7 @@ from models.plan.parts import Lineage
 from models.planning.assembling import Decisions, TunedPlacement, assemble
 from models.planning.bounding import plan_bound
 from models.planning.budget import Sizing, shortfall
+from models.planning.inputs import PlanningModel
 from models.planning.parallelism import Scaling
 from models.planning.workers.planned import PlannedWorkers
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -25,6 +27,8 @@ from pipelines.store.digests import digest
 from pipelines.store.pictures import keep_pictures
 from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
+
+_LOGGED: Final = "plans"
 
 
 def publish(run: PipelineRun) -> str:
@@ -76,15 +80,33 @@ def content_of(run: PipelineRun, decisions: Decisions, trigger: str) -> PlanCont
 
 
 def store_version(run: PipelineRun, content: PlanContent, decisions: Decisions) -> Plan:
-    """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow."""
+    """Make the content the newest version of the job's plan, write its report beside it, and log it to MLflow.
+
+    Repeating it makes no second version, and what a killed run left undone is done.
+    """
     plan, report = stored_with_report(
         run.workspace, content, run.job, decisions, run.output(EXPLORATION_FILE, ExplorationRecord)
     )
     model, tracking = decisions.sizing.model, open_tracking(run.workspace)
     with mlflow_errors(tracking):
-        tracking.client.log_text(model.mlflow_run_id, report, f"plans/v{plan.version:06d}.html")
+        tracking.client.log_text(model.mlflow_run_id, report, _logged_report(plan))
     say_published(run.progress, plan, decisions)
     return plan
+
+
+def lacks_report(workspace: Workspace, plan: Plan, model: PlanningModel) -> bool:
+    """Whether what stored this version by the model was killed before its report was written, or before it was logged."""
+    if not workspace.exists(report_key(plan.job, plan.version)):
+        return True
+    tracking = open_tracking(workspace)
+    with mlflow_errors(tracking):
+        logged = tracking.client.list_artifacts(model.mlflow_run_id, _LOGGED)
+    return all(one.path != _logged_report(plan) for one in logged)
+
+
+def _logged_report(plan: Plan) -> str:
+    """Path in the MLflow run of the model."""
+    return f"{_LOGGED}/v{plan.version:06d}.html"
 
 
 def stored_with_report(

@@ -4,7 +4,9 @@ The columns job and run are only in the path. Spark, pandas and pyarrow add them
 them, too, pandas and pyarrow would refuse the folder, since the types differ.
 """
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,8 @@ from pipelines.store.workspace import Missing, Workspace
 
 _IN_PATH = ("job", "run")
 _FILE = "samples.parquet"
+_MEASUREMENT: Final = re.compile(r"profile|m\d{3,}|single-[\d.e+]+")
+"""Names of measurements: the profile, those of the exploration by number, and single-task runs by their memory."""
 
 
 def samples_key(job: str, run: str) -> str:
@@ -78,10 +82,14 @@ def read_samples(workspace: Workspace, job: str, run: str) -> pa.Table:
 
 
 def runs_of(workspace: Workspace, job: str, run_id: str) -> list[str]:
-    """Names of the measurement runs of a pipeline run: those that begin with its name and a hyphen."""
+    """Names of the measurement runs of a pipeline run: its name, a hyphen, and that of a measurement."""
     prefix = f"samples/job={job}"
     names = [key.removeprefix(f"{prefix}/run=").split("/")[0] for key in workspace.list(prefix)]
-    return sorted(name for name in set(names) if name.startswith(f"{run_id}-"))
+    return sorted(
+        name
+        for name in set(names)
+        if name.startswith(f"{run_id}-") and _MEASUREMENT.fullmatch(name.removeprefix(f"{run_id}-"))
+    )
 
 
 def samples_uris(workspace: Workspace, job: str, runs: Iterable[str]) -> list[str]:

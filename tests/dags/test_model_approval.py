@@ -15,11 +15,11 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from answering.hearing import heard
 from models.errors import SluiceError
 from pipelines.inputs.plan_request import PlanRequest
-from pipelines.registry.models import PENDING, NotReviewed
+from pipelines.registry.models import PENDING, NotReviewed, list_versions
 from pipelines.registry.planning_model import planning_model
-from pipelines.registry.review.decision import list_reviews
+from pipelines.registry.review.decision import review_page
 from pipelines.registry.review.pages import PAGES_VARIABLE
-from pipelines.registry.tracking import TRACKING_VARIABLE
+from pipelines.registry.tracking import TRACKING_VARIABLE, open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages import run_stage
 from pipelines.stages.review import reviewed_version
@@ -116,10 +116,10 @@ def test_people_decide_and_plans_follow(
     assert len(asked) == 2, "each time the question is asked again"
     answered(second, "Reject", "bends too early")
     assert planning_model(second).uri == "models:/nexmark-q5/1", "the champion stays, and the plan is made with it"
-    newest, before = list_reviews(second.workspace, JOB)
-    assert (newest.verdict, newest.by, newest.reason) == ("rejected", "ada", "bends too early")
-    assert (before.verdict, before.by, before.reason) == ("approved", "ada", "the curve looks right")
-    assert newest.page is not None and newest.page.startswith("http://mlflow.example:5000/#/experiments/")
+    newest, before = list_versions(open_tracking(second.workspace), JOB)
+    assert (newest.review, newest.reviewed_by, newest.review_reason) == ("rejected", "ada", "bends too early")
+    assert (before.review, before.reviewed_by, before.review_reason) == ("approved", "ada", "the curve looks right")
+    assert "(http://mlflow.example:5000/#/experiments/" in review_page(second.workspace, newest)
 
     context: dict[str, Any] = {"outlet_events": {MODEL: SimpleNamespace(extra=None)}}
     assert approval(second).execute(context).endswith("/review.json"), "the question is not asked twice"

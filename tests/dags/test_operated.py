@@ -18,7 +18,8 @@ from pipelines.apply.record import recorded
 from pipelines.drift.production import find_samples
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.observe.continuous.windows import Windows
-from pipelines.registry.review.decision import list_reviews
+from pipelines.registry.models import list_versions
+from pipelines.registry.tracking import open_tracking
 from pipelines.run import PipelineRun
 from pipelines.stages import run_all
 from pipelines.store.plans import PlanStore
@@ -133,10 +134,11 @@ def test_a_pending_approval_blocks_runs_of_its_own_job_only_and_a_rejected_model
     question = airflow.question("capacity_plan", first, "approve", times=2)
     question.answer("Reject", reason="the curve bends too early")
     assert airflow.end("capacity_plan", first) == "success"
-    newest, champion = list_reviews(workspace, REVIEWED)
+    newest, champion = list_versions(open_tracking(workspace), REVIEWED)
     person = question.shown["responded_by_user"]["name"]
-    assert (newest.verdict, newest.by, newest.reason) == ("rejected", person, "the curve bends too early")
-    assert (champion.verdict, champion.by) == ("approved", "ada")
+    assert (newest.review, newest.reviewed_by) == ("rejected", person)
+    assert newest.review_reason == "the curve bends too early"
+    assert (champion.review, champion.reviewed_by) == ("approved", "ada")
     plan = plans.current(REVIEWED)
     assert (plan.version, plan.target_rate) == (1, RATE)
     assert f"models:/{REVIEWED}/1" in " ".join(plan.reasons)

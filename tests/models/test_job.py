@@ -62,6 +62,17 @@ def test_records_per_source_record_follow_selectivities_and_shares(diamond: Job)
     assert (ratio["a"], ratio["b"]) == (0.75, 0.25)
 
 
+def test_an_operator_has_no_more_tasks_than_its_own_limit_or_the_key_groups() -> None:
+    made = job(
+        [operator("a", "source", max_parallelism=3), operator("b", max_parallelism=200), operator("c", "sink")],
+        [("a", "b"), ("b", "c")],
+    )
+    assert [made.most_tasks(name) for name in made.order] == [3, 200, None]
+    grouped = made.model_copy(update={"key_groups": 128})
+    assert [grouped.most_tasks(name) for name in made.order] == [3, 128, 128]
+    assert grouped.max_parallelism == {"b": 128, "c": 128}, "sources aside"
+
+
 def test_measured_selectivities_take_the_place_of_the_jobs_own(diamond: Job) -> None:
     ratio = records_in_per_source_record(diamond, {"filter": 1.0, "map": 0.0})
     assert ratio["window"] == pytest.approx(1.0)

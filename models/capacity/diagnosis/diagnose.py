@@ -33,7 +33,7 @@ def diagnose(facts: BoundFacts, seen: BoundBy | None = None, predict: Predictor 
     if lifted.after is not None:
         brings = effect(facts, lifted.after, lifted.change, predict, waiting_stays=lifted.waiting_stays)
     return BoundBy(
-        vertex=None if finding.vertex is None else finding.vertex.name,
+        vertex=finding.vertex,
         cause=finding.cause,
         also=finding.also,
         sentence=words,

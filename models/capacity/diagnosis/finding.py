@@ -34,7 +34,8 @@ class Finding:
     """A vertex and the cause for which it binds; no vertex where nothing points to one."""
 
     cause: Cause
-    vertex: OperatorFacts | None = None
+    vertex: str | None = None
+    """Its name. Of the operator that sends most, there may be no facts."""
     also: tuple[str, ...] = ()
 
 
@@ -43,23 +44,19 @@ def find(facts: BoundFacts) -> Finding:
     known = [o for o in facts.operators if o.held_busyness is not None]
     binding = [o for o in known if _binds(facts, o)]
     if facts.network_use is not None and facts.network_use >= FULL and facts.network_use > _held(binding):
-        return Finding("network", _named(facts, facts.network_vertex))
+        return Finding("network", facts.network_vertex)
     if binding:
         tightest = max(binding, key=_tightness)
         cause = cause_of(tightest)
-        return Finding(cause, tightest, _alike(binding, tightest, cause))
+        return Finding(cause, tightest.name, _alike(binding, tightest, cause))
     if facts.cores_use is not None and facts.cores_use >= FULL and known:
-        return Finding("CPU", max(known, key=_tightness))
+        return Finding("CPU", max(known, key=_tightness).name)
     waiting = _waiting(facts, known)
-    return Finding("unknown") if waiting is None else Finding("waiting", waiting)
+    return Finding("unknown") if waiting is None else Finding("waiting", waiting.name)
 
 
 def _held(operators: list[OperatorFacts]) -> float:
     return max((o.held_busyness or 0.0 for o in operators), default=0.0)
-
-
-def _named(facts: BoundFacts, name: str | None) -> OperatorFacts | None:
-    return None if name is None else facts.operator(name)
 
 
 def _binds(facts: BoundFacts, operator: OperatorFacts) -> bool:

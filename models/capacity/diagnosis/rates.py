@@ -13,7 +13,7 @@ since w_i is the work of all tasks together, of which the share h_i stays with o
 
 import heapq
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from models.capacity.diagnosis.bound_by import RemedyEffect
@@ -133,14 +133,19 @@ def with_tasks(operator: OperatorFacts, tasks: int) -> OperatorFacts:
 
 
 def task_slots(facts: BoundFacts) -> int:
-    """Tasks of all operators but the sources."""
-    return sum(o.parallelism for o in facts.operators if not o.is_source)
+    """Tasks of all operators but the sources or, where there are no others, of the sources."""
+    return sum(o.parallelism for o in _counted(facts))
+
+
+def _counted(facts: BoundFacts) -> Sequence[OperatorFacts]:
+    """The operators that slots are counted for: Flink may chain a whole job to its source."""
+    return [o for o in facts.operators if not o.is_source] or facts.operators
 
 
 def with_slots(facts: BoundFacts, slots: int) -> BoundFacts:
     """So many further tasks, each for the operator that is tightest then and may have another, on workers like the others."""
     grown = {o.name: o for o in facts.operators}
-    queue = [(-(o.held_busyness or 0.0), o.name) for o in facts.operators if not o.is_source and _may_grow(o)]
+    queue = [(-(o.held_busyness or 0.0), o.name) for o in _counted(facts) if _may_grow(o)]
     heapq.heapify(queue)
     before = task_slots(facts)
     for _ in range(slots):
@@ -168,7 +173,7 @@ def more_slots(facts: BoundFacts) -> int:
 def unlimited(facts: BoundFacts, name: str) -> BoundFacts:
     """As many tasks of one operator as it takes for another to saturate first, however many it may have; twice at most."""
     operator = facts.operator(name)
-    others = max((o.held_busyness or 0.0) for o in facts.operators if o.name != name)
+    others = max((o.held_busyness or 0.0 for o in facts.operators if o.name != name), default=0.0)
     tasks = operator.parallelism
     while tasks < 2 * operator.parallelism and (with_tasks(operator, tasks).held_busyness or 0.0) > others:
         tasks += 1

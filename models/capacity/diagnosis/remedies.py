@@ -41,7 +41,7 @@ def remedy(facts: BoundFacts, finding: Finding) -> Remedy | None:
 
 
 def _vertices(finding: Finding) -> tuple[str, ...]:
-    return (*(() if finding.vertex is None else (finding.vertex.name,)), *finding.also)
+    return (*(() if finding.vertex is None else (finding.vertex,)), *finding.also)
 
 
 def _more_slots(facts: BoundFacts, finding: Finding) -> Remedy:
@@ -101,7 +101,7 @@ def _faster_network(facts: BoundFacts, finding: Finding) -> Remedy:
 
 def _more_partitions(facts: BoundFacts, finding: Finding) -> Remedy:
     assert finding.vertex is not None
-    before = finding.vertex
+    before = facts.operator(finding.vertex)
     limited = before.most_tasks is not None and before.parallelism >= before.most_tasks
     words = f"more partitions for {before.name}" if limited else f"more tasks of {before.name}"
     if not before.is_source:

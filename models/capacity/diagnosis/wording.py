@@ -10,13 +10,12 @@ from models.wording import tasks
 
 def sentence(facts: BoundFacts, finding: Finding) -> str:
     """What binds, and why that follows from the facts."""
-    operator = finding.vertex
     if finding.cause == "unknown":
         return _unknown(facts)
     if finding.cause == "network":
-        who = "" if operator is None else f"; {operator.name} sends most of it"
+        who = "" if finding.vertex is None else f"; {finding.vertex} sends most of it"
         return f"{_at(facts)}, the fullest worker uses {facts.network_use or 0:.0%} of its network{who}"
-    assert operator is not None
+    assert finding.vertex is not None
     said = {
         "CPU": _cpu,
         "hot key": _hot_key,
@@ -25,7 +24,7 @@ def sentence(facts: BoundFacts, finding: Finding) -> str:
         "max parallelism": _max_parallelism,
         "source partitions": _sources,
         "waiting": _waiting,
-    }[finding.cause](facts, operator)
+    }[finding.cause](facts, facts.operator(finding.vertex))
     others = f"; the same holds for {names(finding.also)}" if finding.also else ""
     return f"{_at(facts)}, {said}{others}"
 

@@ -118,7 +118,7 @@ def answer(question: SizingQuestion, data: Dataset) -> SizingAnswer:
 def most_helpful(found: SizingAnswer, most_slots: int) -> HelpfulMeasurement | None:
     """The fewest slots whose measurement is expected to halve the interval, else those that narrow it most.
 
-    None where none is expected to narrow it much.
+    None where none is expected to narrow it much, or where it has no width: not even 1,000,000 slots may do.
 
     Args:
         most_slots: the most that were measured; up to 8 times as many are looked at, but no more than the answer.
@@ -130,7 +130,7 @@ def most_helpful(found: SizingAnswer, most_slots: int) -> HelpfulMeasurement | N
     expected = {budget: found.narrowing.expected(budget) for budget in budgets}
     halving = [budget for budget, width in expected.items() if width <= now / 2]
     best = halving[0] if halving else min(expected, key=expected.__getitem__)
-    if expected[best] > (1 - LEAST_GAIN) * now:
+    if expected[best] >= (1 - LEAST_GAIN) * now:
         return None
     return HelpfulMeasurement(
         budget=best,

@@ -140,9 +140,10 @@ class TargetedExploration(Exploration):
         return best.budget
 
     def _helps(self, narrowing: Narrowing, best: Suggestion) -> bool:
-        """Whether the best budget is worth a measurement: by itself, or as the first of several."""
+        """Whether the best budget is worth a measurement: by itself, or as the first of several. Never where the interval
+        has no width, since not even 1,000,000 slots may do."""
         enough = (1 - LEAST_GAIN) * narrowing.log_width
-        return best.log_width <= enough or narrowing.expected(best.budget, REPEATS) <= enough
+        return best.log_width < enough or narrowing.expected(best.budget, REPEATS) < enough
 
     @property
     def _asked(self) -> str:

@@ -50,18 +50,13 @@ class StackingMoments:
         return np.asarray(density @ self.second / (density @ self.mean)[:, None])
 
 
-def stacking_weights(log_density: Array, shares: Array | None = None) -> Array:
-    """E[w], Eq. 2.
+def stacking_moments(log_density: Array, shares: Array | None = None) -> StackingMoments:
+    """First (Eq. 2) and second moments of w.
 
     Args:
         log_density: log p_ik, (n, candidates).
         shares: of the weight beforehand, (candidates,), summing to 1; the same for all if absent.
     """
-    return stacking_moments(log_density, shares).mean
-
-
-def stacking_moments(log_density: Array, shares: Array | None = None) -> StackingMoments:
-    """First and second moments of w; arguments as for `stacking_weights`."""
     candidates = log_density.shape[1]
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     points = _prior_points(np.full(candidates, 1 / candidates) if shares is None else shares)

@@ -43,14 +43,13 @@ def equalised(job: Job, parallelism: Mapping[str, int]) -> tuple[dict[str, int],
     tasks, reasons = dict(parallelism), []
     for group in chained_groups(job):
         most = max(tasks[name] for name in group)
-        for name in group:
-            limit = job.operator(name).max_parallelism
-            if limit is not None and most > limit:
-                raise Infeasible(
-                    f"operators that Flink chains must have equal parallelism, but of {' -> '.join(group)} one needs {most} "
-                    f"tasks and {name!r} may have at most {limit}; make the edge between them 'rebalance' and break the "
-                    "chain in the job, or raise the limit"
-                )
+        limit, limiting = _limit(job, group)
+        if most > limit:
+            raise Infeasible(
+                f"operators that Flink chains must have equal parallelism, but of {' -> '.join(group)} one needs {most} "
+                f"tasks and {limiting!r} may have at most {limit:.0f}; make the edge between them 'rebalance' and break the "
+                "chain in the job, or raise the limit"
+            )
         if len({tasks[name] for name in group}) > 1:
             wanted = ", ".join(f"{name} {tasks[name]}" for name in group)
             reasons.append(f"{' -> '.join(group)} get {most} tasks each, since Flink chains them (alone: {wanted})")
@@ -109,6 +108,5 @@ def _whole(tasks: float) -> int:
 
 def _limit(job: Job, chain: Sequence[str]) -> tuple[float, str]:
     """Most tasks of a chain, and the operator that sets this limit."""
-    by_keys = job.max_parallelism
-    limits = {n: by_keys.get(n, job.operator(n).max_parallelism) for n in chain}
+    limits = {name: job.most_tasks(name) for name in chain}
     return min((math.inf if limit is None else limit, name) for name, limit in limits.items())

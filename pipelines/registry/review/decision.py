@@ -1,21 +1,15 @@
-"""What people decide about models, and what there is to decide."""
+"""What people decide about models, and the pages that they decide from."""
 
 from datetime import UTC, datetime
 from typing import Final
 
-from pydantic import Field
-
 from models.errors import InvalidInput
-from models.schema import Format, PositiveInt
 from pipelines.registry.models import (
     APPROVED,
     CHAMPION,
     REJECTED,
-    Verdict,
     VersionInfo,
     find_version,
-    list_jobs,
-    list_versions,
     promote,
     set_review,
 )
@@ -25,28 +19,6 @@ from pipelines.store.workspace import Workspace
 
 LONGEST_REASON: Final = 1000
 LONGEST_NAME: Final = 200
-
-
-class Review(Format):
-    """The review of one version, as it stands."""
-
-    job: str
-    version: PositiveInt
-    uri: str
-    verdict: Verdict
-    reason: str
-    by: str = Field(description="Who decided: a person's name, or 'the rule'; empty while undecided.")
-    at: str = Field(description="When, ISO 8601, UTC; empty while undecided.")
-    is_champion: bool
-    page: str | None = Field(description="Address of the review's run in MLflow; None where no server is known.")
-
-
-def list_reviews(workspace: Workspace, job: str | None = None) -> list[Review]:
-    """The reviews of one job's model versions, or of all jobs', by job, the newest first."""
-    tracking = open_tracking(workspace)
-    with mlflow_errors(tracking):
-        jobs = list_jobs(tracking) if job is None else [job]
-        return [_review_of(tracking, info) for name in jobs for info in list_versions(tracking, name)]
 
 
 def decide(workspace: Workspace, job: str, version: int | str, approve: bool, by: str, reason: str) -> VersionInfo:
@@ -109,20 +81,3 @@ def _describe(tracking: Tracking, info: VersionInfo, decided: str) -> None:
     """Put the decision at the head of the description, and leave what it was decided from."""
     description = f"**{decided}**\n\n{info.description}".strip()
     tracking.client.update_model_version(info.job, str(info.version), description=description)
-
-
-def _review_of(tracking: Tracking, info: VersionInfo) -> Review:
-    page = None
-    if info.review_run_id and pages_address(tracking) is not None:
-        page = run_link(tracking, tracking.experiment(info.job), info.review_run_id)
-    return Review(
-        job=info.job,
-        version=info.version,
-        uri=info.uri,
-        verdict=info.review,
-        reason=info.review_reason,
-        by=info.reviewed_by,
-        at=info.reviewed_at,
-        is_champion=CHAMPION in info.aliases,
-        page=page,
-    )

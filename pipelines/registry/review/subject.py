@@ -10,6 +10,7 @@ from models.errors import Infeasible, SluiceError
 from models.job import Job
 from models.objectives.recovery import catch_up_factor
 from models.plan.content import Plan
+from models.planning.resources import budget_memory_mb
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.operations import Reviewing
 from pipelines.measuring.exploration_record import EXPLORATION_FILE, ExplorationRecord
@@ -100,7 +101,7 @@ def gather(
         elsewhere=None if same_testbed else other,
         present=data,
         evidence=evidence,
-        slots=_slot_change(run, capacity, before, data),
+        slots=_slot_change(run, capacity, before, exploration),
     )
 
 
@@ -127,11 +128,14 @@ def _margin_of(plan: Plan) -> Margin:
 
 
 def _slot_change(
-    run: PipelineRun, challenger: CapacityModel, champion: CapacityModel | None, present: Dataset
+    run: PipelineRun, challenger: CapacityModel, champion: CapacityModel | None, exploration: ExplorationRecord
 ) -> SlotChange:
     """At the rate, memory and margin of the plan in force; of the request where there is none."""
     plan, request = PlanStore(run.workspace).latest(run.job.name), run.request
-    memory_mb = request.memory_mb or float(present.memory_mb.max()) if plan is None else plan.memory_mb
+    if plan is None:
+        memory_mb = request.memory_mb or max(o.memory_mb for o in exploration.observations)
+    else:
+        memory_mb = budget_memory_mb(plan, run.job, exploration.slots_per_worker)
     rate = request.rate if plan is None else plan.target_rate
     margin = Margin.asked(request.risk, request.headroom, challenger) if plan is None else _margin_of(plan)
     fewest = len(run.job.scaled_operators)

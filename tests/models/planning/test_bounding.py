@@ -167,6 +167,22 @@ def test_a_source_at_its_limit_may_bind_and_another_not() -> None:
     assert bound(with_source(2), scaling(job(), mst=4800, map_rate=9e3, count_rate=9e3)).cause != "source partitions"
 
 
+def test_a_source_below_its_limit_may_send_most_where_the_network_binds() -> None:
+    """It is named although it is not among those that may bind: it gets the tasks that it needs."""
+    slow = Cluster.model_validate({"count": 2, "slots": 8, "net": 5e5})
+    scaled = scaling(job(), mst=9000, map_rate=1e5, count_rate=1e5)
+    # The source, map and count send 9,000 records/s of 100 B each, all of the source's from tm-1 and half of the others';
+    # half of those 18,000 x 100 B go to the other worker. The first of those that send most is named.
+    facts = plan_facts(job(), slow, 1000.0, scaled, PLACEMENT, None, ())
+    assert facts.network_use == pytest.approx(0.5 * 100 * 18_000 / 5e5)
+    assert (facts.network_vertex, [o.name for o in facts.operators]) == ("source", ["map", "count", "sink"])
+    found = plan_bound(job(), slow, 1000.0, scaled, PLACEMENT, (), ())
+    assert (found.vertex, found.cause) == ("source", "network")
+    assert "the fullest worker uses 180% of its network; source sends most of it" in found.sentence
+    # With twice the bandwidth 0.9 of it is used, as the sink is busy for 900 of its 1,000 records/s.
+    assert found.effect is not None and found.effect.rate_then == pytest.approx(9000 / 0.9)
+
+
 def test_the_largest_measurement_has_the_planned_memory_where_there_is_one() -> None:
     busy = OperatorFacts(name="map", parallelism=1, busyness=1.0)
     small, large, other = observation(4, busy), observation(8, busy), observation(16, busy, memory_mb=2048)

@@ -1,6 +1,7 @@
 """Whether a cluster has the memory that a plan wants."""
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
-from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
+from models.plan.content import Plan
+from models.planning.resources import budget_memory_mb, check_memory, fitting_memory, stateful_per_slot
+from models.resources.planned import PlanResources
 
 SMALL = {"name": "small", "slots": 1, "cores": 1, "memory_mb": 1024}
 LARGE = {"name": "large", "slots": 4, "cores": 4, "memory_mb": 4096}
@@ -54,6 +57,35 @@ def shared_job(*groups: str | None) -> Job:
             "vertices": [{"operators": [n], "slot_sharing_group": g} for n, g in zip(names, groups, strict=False) if g],
         }
     )
+
+
+def plan(root: Path, memory_mb: float, kind: str | None = None, testbed: str = "simulator") -> Plan:
+    """Of 9 TaskManagers with 4 slots each."""
+    made = Plan.model_validate_json((root / "tests/data/plans/nexmark-q5-v1.json").read_bytes())
+    resources = PlanResources(
+        task_managers=9,
+        kind=kind,
+        slots=4,
+        cores=None,
+        memory_mb=memory_mb,
+        total_cores=None,
+        total_memory_mb=9 * memory_mb,
+        price=None,
+    )
+    lineage = made.lineage.model_copy(update={"testbed": testbed})
+    return made.model_copy(update={"memory_mb": memory_mb, "resources": resources, "lineage": lineage})
+
+
+def test_the_memory_of_a_plan_as_the_capacity_model_counts_it(root: Path) -> None:
+    """The job was measured with 16 slots in a TaskManager, and a task with state in each."""
+    alone, together = shared_job(), shared_job("all", "all", "all", "all")
+    assert budget_memory_mb(plan(root, 65536), alone, 16) == 65536
+    # count and sum share a slot, which so has twice the memory; unless that is how the job was seen.
+    assert budget_memory_mb(plan(root, 65536), together, 16) == 32768
+    assert budget_memory_mb(plan(root, 65536, testbed="running"), together, 16) == 65536
+    # 4 x (17,344 - 256 - 1,024) + 256 + 1,024
+    assert budget_memory_mb(plan(root, 17344, kind="small"), alone, 16) == 65536
+    assert budget_memory_mb(plan(root, 17344, kind="small"), together, 16) == 32768
 
 
 def test_operators_with_state_divide_the_memory_of_a_slot_that_they_share() -> None:

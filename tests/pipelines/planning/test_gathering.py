@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from models.plan.content import Plan, PlanContent
+from models.resources.planned import PlanResources
 from pipelines.drift.record import DriftReport
 from pipelines.drift.reports import drift_key
 from pipelines.inputs.parsing.files import read_as
@@ -28,12 +29,12 @@ def run(explored: Callable[..., PipelineRun]) -> PipelineRun:
     return made
 
 
-def deployed(run: PipelineRun, root: Path, job_digest: str | None = None) -> Plan:
+def deployed(run: PipelineRun, root: Path, job_digest: str | None = None, **changes: Any) -> Plan:
     """A plan of the run's job."""
     plan = read_as(root / "tests/data/plans/nexmark-q5-v1.json", Plan)
     content = {name: getattr(plan, name) for name in PlanContent.model_fields}
     content["lineage"] = plan.lineage.model_copy(update={"digests": {"job": job_digest or digest(run.job)}})
-    return PlanStore(run.workspace).publish(PlanContent(**content), "2026-11-23T00:00:00+00:00")
+    return PlanStore(run.workspace).publish(PlanContent(**content | changes), "2026-11-23T00:00:00+00:00")
 
 
 def report(run: PipelineRun, plan: Plan, version: int = 1, **changes: Any) -> None:
@@ -67,6 +68,25 @@ def test_the_highest_rate_of_a_plan_counts(run: PipelineRun, root: Path) -> None
     assert model.reason == (
         f"{before.reason}, and with what production took: 2,400,000 records/s with {plan.task_slots:,} slots (plan 1)"
     )
+
+
+def test_a_plan_on_workers_of_fewer_slots_counts_with_the_memory_that_was_measured(
+    run: PipelineRun, root: Path
+) -> None:
+    """16 slots were measured in a TaskManager; one of the picked kind has 4: 4 x (17,344 - 1,280) + 1,280 MiB."""
+    small = PlanResources(
+        task_managers=9,
+        kind="small",
+        slots=4,
+        cores=None,
+        memory_mb=17344,
+        total_cores=None,
+        total_memory_mb=9 * 17344,
+        price=None,
+    )
+    report(run, deployed(run, root, memory_mb=17344, resources=small))
+    (taken,) = gather_model(run).sustained
+    assert taken.memory_mb == 65536
 
 
 @pytest.mark.parametrize("changes", [{"as_planned": False}, {"drifted": True}, {"source_rate": 0.0}])

@@ -11,7 +11,8 @@ import pytest
 from models.plan.differences import difference
 from pipelines.planning.replan import Replanned, replan
 from pipelines.registry.artifact import MODEL_FILE, ChangedModel
-from pipelines.store.plans import PlanStore
+from pipelines.registry.tracking import open_tracking
+from pipelines.store.plans import PlanStore, report_key
 from pipelines.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -69,6 +70,30 @@ def test_a_replan_goes_on_from_the_last_good_version_when_the_newest_was_cut_off
     assert made.plan.difference == difference(store.get(JOB, good), made.plan)
     assert f"v{newest:06d}.json is damaged" in caplog.text
     assert f"version {good} of the plan of {JOB} is used instead" in caplog.text
+
+
+@pytest.mark.parametrize(("step", "rate"), [("render", 1_410_000.0), ("open_tracking", 1_420_000.0)])
+def test_a_version_whose_replan_was_killed_gets_its_report_from_another(
+    planned_workspace: Workspace, store: PlanStore, monkeypatch: pytest.MonkeyPatch, step: str, rate: float
+) -> None:
+    """It is killed once the version is stored, before its report is, or before that is logged."""
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(f"pipelines.stages.publish.{step}", kill)
+        replan(planned_workspace, JOB, rate)
+    unfinished = store.current(JOB)
+    assert unfinished.target_rate == rate
+    again = replan(planned_workspace, JOB, rate)
+    assert again == Replanned(unfinished, is_new=False)
+    assert b"<html" in planned_workspace.read_bytes(report_key(JOB, unfinished.version))
+    client = open_tracking(planned_workspace).client
+    logged = client.list_artifacts(client.get_model_version(JOB, "1").run_id, "plans")
+    assert f"plans/v{unfinished.version:06d}.html" in {one.path for one in logged}
+    monkeypatch.setattr("pipelines.stages.publish.render", kill)
+    assert replan(planned_workspace, JOB, rate) == again, "with its report, nothing is done"
 
 
 @pytest.fixture

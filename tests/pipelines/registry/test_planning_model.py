@@ -7,9 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipelines.registry.models import APPROVED_BY_RULE, PENDING, REVIEW_TAG, NotReviewed, load_champion
+from pipelines.registry.models import (
+    APPROVED_BY_RULE,
+    CHAMPION,
+    PENDING,
+    REVIEW_TAG,
+    NotReviewed,
+    list_versions,
+    load_champion,
+)
 from pipelines.registry.planning_model import ALLOWED, planning_model
-from pipelines.registry.review.decision import decide, list_reviews
+from pipelines.registry.review.decision import decide
 from pipelines.registry.review.record import ReviewRecord
 from pipelines.registry.tracking import open_tracking
 from pipelines.run import PipelineRun
@@ -105,9 +113,9 @@ def test_nothing_is_planned_from_a_model_that_waits_for_a_person_until_one_decid
     assert (planning_model(waiting).uri, pending_review(waiting)) == ("models:/nexmark-q5/1", None)
     decide(first.workspace, "nexmark-q5", 2, approve=True, by="Ada", reason="it was idle after all")
     assert planning_model(waiting).uri == "models:/nexmark-q5/2"
-    newest, before = list_reviews(first.workspace)
-    assert (newest.verdict, newest.by, newest.is_champion) == ("approved", "Ada", True)
-    assert (before.verdict, before.by, before.is_champion) == (APPROVED_BY_RULE, "the rule", False)
+    newest, before = list_versions(open_tracking(first.workspace), "nexmark-q5")
+    assert (newest.review, newest.reviewed_by) == ("approved", "Ada") and CHAMPION in newest.aliases
+    assert (before.review, before.reviewed_by) == (APPROVED_BY_RULE, "the rule") and CHAMPION not in before.aliases
 
     # Whoever moves the alias in MLflow itself has not said that the model may be planned with.
     open_tracking(first.workspace).client.set_model_version_tag("nexmark-q5", "2", REVIEW_TAG, PENDING)

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 from models.capacity.diagnosis.bound_by import BoundBy, Cause
+from models.capacity.observation import Budget
 from models.capacity.sizing import SlotsInterval
 from models.plan.content import Plan
 from pipelines.report import ReportSubject
@@ -46,6 +47,12 @@ def test_the_curve_reaches_beyond_the_plan_and_holds_every_measurement(subject: 
     # The line through the mean (3 slots, 202 records/s) with slope 2 * 200 / 4 = 100 per slot.
     assert [p.mst for p in info.curve] == pytest.approx([102, 202, 302, 402])
     assert all(p.low < p.mst < p.high for p in info.curve)
+
+
+def test_the_curve_marks_the_slots_that_its_model_counts(subject: ReportSubject) -> None:
+    """Of a plan's 4 tasks, Flink's chains may have added one; its MST was predicted for the other 3."""
+    scaling = subject.scaling.model_copy(update={"budget": Budget(task_slots=3, memory_mb=1024)})
+    assert (subject.plan.task_slots, curve_info(replace(subject, scaling=scaling)).planned_task_slots) == (4, 3)
 
 
 def test_every_slot_shows_its_task_and_loads_are_shares_of_their_limits(subject: ReportSubject) -> None:

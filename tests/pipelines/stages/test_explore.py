@@ -4,7 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
+from models.capacity.exploration.question import SizingQuestion
+from models.capacity.exploration.space import SearchSpace
 from models.errors import Infeasible, SluiceError
 from models.job import Job
 from pipelines.inputs.plan_request import PlanRequest
@@ -253,6 +256,25 @@ def test_a_run_that_an_earlier_version_explored_as_streambed_is_kept_and_resumed
     assert after.observations[:6] == before.observations[:6], "those that were stored"
     assert {name for name in measured if "single" not in name} == {"r-m006", "r-m007", "r-m008", "r-m009"}
     assert {s.suggested_by for s in after.steps[4:]} <= {"gap", "target"}
+
+
+def test_memory_is_planned_for_all_operators_with_state_that_share_a_slot(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slot of the cluster has 4,096 MiB, as one of 16 slots of 65,536 MiB: for two operators, 16 of 32,768 MiB fit."""
+    document = yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text())
+    document["operators"][1] |= {"keys": {"distinct": 1}, "state": {}}
+    document["vertices"] = [{"operators": [o["name"]], "slot_sharing_group": "default"} for o in document["operators"]]
+    (tmp_path / "wordcount.yaml").write_text(yaml.safe_dump(document))
+    run = run_in(tmp_path, job=str(tmp_path / "wordcount.yaml"), cluster="production")
+    profile(run)
+
+    def asked(_space: SearchSpace, _seed: int, question: SizingQuestion, *_rest: object) -> None:
+        raise Infeasible(f"asked for {question.memory_levels_mb}")
+
+    monkeypatch.setattr(stage, "TargetedExploration", asked)
+    with pytest.raises(Infeasible, match=r"asked for \(8192\.0, 16384\.0, 32768\.0\)"):
+        stage.explore(run)
 
 
 def test_fewer_slots_than_operators_are_infeasible(tmp_path: Path) -> None:

@@ -60,6 +60,14 @@ def test_the_runs_of_a_pipeline_run_are_those_that_bear_its_name(workspace: Work
     assert runs_of(workspace, "q8", "0007") == []
 
 
+def test_a_run_has_nothing_of_one_whose_name_begins_with_its_own(workspace: Workspace) -> None:
+    own = ["q5-m000", "q5-m1000", "q5-profile", "q5-single-1.04858e+06", "q5-single-8192"]
+    others = ["q5-big-m000", "q5-big-profile", "q5-big-single-8192", "q5-m00-m000", "q5-profile-m000", "q5-01"]
+    write_samples(workspace, pa.concat_tables([samples(run) for run in own + others]))
+    assert runs_of(workspace, "q5", "q5") == own
+    assert runs_of(workspace, "q5", "q5-big") == ["q5-big-m000", "q5-big-profile", "q5-big-single-8192"]
+
+
 def test_pandas_reads_the_folder(workspace: Workspace) -> None:
     frame = pd.read_parquet(folder(workspace))
     assert sorted(frame["run"].astype(str).unique()) == sorted(RUNS)

@@ -127,6 +127,20 @@ def test_a_worker_whose_cores_are_full_although_its_tasks_are_not() -> None:
     assert "the fullest worker's tasks use 96% of its cores" in found.sentence
 
 
+def test_a_job_chained_whole_is_its_source() -> None:
+    chained = {"parallelism": 4, "backpressure": 0.0, "most_tasks": 8}
+    full = diagnose(facts(source(busyness=1.0, peak_busyness=1.0, **chained)))
+    assert (full.vertex, full.cause, full.remedy) == ("source", "source partitions", "more tasks of source")
+    assert full.effect is not None
+    assert (full.effect.change, full.effect.rate_then) == ("4 -> 8 tasks of source", pytest.approx(2 * RATE))
+    # Of its machine's cores all are used, although its tasks wait for half of the time: a quarter more tasks, on more machines.
+    waits = diagnose(facts(source(busyness=0.5, peak_busyness=0.5, **chained), cores_use=1.0))
+    assert (waits.vertex, waits.cause) == ("source", "CPU")
+    assert waits.effect is not None
+    assert waits.effect.change == "4 -> 5 task slots (source 4 -> 5)"
+    assert waits.effect.rate_then == pytest.approx(RATE * 5 / 4)
+
+
 def test_windows_that_wait_in_turns() -> None:
     found = diagnose(facts(source(), even("window", 0.6, windowed=True), even("join", 0.4)))
     assert (found.vertex, found.cause, found.effect) == ("window", "waiting", None)

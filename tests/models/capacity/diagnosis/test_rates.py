@@ -3,7 +3,7 @@
 import pytest
 
 from models.capacity.diagnosis.facts import BoundFacts, OperatorFacts
-from models.capacity.diagnosis.rates import saturating_rate, with_slots, with_tasks
+from models.capacity.diagnosis.rates import saturating_rate, unlimited, with_slots, with_tasks
 
 
 def facts(*operators: OperatorFacts, **known: float) -> BoundFacts:
@@ -49,3 +49,18 @@ def test_slots_go_to_the_tightest_that_may_have_more() -> None:
 def test_sources_get_none_of_the_slots() -> None:
     before = facts(busy("source", 1.0, is_source=True), busy("a", 0.5))
     assert {o.name: o.parallelism for o in with_slots(before, 2).operators} == {"source": 1, "a": 3}
+
+
+def test_slots_go_to_the_sources_where_flink_chains_all_to_them() -> None:
+    whole = facts(busy("all", 0.5, tasks=4, is_source=True), cores_use=1.0)
+    after = with_slots(whole, 1)
+    # The work of 2 busy tasks on 5.
+    assert (after.operators[0].parallelism, after.operators[0].busyness) == (5, pytest.approx(0.4))
+    assert after.cores_use == pytest.approx(4 / 5)
+    full = facts(busy("all", 0.5, tasks=4, is_source=True, most_tasks=4), cores_use=1.0)
+    assert with_slots(full, 1) == full
+
+
+def test_the_only_operator_gets_twice_its_tasks_at_most() -> None:
+    after = unlimited(facts(busy("all", 1.0, tasks=3, is_source=True)), "all")
+    assert (after.operators[0].parallelism, saturating_rate(after)) == (6, pytest.approx(2000))

@@ -79,6 +79,19 @@ def test_it_ends_where_nothing_in_reach_helps_and_says_what_would(out_of_reach: 
 
 
 @pytest.mark.slow
+def test_it_ends_where_no_number_of_slots_comes_near_the_rate() -> None:
+    """A million slots take a thousandth of it: after the three gaps nothing more is measured."""
+    exploration = exploring(1e14)
+    drive(exploration, job(1.0))
+    assert [s.suggested_by for s in exploration.steps] == ["corner"] * 4 + ["gap"] * 3
+    assert exploration.would_help is None
+    assert exploration.reason == (
+        "no measurement of up to 48 slots is expected to narrow the interval by 2%; no number of slots is sure enough yet "
+        "for 100,000,000,000,000 records/s, 90% sure; no single measurement is expected to narrow it much"
+    )
+
+
+@pytest.mark.slow
 def test_the_advice_holds_when_it_is_followed(out_of_reach: TargetedExploration) -> None:
     helpful = out_of_reach.would_help
     assert helpful is not None

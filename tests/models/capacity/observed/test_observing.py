@@ -105,6 +105,17 @@ def test_more_tasks_than_partitions() -> None:
     assert seen.capacity.mst.value == pytest.approx(600)
 
 
+def test_a_job_that_flink_chains_into_one_vertex() -> None:
+    """Its one task reads the topic's one partition and is always busy: a second partition lets a second task read."""
+    chained = Vertex("source -> sink", [Doing(600, 0, busy=1.0, pending=60_000.0, partitions=1)], is_source=True)
+    seen = observe(readings(chained), about("source -> sink"))
+    assert (seen.bound_by.vertex, seen.bound_by.cause) == ("source -> sink", "source partitions")
+    assert seen.bound_by.effect is not None
+    assert seen.bound_by.effect.change == "1 -> 2 tasks of source -> sink"
+    assert seen.bound_by.effect.rate_then == pytest.approx(1200)
+    assert seen.capacity is not None and seen.capacity.mst.value == pytest.approx(600)
+
+
 def test_a_restart_is_counted_and_said() -> None:
     sink = Vertex("sink", [Doing(600, 0, busy=0.2)])
     before = [job_counts([SOURCE, sink], t) for t in (10.0, 20.0)]

@@ -71,6 +71,13 @@ def test_a_chained_group_that_cannot_be_equal_is_refused() -> None:
         equalised(made, {"source": 4, "parse": 2, "sink": 1})
 
 
+def test_a_chained_group_beyond_the_key_groups_of_its_input_is_refused() -> None:
+    made = job(("source", "count", "hash"), ("count", "sink", "forward")).model_copy(update={"key_groups": 128})
+    with pytest.raises(Infeasible, match=r"count -> sink one needs 200 tasks and 'count' may have at most 128"):
+        equalised(made, {"source": 1, "count": 100, "sink": 200})
+    assert equalised(made, {"source": 1, "count": 128, "sink": 60})[0] == {"source": 1, "count": 128, "sink": 128}
+
+
 def operators(made: Job, true_rates: dict[str, float]) -> MeasuredOperators:
     """All operators receive every record of the source."""
     return MeasuredOperators(
