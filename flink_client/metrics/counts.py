@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from flink_client.jobs.operators import chained_operators
-from flink_client.jobs.running import NotRunning, settings
+from flink_client.jobs.running import NotRunning
 from flink_client.metrics.partitions import LogEnds, PartitionsReader
 from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
@@ -32,19 +32,6 @@ _HASH: Final = "HASH"
 _CPU: Final = "Status.JVM.CPU.Time"
 _GC: Final = "Status.JVM.GarbageCollector.All.Time"
 _HEAP: Final = "Status.JVM.Memory.Heap"
-_REFRESH: Final = "metrics.fetcher.update-interval"
-_DEFAULT_REFRESH_S: Final = 10.0
-_DURATION: Final = re.compile(r"\s*(\d+)\s*(ms|s|sec|min|m)?\s*")
-_SECONDS: Final = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, None: 1e-3}
-
-
-def refresh_s(rest: FlinkRest) -> float:
-    """How often the cluster refreshes the metrics that it reports, seconds."""
-    stated = settings(rest).get(_REFRESH)
-    found = None if stated is None else _DURATION.fullmatch(stated)
-    return _DEFAULT_REFRESH_S if found is None else float(found[1]) * _SECONDS[found[2]]
-
-
 _STATE_LOOKS: Final = (1, 3)
 """Readings after a start in which names of state metrics are looked for, which takes a long answer for each vertex."""
 

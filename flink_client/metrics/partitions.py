@@ -10,10 +10,16 @@ from flink_client.rest.client import FlinkRest
 from models.errors import InvalidInput, SluiceError
 
 Place = tuple[str, int]
-"""Topic and partition."""
+"""Topic, by the name that Flink reports, and partition."""
 LogEnds = Callable[[Collection[Place]], Mapping[Place, float]]
 """Offsets at which the logs of partitions end, as their broker knows them."""
 _OFFSET: Final = re.compile(r"(\d+)\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.currentOffset")
+_REPLACED: Final = str.maketrans(" .:,", "____")
+
+
+def reported_name(topic: str) -> str:
+    """A topic in the names of Flink's metrics, whose parts are joined by dots."""
+    return topic.translate(_REPLACED)
 
 
 class PartitionsReader:

@@ -82,7 +82,7 @@ def scraped_counts(prometheus: Prometheus, rest: FlinkRest, job: str, seconds: f
 
     Raises:
         NotRunning: the job has ended.
-        SluiceError: Flink or Prometheus does not answer, or nothing was scraped.
+        SluiceError: Flink or Prometheus does not answer, or no task was scraped twice.
     """
     with flinks_answers(rest.url):
         answer = rest.get(f"/jobs/{job}")
@@ -94,12 +94,18 @@ def scraped_counts(prometheus: Prometheus, rest: FlinkRest, job: str, seconds: f
         tasks = _tasks(prometheus, job, seconds)
         machines = _machines(prometheus, workers, seconds)
     times = sorted({time_s for one in tasks.values() for time_s in one.of})
-    if len(times) < 2:
+    if not times:
         raise SluiceError(
             f"Prometheus at {prometheus.url} has no samples of job {job} from the last {seconds:g} s; it must scrape every "
             "TaskManager, and Flink's PrometheusReporter be on (metrics.reporter.prom.factory.class)"
         )
-    step_s = max(_apart(tasks.values()), _LEAST_STEP_S)
+    apart = _apart(tasks.values())
+    if not apart:
+        raise SluiceError(
+            f"Prometheus at {prometheus.url} has scraped no task of job {job} twice in the last {seconds:g} s, so that nothing "
+            "is known of its rates; take a longer time, of at least three scrapes"
+        )
+    step_s = max(median(apart), _LEAST_STEP_S)
     count = int((times[-1] - times[0]) / step_s)
     grid = [times[-1] - step_s * number for number in range(count, -1, -1)]
     delays = EmitDelays()
@@ -145,9 +151,9 @@ def _samples(series: Mapping[str, Any]) -> list[tuple[float, float]]:
     return [(time_s, value) for time_s, value in samples if math.isfinite(value)]
 
 
-def _apart(tasks: Iterable[_Scraped]) -> float:
-    """Median time between two scrapes."""
-    return median(after - before for one in tasks for before, after in pairwise(sorted(one.of)))
+def _apart(tasks: Iterable[_Scraped]) -> list[float]:
+    """Times between two scrapes of a task, seconds."""
+    return [after - before for one in tasks for before, after in pairwise(sorted(one.of))]
 
 
 def _reading(

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from flink_client.jobs.running import NotRunning
-from flink_client.metrics.counts import CountsReader, refresh_s
+from flink_client.jobs.running import NotRunning, settings
+from flink_client.metrics.counts import CountsReader
 from flink_client.metrics.partitions import LogEnds
+from flink_client.metrics.refreshing import refresh_s
 from flink_client.metrics.surroundings import surroundings
 from flink_client.rest.answers import flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.surroundings import Surroundings
-from models.errors import InvalidInput, SluiceError
+from models.errors import SluiceError
 from pipelines.progress import Progress
 
 LEAST_PAUSE_S: Final = 5.0
@@ -100,12 +101,7 @@ def fetched_every_s(rest: FlinkRest) -> float:
     Raises:
         InvalidInput: it never does.
     """
-    if (found := refresh_s(rest)) == 0:
-        raise InvalidInput(
-            f"Flink at {rest.url} fetches no metrics, since metrics.fetcher.update-interval is 0; leave that setting out, or "
-            "set it to 10 s"
-        )
-    return found
+    return refresh_s(settings(rest), rest.url)
 
 
 def _counted(said: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from flink_client.jobs.deployment import AvailableTaskManager
 from flink_client.jobs.restart import SAVEPOINT_SETTINGS
 from flink_client.jobs.running import Scheduler, other_jobs, room_for, scheduler, settings
 from flink_client.metrics.readings import Readings, RestReadings
+from flink_client.metrics.refreshing import refresh_s
 from flink_client.rest.answers import ENDED, flinks_answers
 from flink_client.rest.client import FlinkRest
 from models.cluster import Cluster, Worker
@@ -30,10 +31,6 @@ from testbeds.flink.local.kit import kit_jar
 from testbeds.ledger import Entry, Ledger, abandoned
 from testbeds.local.jdk import find_jdk
 
-_REFRESH_KEY: Final = "metrics.fetcher.update-interval"
-_REFRESH_MS: Final = 10_000
-"""Flink's default refresh interval, seconds."""
-_UNITS_S: Final = {"": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _FREED_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.2
 _NO_JOB: Final = "none"
@@ -146,7 +143,7 @@ class NamedCluster:
             )
         return FoundCluster(
             rooms=rooms,
-            refresh_s=_refresh_s(configured.get(_REFRESH_KEY), self._rest.url),
+            refresh_s=refresh_s(configured, self._rest.url),
             others=tuple(others),
             scheduler=scheduler(configured),
             takes_savepoints=any(configured.get(key) for key in SAVEPOINT_SETTINGS),
@@ -245,14 +242,3 @@ class NamedCluster:
         for jar in jars:
             self._rest.delete_jar(jar)
         return len(running), len(jars)
-
-
-def _refresh_s(value: str | None, url: str) -> float:
-    found = re.fullmatch(r"(\d+)\s*(ms|s|min)?", (value or str(_REFRESH_MS)).strip())
-    seconds = int(found[1]) * _UNITS_S[found[2] or ""] if found else 0.0
-    if seconds <= 0:
-        raise InvalidInput(
-            f"the setting {_REFRESH_KEY} of the cluster at {url} must be above 0, but is {value!r}; metrics would never be "
-            f"updated; set it to 1000"
-        )
-    return seconds

@@ -56,16 +56,6 @@ class OffsetReading:
         return None if None in lags else sum(lag for lag in lags if lag is not None)
 
 
-@dataclass(frozen=True)
-class TopicFlow:
-    """Between two readings, records/s; `arriving == consumed + lag_growth`, unless records were dropped unread."""
-
-    arriving: float
-    consumed: float | None
-    """None: not all of the group's offsets are known."""
-    lag_growth: float | None
-
-
 class OffsetReader:
     """Reads offsets of topics, and of a consumer group."""
 
@@ -128,25 +118,3 @@ class OffsetReader:
                 f"there is no consumer group {group!r} at {self._connection.bootstrap}; it has "
                 f"{', '.join(known[:5]) or 'none'}. A job on Flink has one once it has completed a checkpoint"
             )
-
-
-def between(before: OffsetReading, after: OffsetReading) -> TopicFlow:
-    """What arrived and was consumed from one reading to a later one of the same topics and group.
-
-    Raises:
-        InvalidInput: they are not of the same partitions, or not one after the other.
-    """
-    pairs = list(zip(before.partitions, after.partitions, strict=True))
-    seconds = after.at_s - before.at_s
-    if seconds <= 0 or any((a.topic, a.partition) != (b.topic, b.partition) for a, b in pairs):
-        raise InvalidInput("readings must be of the same partitions, one after the other, but they are not")
-    arriving = sum(b.end - a.end for a, b in pairs) / seconds
-    if before.lag is None or after.lag is None:
-        return TopicFlow(arriving, None, None)
-    consumed = sum(_next(b) - _next(a) for a, b in pairs) / seconds
-    return TopicFlow(arriving, consumed, (after.lag - before.lag) / seconds)
-
-
-def _next(one: PartitionOffsets) -> int:
-    """What the group has read up to; in a partition that never held a record, its begin."""
-    return one.first if one.committed is None else one.committed

@@ -79,22 +79,6 @@ class GeneratedFeed:
         return f"{self.name} generate {self.topic} {partitions[self.topic]} {drawn}"
 
 
-@dataclass(frozen=True)
-class Fed:
-    """What was written between two reports of a feed."""
-
-    records: int
-    """Acknowledged by the broker."""
-    seconds: float
-    pending: int
-    """Due by the order in force and not acknowledged at the end."""
-
-    @property
-    def rate(self) -> float:
-        """Records/s."""
-        return self.records / self.seconds
-
-
 class KafkaFeeder(Closing):
     """Feeds topics, which must exist, until it is closed. Nothing is written until a rate was offered.
 
@@ -152,23 +136,6 @@ class KafkaFeeder(Closing):
         """
         self.check()
         return self.control.reports(name)[0]
-
-    def measure(self, name: str, seconds: float) -> Fed:
-        """Wait for so long, and return what was written meanwhile.
-
-        Raises:
-            SluiceError: the process has ended.
-        """
-        begin = self.report(name)
-
-        def later() -> SourceReport | None:
-            now = self.report(name)
-            return now if now.order != begin.order or now.seconds >= begin.seconds + seconds else None
-
-        last = wait_for(later, seconds + _START_S, f"a report of the feed {name!r}", pause_s=_REPORT_S)
-        if last.order != begin.order:
-            raise SluiceError(f"the rate of the feed {name!r} was changed while it was measured; measure again")
-        return Fed(last.emitted - begin.emitted, last.seconds - begin.seconds, last.pending)
 
     def check(self) -> None:
         """

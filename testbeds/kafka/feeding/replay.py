@@ -67,11 +67,6 @@ class ReplayedFeed:
     """Of each topic as it was recorded; 0: unknown."""
     time: ReplayTime = ReplayTime.NOW
 
-    @property
-    def recorded_rate(self) -> float:
-        """Records/s of all topics, as they were recorded."""
-        return self.records / self.period_ms * 1000
-
     def line(self, partitions: Mapping[str, int]) -> str:
         words = [self.name, "replay", str(self.file), self.time.value, str(self.period_ms)]
         for topic in self.topics:

@@ -102,6 +102,16 @@ def test_answers_of_another_form_are_explained(
         read()
 
 
+def test_a_time_in_which_no_task_was_scraped_twice_is_too_short(
+    prometheus: Scraping, read: Callable[[], ScrapedCounts]
+) -> None:
+    prometheus.scrapes, prometheus.later_s = 1, 2.0
+    with pytest.raises(SluiceError, match=r"scraped no task of job .* twice in the last 60 s"):
+        read()
+    prometheus.scrapes = 3
+    assert len(read().readings) == 3
+
+
 def test_a_job_that_has_ended_is_not_read(prometheus: Scraping) -> None:
     with (
         ObservedFlink(state="FINISHED") as flink,

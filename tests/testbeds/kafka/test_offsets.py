@@ -1,42 +1,26 @@
-"""Offsets on a real broker, and rates from readings that can be checked by hand."""
+"""Offsets on a real broker, and the lag of readings that can be checked by hand."""
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from models.errors import InvalidInput
 from testbeds.kafka.connection import KafkaConnection
-from testbeds.kafka.offsets import OffsetReader, OffsetReading, PartitionOffsets, between
+from testbeds.kafka.offsets import OffsetReader, OffsetReading, PartitionOffsets
 from testbeds.kafka.topics import Topics
 
 
-def _reading(at_s: float, *offsets: tuple[int, int, int | None]) -> OffsetReading:
-    return OffsetReading(at_s, tuple(PartitionOffsets("t", i, *one) for i, one in enumerate(offsets)))
+def _reading(*offsets: tuple[int, int, int | None]) -> OffsetReading:
+    return OffsetReading(0.0, tuple(PartitionOffsets("t", i, *one) for i, one in enumerate(offsets)))
 
 
-def test_what_arrives_is_what_is_consumed_and_the_growth_of_the_lag() -> None:
-    before = _reading(10.0, (0, 1000, 900), (0, 500, 500))
-    after = _reading(20.0, (0, 1600, 1100), (0, 900, 700))
-    assert (before.lag, after.lag) == (100, 700)
-    found = between(before, after)
-    assert (found.arriving, found.consumed, found.lag_growth) == (100.0, 40.0, 60.0)
-    assert found.arriving == found.consumed + found.lag_growth
-
-
-def test_of_a_group_that_has_committed_nothing_the_lag_is_unknown() -> None:
-    before, after = _reading(0.0, (0, 10, None)), _reading(1.0, (0, 30, 20))
-    assert before.lag is None
-    assert between(before, after).arriving == 20.0
-    assert between(before, after).consumed is between(before, after).lag_growth is None
+def test_the_lag_is_what_the_group_has_not_consumed() -> None:
+    assert _reading((0, 1600, 1100), (0, 900, 700)).lag == 700
+    assert _reading((0, 10, None)).lag is None, "it has committed nothing"
 
 
 def test_an_empty_partition_has_no_lag_and_dropped_records_do_not_wait() -> None:
-    assert _reading(0.0, (0, 0, None), (0, 10, 4)).lag == 6
-    assert _reading(0.0, (80, 100, 20)).lag == 20
-
-
-def test_readings_of_other_partitions_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="the same partitions"):
-        between(_reading(0.0, (0, 1, 0)), _reading(0.0, (0, 1, 0)))
+    assert _reading((0, 0, None), (0, 10, 4)).lag == 6
+    assert _reading((80, 100, 20)).lag == 20
 
 
 def test_offsets_of_a_real_group(topics: Topics, kafka: KafkaConnection) -> None:
@@ -55,10 +39,8 @@ def test_offsets_of_a_real_group(topics: Topics, kafka: KafkaConnection) -> None
     consumer.commit(offsets=[TopicPartition("orders", 0, 70)], asynchronous=False)
     consumer.close()
     after = reader.read()
-    seconds, found = after.at_s - before.at_s, between(before, after)
-    assert found.arriving * seconds == pytest.approx(150)
-    assert found.consumed is not None and found.consumed * seconds == pytest.approx(60)
     assert (before.lag, after.lag) == (20, 110)
+    assert after.at_s > before.at_s
 
 
 def test_a_group_that_is_not_there_is_named_with_those_that_are(topics: Topics, kafka: KafkaConnection) -> None:
