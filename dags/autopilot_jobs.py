@@ -31,7 +31,7 @@ event of the asset `sluice-autopilot`, which runs this DAG. A run fails if a res
 )
 def autopilot_jobs() -> None:
     @task(execution_timeout=timedelta(minutes=5), doc_md="Says what was done, and which autopilots need permission.")
-    def events(triggering_asset_events: Any = None) -> list[str]:
+    def events(triggering_asset_events: Any = None) -> list[dict[str, str]]:
         from sluice_airflow.tasks.piloting import report
 
         return report([event.extra for event in triggering_asset_events[AUTOPILOT]])
@@ -45,17 +45,17 @@ def autopilot_jobs() -> None:
             raise AirflowFailException(what)
 
     @task_group
-    def permission(job: str) -> None:
+    def permission(about: dict[str, str]) -> None:
         AutopilotApproval(
             task_id="approve",
-            job=job,
+            about=about,
             execution_timeout=timedelta(minutes=5),
             response_timeout=timedelta(days=1),
             doc_md="Asks a person whether the autopilot of a job may act.",
         )
 
     harm()
-    permission.expand(job=events())
+    permission.expand(about=events())
 
 
 piloting = autopilot_jobs()

@@ -29,6 +29,7 @@ class PilotEvent(Format):
     before: dict[str, int] = Field(description="Tasks by vertex.")
     after: dict[str, int] = Field(description="Tasks that were wanted.")
     downtime_s: float | None
+    rules: str | None = Field(None, description="SHA-256 of the rules that need permission; absent from other events.")
 
     @property
     def did_harm(self) -> bool:
@@ -41,9 +42,13 @@ def rescale_event(decision: AutopilotDecision) -> PilotEvent | None:
     return _event(decision, decision.done) if decision.done in _REPORTED else None
 
 
-def permission_event(decision: AutopilotDecision) -> PilotEvent:
-    """The event of a dry run that wants to act."""
-    return _event(decision, "permission-needed")
+def permission_event(decision: AutopilotDecision, rules: str) -> PilotEvent:
+    """The event of a dry run that wants to act.
+
+    Args:
+        rules: their digest.
+    """
+    return _event(decision, "permission-needed").model_copy(update={"rules": rules})
 
 
 def budget_event(workspace: Workspace, decision: AutopilotDecision) -> PilotEvent | None:

@@ -1,11 +1,13 @@
 """Whether an autopilot in the mode `approved` may act: a person's answer, which holds for the rules that it was given for.
 
-autopilots/J/asked-DIGEST.json   the question has been sent; created exclusively
-autopilots/J/permission.json     the newest answer
+autopilots/J/asked-DIGEST.json        when the question about these rules was sent; created exclusively
+autopilots/J/permission-DIGEST.json   the newest answer to it
+autopilots/J/permission.json          the newest answer to any, from when there was one of a job
 """
 
+from contextlib import suppress
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -13,6 +15,9 @@ from models.schema import SCHEMA_VERSION, Format, Label, Name
 from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.store.digests import digest
 from pipelines.store.workspace import Missing, Workspace, to_json
+
+_LATE_S: Final = 3600.0
+"""A question begins after its event was sent, and no answer in time is stored a little after that, as a rejection, seconds."""
 
 
 class AutopilotPermission(Format):
@@ -44,27 +49,34 @@ def rules_digest(rules: Autopiloting) -> str:
 
 def permission_of(workspace: Workspace, job: str, rules: Autopiloting) -> AutopilotPermission | None:
     """The answer for these rules; None if there is none yet. Raises Damaged."""
-    try:
-        found = workspace.read(_key(job), AutopilotPermission)
-    except Missing:
-        return None
-    return found if found.rules == rules_digest(rules) else None
+    wanted = rules_digest(rules)
+    for key in (_key(job, wanted), f"autopilots/{job}/permission.json"):
+        with suppress(Missing):
+            found = workspace.read(key, AutopilotPermission)
+            if found.rules == wanted:
+                return found
+    return None
 
 
 def keep_permission(workspace: Workspace, permission: AutopilotPermission) -> None:
-    """Store an answer, in place of an earlier one."""
-    workspace.write(_key(permission.job), permission)
+    """Store an answer, in place of an earlier one for the same rules."""
+    workspace.write(_key(permission.job, permission.rules), permission)
 
 
 def begin_question(workspace: Workspace, job: str, rules: Autopiloting, now: datetime) -> bool:
-    """Whether the question for these rules is to be sent now: once, by one process."""
-    asked = AskedPermission(job=job, asked_at=now)
-    try:
-        workspace.create_bytes(f"autopilots/{job}/asked-{rules_digest(rules)}.json", to_json(asked))
-    except FileExistsError:
+    """Whether the question for these rules is to be sent now: once, by one process, and again where no answer came of it."""
+    if permission_of(workspace, job, rules) is not None:
         return False
+    key, asked = f"autopilots/{job}/asked-{rules_digest(rules)}.json", AskedPermission(job=job, asked_at=now)
+    try:
+        workspace.create_bytes(key, to_json(asked))
+    except FileExistsError:
+        before = workspace.read(key, AskedPermission)
+        if (now - before.asked_at).total_seconds() < rules.approval_s + _LATE_S:
+            return False
+        workspace.write(key, asked)
     return True
 
 
-def _key(job: str) -> str:
-    return f"autopilots/{job}/permission.json"
+def _key(job: str, rules: str) -> str:
+    return f"autopilots/{job}/permission-{rules}.json"

@@ -23,7 +23,7 @@ from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.inputs.parsing.files import read_as
 from pipelines.observe.log_ends import BrokerLogEnds
 from pipelines.piloting.events import PilotEvent, budget_event, permission_event, rescale_event
-from pipelines.piloting.permission import begin_question, permission_of
+from pipelines.piloting.permission import begin_question, permission_of, rules_digest
 from pipelines.store.workspace import Workspace
 
 RETRY_S: Final = 30.0
@@ -153,7 +153,7 @@ class JobPilot:
         self._said = ""
         wants = decision.done == "dry-run" and flight.rules.mode == "approved"
         if wants and begin_question(self._workspace, self._job, flight.rules, self._now()):
-            return permission_event(decision)
+            return permission_event(decision, rules_digest(flight.rules))
         return rescale_event(decision) or budget_event(self._workspace, decision)
 
     def _say(self, what: str) -> None:

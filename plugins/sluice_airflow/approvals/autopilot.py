@@ -1,5 +1,6 @@
 """The task that asks a person before an autopilot may act."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,21 +17,23 @@ class AutopilotApproval(ApprovalOperator):
     Returns what follows from the answer, in words.
 
     Args:
-        job: the job.
+        about: one of those of `tasks.piloting.report`: the `job`, and the digest of the `rules` that the question shows, for
+            which alone the answer holds.
     """
 
-    template_fields = ("subject", "body", "job")
+    template_fields = ("subject", "body", "about")
 
-    def __init__(self, *, job: str, **options: Any) -> None:
+    def __init__(self, *, about: Mapping[str, str], **options: Any) -> None:
         super().__init__(subject="Let an autopilot act?", defaults=self.REJECT, **options)
-        self.job = job
+        self.about = about
 
     def execute(self, context: Context) -> Any:
         from sluice_airflow.tasks.piloting import question
 
-        asked = question(self.job)
+        job = self.about["job"]
+        asked = question(job, self.about["rules"])
         if asked is None:
-            task_progress().say(f"   the autopilot of {self.job} needs no permission now")
+            task_progress().say(f"   the autopilot of {job} needs no permission now")
             return "no permission is needed"
         self.subject, self.body = asked.subject, asked.body
         self.response_timeout = timedelta(seconds=asked.patience_s)
@@ -41,6 +44,6 @@ class AutopilotApproval(ApprovalOperator):
 
         given = super().execute_complete(context, event)
         who = (given["responded_by_user"] or {}).get("name", "no answer in time")
-        said = answer(self.job, given["chosen_options"] == [self.APPROVE], who)
+        said = answer(self.about["job"], self.about["rules"], given["chosen_options"] == [self.APPROVE], who)
         task_progress().say(f"   {said}")
         return said

@@ -23,8 +23,12 @@ class PermissionQuestion:
     patience_s: float
 
 
-def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say what these events report, or which jobs have an autopilot where there is none; returns jobs to ask a person about."""
+def report(extras: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Say what these events report, or which jobs have an autopilot where there is none.
+
+    Returns:
+        What to ask a person about: each a `job`, and the digest of the `rules` that need permission.
+    """
     with reported("events"):
         progress, found = task_progress(), _events(extras)
         if not extras:
@@ -40,7 +44,8 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
                 notify("budget-spent", event.job, f"{event.job} has spent its lateness budget", event.reason)
             elif event.kind == "refused" or event.did_harm:
                 notify("apply-failed", event.job, f"a rescale of {event.job} was {event.kind}", event.reason)
-        return sorted({event.job for event in found if event.kind == "permission-needed"})
+        needed = {(event.job, event.rules) for event in found if event.rules is not None}
+        return [{"job": job, "rules": rules} for job, rules in sorted(needed)]
 
 
 def harm(extras: Sequence[Mapping[str, Any]]) -> str | None:
@@ -49,13 +54,17 @@ def harm(extras: Sequence[Mapping[str, Any]]) -> str | None:
     return "; ".join(found) or None
 
 
-def question(job: str) -> PermissionQuestion | None:
-    """The question about a job's autopilot; None if its file needs no permission now, or an answer is there."""
+def question(job: str, wanted: str) -> PermissionQuestion | None:
+    """The question about a job's autopilot; None if its file does not have these rules now, or an answer is there.
+
+    Args:
+        wanted: digest of the rules.
+    """
     from pipelines.control.files import AutopilotFiles
-    from pipelines.piloting.permission import permission_of
+    from pipelines.piloting.permission import permission_of, rules_digest
 
     workspace, rules = _rules(job)
-    if rules is None or rules.mode != "approved" or permission_of(workspace, job, rules) is not None:
+    if rules is None or rules_digest(rules) != wanted or permission_of(workspace, job, rules) is not None:
         return None
     state = AutopilotFiles(workspace, job).state()
     newest = None if state is None else state.newest
@@ -75,22 +84,24 @@ def question(job: str) -> PermissionQuestion | None:
     )
 
 
-def answer(job: str, granted: bool, by: str) -> str:
-    """Store a person's answer, which holds for the rules in the job's file; says what follows from it."""
+def answer(job: str, rules: str, granted: bool, by: str) -> str:
+    """Store a person's answer; says what follows from it.
+
+    Args:
+        rules: digest of those that the person was asked about, which the job's file may no longer have.
+    """
     from datetime import UTC, datetime
 
     from pipelines.piloting.permission import AutopilotPermission, keep_permission, rules_digest
 
-    workspace, rules = _rules(job)
-    if rules is None:
-        return f"the file of {job} no longer asks for an autopilot"
+    workspace, now = _rules(job)
     keep_permission(
         workspace,
-        AutopilotPermission(
-            job=job, rules=rules_digest(rules), granted=granted, by=by, answered_at=datetime.now(UTC)
-        ),
-    )  # fmt: skip
-    return f"the autopilot of {job} {'may act' if granted else 'stays in its dry run'}, as {by} decided"
+        AutopilotPermission(job=job, rules=rules, granted=granted, by=by, answered_at=datetime.now(UTC)),
+    )
+    said = f"the autopilot of {job} {'may act' if granted else 'stays in its dry run'}, as {by} decided"
+    asked = now is not None and rules_digest(now) == rules
+    return said if asked else f"{said}, but only by the rules that the question showed, which its file no longer has"
 
 
 def _rules(job: str) -> "tuple[Workspace, Autopiloting | None]":

@@ -16,7 +16,13 @@ from pipelines.following.jobs import job_file
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.piloting.events import PilotEvent, budget_event
-from pipelines.piloting.permission import AutopilotPermission, keep_permission, permission_of, rules_digest
+from pipelines.piloting.permission import (
+    AutopilotPermission,
+    begin_question,
+    keep_permission,
+    permission_of,
+    rules_digest,
+)
 from pipelines.piloting.pilot import RETRY_S, JobPilot, piloted_jobs
 
 Says = Callable[..., Path]
@@ -104,6 +110,7 @@ def test_it_asks_once_and_acts_only_after_a_permission_for_its_rules(flight: Fli
     pilot = _pilot(flight)
     (event,) = _poll(flight, pilot, 150)
     assert event.kind == "permission-needed" and event.after["count"] == 7
+    assert event.rules == rules_digest(_rules(flight))
     assert flight.job.puts == []
     _answer(flight, granted=False)
     assert _poll(flight, pilot, 60) == [] and flight.job.puts == []
@@ -116,6 +123,43 @@ def test_it_asks_once_and_acts_only_after_a_permission_for_its_rules(flight: Fli
     assert [one.kind for one in _poll(flight, pilot, 90)] == ["permission-needed"]
     pilot.close()
     assert len(flight.job.puts) == puts
+
+
+def test_an_answer_holds_again_when_the_rules_are_as_they_were(flight: Flight, says: Says) -> None:
+    says(mode="approved")
+    _answer(flight, granted=True)
+    says(mode="approved", policy="sluice", settings={})
+    _answer(flight, granted=False)
+    says(mode="approved")
+    found = permission_of(flight.workspace, "clicks", _rules(flight))
+    assert found is not None and found.granted
+    pilot = _pilot(flight)
+    assert "rescaled" in [one.kind for one in _poll(flight, pilot, 150)]
+    pilot.close()
+
+
+def test_a_permission_from_when_a_job_had_only_one_still_holds(flight: Flight, says: Says) -> None:
+    says(mode="approved")
+    answer = AutopilotPermission(
+        job="clicks", rules=rules_digest(_rules(flight)), granted=True, by="ada", answered_at=BEGIN
+    )
+    flight.workspace.write("autopilots/clicks/permission.json", answer)
+    assert permission_of(flight.workspace, "clicks", _rules(flight)) == answer
+    says(mode="approved", policy="sluice", settings={})
+    assert permission_of(flight.workspace, "clicks", _rules(flight)) is None
+
+
+def test_a_question_that_no_answer_came_of_is_asked_again(flight: Flight, says: Says) -> None:
+    """As when the process was killed between recording the question and sending its event."""
+    says(mode="approved", approval_s=600.0)
+    rules = _rules(flight)
+
+    def asks(after_s: float) -> bool:
+        return begin_question(flight.workspace, "clicks", rules, BEGIN + timedelta(seconds=after_s))
+
+    assert [asks(0.0), asks(601.0), asks(600.0 + 3601.0), asks(600.0 + 3602.0)] == [True, False, True, False]
+    _answer(flight, granted=False)
+    assert not asks(10 * 86400.0)
 
 
 def test_wrong_rules_are_logged_once_and_tried_again(
