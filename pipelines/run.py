@@ -31,6 +31,8 @@ Output = TypeVar("Output", bound=BaseModel)
 
 
 REQUEST_FILE: Final = "request.json"
+OBSERVED_SAMPLES: Final = "observed.parquet"
+"""Of a plan that was made from the running job: its samples."""
 _STARTED_IN_FILE: Final = "started-in.json"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from models.errors import SluiceError
 from pipelines.drift.detect import detect_drift
-from pipelines.drift.request import ReprofileRequest, request_reprofile
+from pipelines.drift.request import ReprofileRequest, can_be_measured, request_reprofile
 from pipelines.progress import Progress
 from pipelines.store.workspace import Workspace
 
@@ -25,6 +25,8 @@ class CheckedBatch:
     """What was requested, by this check or by one of the same samples before."""
     failures: Mapping[str, Exception]
     """Job -> why it could not be checked."""
+    outdated: Mapping[str, str]
+    """Job whose plan was made from the running job, which has drifted since -> why; no measurement is requested of it."""
 
     @property
     def unexpected(self) -> tuple[Exception, ...]:
@@ -54,9 +56,14 @@ def check_batch(
     """
     requests: list[ReprofileRequest] = []
     failures: dict[str, Exception] = {}
+    outdated: dict[str, str] = {}
     for job in jobs:
         try:
             report = detect_drift(workspace, job, samples, progress)
+            if report.drifted and not can_be_measured(workspace, job):
+                outdated[job] = report.reason
+                progress.say(f"drift: {job} was planned as it ran; plan it from the running job again")
+                continue
             asked = request_reprofile(workspace, report, now())
         except Exception as error:  # of any kind: the other jobs must be checked still
             failures[job] = error
@@ -67,7 +74,7 @@ def check_batch(
             progress.say(f"drift: new measurements of {job} are requested")
         elif report.drifted:
             progress.say(f"drift: new measurements of {job} were requested before")
-    return CheckedBatch(tuple(requests), failures)
+    return CheckedBatch(tuple(requests), failures, outdated)
 
 
 def _in_one_line(error: Exception, characters: int = 500) -> str:

@@ -14,7 +14,7 @@ from pipelines.drift.reports import keep, latest_drift
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.operations import Drifting
 from pipelines.progress import Progress, Quiet
-from pipelines.run import PipelineRun
+from pipelines.run import OBSERVED_SAMPLES, PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 
@@ -70,12 +70,7 @@ def _seen_before(workspace: Workspace, plan: Plan, found: ProductionSamples) -> 
 
 
 def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Drifting) -> DriftReport:
-    if run.request.testbed == "recorded":
-        raise InvalidInput(
-            f"plan {plan.job}@{plan.version} was made from published measurements, which hold no unit costs to compare "
-            "production with; plan the job on the simulator or on Flink"
-        )
-    measured_rows = run.workspace.read_table(run.key("features.parquet")).to_pylist()
+    measured_rows = _measured(run, plan)
     rows = production_features(run.job, found)
     measured, production = _values(measured_rows), _values(rows)
     comparisons = compare_costs(measured, production, limits.tolerance, limits.confidence)
@@ -103,6 +98,25 @@ def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Dri
         comparisons=comparisons,
         busyness=busyness,
     )
+
+
+def _measured(run: PipelineRun, plan: Plan) -> Rows:
+    """Features of what the plan was made from."""
+    named = f"plan {plan.job}@{plan.version}"
+    if run.request.testbed == "recorded":
+        raise InvalidInput(
+            f"{named} was made from published measurements, which hold no unit costs to compare production with; plan the job "
+            "on the simulator or on Flink"
+        )
+    if run.request.testbed != "running":
+        rows: Rows = run.workspace.read_table(run.key("features.parquet")).to_pylist()
+        return rows
+    key = run.key(OBSERVED_SAMPLES)
+    if not run.workspace.exists(key):
+        raise InvalidInput(
+            f"{named} was made from the running job, and its samples were not kept then; plan it from the running job again"
+        )
+    return production_features(run.job, ProductionSamples({run.workspace.uri(key): plan.lineage.digests["samples"]}))
 
 
 def _values(rows: Rows) -> dict[str, dict[str, list[float]]]:

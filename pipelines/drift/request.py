@@ -29,6 +29,12 @@ class ReprofileRequest(Format):
     created_at: str = Field(description="ISO 8601, UTC.")
 
 
+def can_be_measured(workspace: Workspace, job: str) -> bool:
+    """Whether the request behind a job's plan can be repeated: not where the plan was made from the running job."""
+    plan = PlanStore(workspace).current(job)
+    return origin_of(workspace, plan, Quiet()).request.testbed != "running"
+
+
 def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) -> ReprofileRequest | None:
     """The request that follows from a report; None without drift, or if new measurements were requested before.
 

@@ -21,7 +21,7 @@ from pipelines.observe.decisions import RunningPlan, TaskManagers
 from pipelines.observe.observation import Observed, job_file_text
 from pipelines.planning.placing import tuned_placement
 from pipelines.progress import Progress
-from pipelines.run import PipelineRun
+from pipelines.run import OBSERVED_SAMPLES, PipelineRun
 from pipelines.stages.publish import say_published, stored_with_report
 from pipelines.store.code_version import code_version
 from pipelines.store.digests import digest, digest_bytes
@@ -97,7 +97,8 @@ def plan_running(
 
 
 def _stored_request(known: RunningPlan, asked: RunningRequest, workspace: Workspace, progress: Progress) -> PipelineRun:
-    """Store the request and the job's file, by which applying the plan finds what Flink calls each operator."""
+    """Store the request, the job's file, by which applying the plan finds what Flink calls each operator, and the samples, with
+    which later ones are compared."""
     key = f"{FILES}/{known.job.name}/{known.run}.yaml"
     workspace.write_bytes(key, job_file_text(known.job).encode())
     request = PlanRequest(
@@ -111,6 +112,7 @@ def _stored_request(known: RunningPlan, asked: RunningRequest, workspace: Worksp
     )
     run = PipelineRun(request, workspace, progress)
     run.start()
+    workspace.write_bytes(run.key(OBSERVED_SAMPLES), workspace.read_bytes(known.observed.samples_key))
     return run
 
 

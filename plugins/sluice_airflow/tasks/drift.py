@@ -51,6 +51,13 @@ def watch(batch: Sequence[str], samples: str | None) -> list[str]:
         from pipelines.store.workspace import Workspace
 
         checked = check_batch(Workspace(), batch, samples, lambda: datetime.now(UTC), task_progress())
+        for job, reason in checked.outdated.items():
+            notify(
+                "drift-found",
+                job,
+                f"{job} has changed since it was planned; plan it from the running job again",
+                reason,
+            )
         if checked.failures:
             message = f"{len(checked.failures)} of {len(batch)} jobs could not be checked for drift: {checked}"
             if checked.unexpected:
@@ -107,8 +114,12 @@ def say_and_notify(asked: Sequence[Mapping[str, Any]]) -> None:
 
 
 def planned_jobs() -> list[dict[str, Any]]:
-    """A request for new measurements of each job that has a plan, at the plan's rate; pinned jobs are left out."""
+    """A request for new measurements of each job that has a plan, at the plan's rate.
+
+    Left out are pinned jobs, and those that were planned from the running job.
+    """
     with reported("jobs"):
+        from pipelines.drift.request import can_be_measured
         from pipelines.store.pins import pin_of
         from pipelines.store.plans import PlanStore
         from pipelines.store.workspace import Workspace
@@ -117,6 +128,8 @@ def planned_jobs() -> list[dict[str, Any]]:
         for job in PlanStore(workspace).jobs():
             if (pin := pin_of(workspace, job)) is not None:
                 task_progress().say(f"jobs: {pin}")
+            elif not can_be_measured(workspace, job):
+                task_progress().say(f"jobs: {job} was planned from the running job, and is not measured")
             else:
                 asked.append({"job": job, "reason": "the schedule of the DAG"})
         return asked
@@ -164,7 +177,7 @@ def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
         run: name of the new run; a new name makes it measure again.
 
     Raises:
-        InvalidInput: the run does not exist, or the job has no plan.
+        InvalidInput: the run does not exist, or measured nothing, or the job has no plan.
     """
     with reported("request"):
         from models.errors import InvalidInput
@@ -184,6 +197,11 @@ def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
             before = workspace.read(checked_key(f"runs/{job}/{origin}/request.json"), PlanRequest)
         except Missing:
             raise InvalidInput(f"the workspace {workspace.url} holds no request of run {origin!r} of {job!r}") from None
+        if before.testbed == "running":
+            raise InvalidInput(
+                f"{job} was planned from the running job, which no testbed measures; plan it again with "
+                "sluice plan --from-running, or on a testbed"
+            )
         asked = before.model_dump(mode="json") | {"rate": rate, "run": run}
         request = validate_as(asked, PlanRequest, origin="the request for new measurements")
         task_progress().say(

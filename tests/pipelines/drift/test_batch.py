@@ -65,6 +65,13 @@ def test_one_session_checks_all_and_a_job_that_cannot_be_checked_does_not_stop_t
     steady = latest_drift(workspace, "steady")
     assert steady is not None and not steady.drifted
 
+    for job in ("as-observed", "outdated"):
+        plan_job(workspace, job, testbed="running")
+        sample_production(workspace, job, window_cpu_s=26e-6 if job == "outdated" else 20e-6)
+    observed = check_batch(workspace, ["as-observed", "outdated"], None, noon, Transcript())
+    assert (observed.requests, observed.failures, list(observed.outdated)) == ((), {}, ["outdated"])
+    assert "+30%" in observed.outdated["outdated"], "26 us a record for 20 when it was observed"
+
     assert isinstance(checked.failures["broken"], SluiceError)
     assert "hour-2.parquet is not a Parquet file (length is too low: 10); replace this file, or remove it" in str(
         checked

@@ -13,7 +13,7 @@ Useful time is CPU time. Measured were two runs with just these figures, so an i
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import yaml
@@ -25,7 +25,7 @@ from pipelines.drift.reports import keep
 from pipelines.inputs.parsing.files import read_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.gathering import FEATURES_FILE
-from pipelines.run import PipelineRun
+from pipelines.run import OBSERVED_SAMPLES, PipelineRun
 from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace
 from testbeds.protocol import SAMPLE_SCHEMA
@@ -42,16 +42,27 @@ RECORDS: Final[Mapping[str, tuple[float, float]]] = {
 """In and out."""
 
 
-def plan_job(workspace: Workspace, job: str, run: str = RUN) -> Plan:
-    """Store the job's file, its request, the features of its measurements, and a plan."""
+def plan_job(
+    workspace: Workspace, job: str, run: str = RUN, testbed: Literal["simulator", "running"] = "simulator"
+) -> Plan:
+    """Store the job's file, its request, the features of its measurements, and a plan.
+
+    Args:
+        testbed: `running`: the plan was made from the running job, of which a window of samples is stored in place of features.
+    """
     file = _write_file(Path(workspace.url.removeprefix("file://")).parent / "jobs", job)
-    measured = PipelineRun(PlanRequest(job=str(file), rate=800_000.0, run=run), workspace)
+    measured = PipelineRun(PlanRequest(job=str(file), rate=800_000.0, run=run, testbed=testbed), workspace)
     measured.start()
-    features = [_feature_of(operator) for operator in CPU_S for _ in range(2)]
-    workspace.write_table(measured.key(FEATURES_FILE), pa.Table.from_pylist(features))
+    if testbed == "running":
+        rows = [_sample_of(job, operator, run, CPU_S["window"]) for operator in CPU_S]
+        workspace.write_table(measured.key(OBSERVED_SAMPLES), pa.Table.from_pylist(rows, SAMPLE_SCHEMA))
+    else:
+        features = [_feature_of(operator) for operator in CPU_S for _ in range(2)]
+        workspace.write_table(measured.key(FEATURES_FILE), pa.Table.from_pylist(features))
     plan = read_as(ROOT / "tests" / "data" / "plans" / "nexmark-q5-v1.json", Plan)
     content = {name: getattr(plan, name) for name in PlanContent.model_fields} | {"job": job}
-    content["lineage"] = plan.lineage.model_copy(update={"run": run})
+    digests = plan.lineage.digests | {"samples": "0" * 64}
+    content["lineage"] = plan.lineage.model_copy(update={"run": run, "digests": digests})
     return PlanStore(workspace).publish(PlanContent(**content), "2026-01-01T00:00:00+00:00")
 
 
