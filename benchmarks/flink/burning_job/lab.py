@@ -20,7 +20,7 @@ from testbeds.local.javac import compile_java
 from testbeds.local.jdk import find_jdk
 
 HERE: Final = Path(__file__).parent
-COMPILE_S, SETTLE_S, START_S = 15.0, 7.0, 180.0
+COMPILE_S, SETTLE_S, START_S = 15.0, 30.0, 180.0
 LOW_PRIORITY: Final = 19
 
 

@@ -8,15 +8,16 @@ from typing import Final
 from pydantic import Field
 
 from flink_client.rest.client import FlinkRest
-from flink_client.rest.waiting import wait_for
+from flink_client.rest.waiting import TimedOut, wait_for
+from models.errors import SluiceError
 from models.scaling.control.limits import ControlLimits
 from models.scaling.decisions.change import runs_already
 from models.scaling.policies import POLICIES, Knob, PolicyKind
 from models.scaling.policy import Decision, Facts, Recommendation
 from models.scaling.rates import Rates
-from models.schema import Format, PositiveInt
+from models.schema import Format
 from pipelines.control.autopilot import Autopilot
-from pipelines.control.record import RescaleTaken
+from pipelines.control.record import AutopilotDecision, RescaleTaken
 from pipelines.control.request import AutopilotRequest
 from pipelines.control.running import fly
 from pipelines.store.workspace import Workspace
@@ -29,7 +30,7 @@ PATIENCE_S: Final = 180.0
 class GivenTasksSettings(Format):
     """Settings of the policy `given-tasks`."""
 
-    tasks: dict[str, PositiveInt] = Field(description="Tasks of the operators whose names contain these.")
+    tasks: str = Field(description="NAME=TASKS,...: tasks of the operators whose names contain these.")
     interval_s: float = Field(INTERVAL_S, description="Time over which rates are measured, seconds.")
 
 
@@ -39,7 +40,8 @@ class GivenTasks:
     name = "given-tasks"
 
     def __init__(self, settings: GivenTasksSettings) -> None:
-        self._tasks, self.interval_s = settings.tasks, settings.interval_s
+        self.interval_s = settings.interval_s
+        self._tasks = {name: int(tasks) for name, tasks in (one.split("=") for one in settings.tasks.split(","))}
 
     def decide(self, rates: Rates) -> Decision:
         tasks = {name: next(n for part, n in self._tasks.items() if part in name) for name in rates.operators}
@@ -56,19 +58,29 @@ def rescaled(rest: FlinkRest, job: str, tasks: Mapping[str, int]) -> RescaleTake
     POLICIES[GivenTasks.name] = PolicyKind(
         GivenTasks.name, "Given tasks", GivenTasksSettings, GivenTasks, Knob("interval_s", (INTERVAL_S,))
     )
-    request = AutopilotRequest("burning", rest.url, job, GivenTasks.name, {"tasks": dict(tasks)}, LIMITS)
-    found: list[RescaleTaken] = []
+    request = AutopilotRequest(
+        "burning",
+        rest.url,
+        job,
+        GivenTasks.name,
+        {"tasks": ",".join(f"{name}={n}" for name, n in tasks.items())},
+        LIMITS,
+    )
+    stored: list[AutopilotDecision] = []
     stop = threading.Event()
+
+    def rescale() -> RescaleTaken | None:
+        return next((d.rescale for d in stored if d.done == "rescaled"), None)
+
     with tempfile.TemporaryDirectory() as folder, FlinkRest(rest.url, timeout_s=10.0, patience_s=0.0) as own:
         pilot = Autopilot(Workspace(folder), request, own)
-        thread = threading.Thread(
-            target=fly,
-            args=(pilot, lambda d: found.append(d.rescale) if d.done == "rescaled" and d.rescale else None, stop),
-            daemon=True,
-        )
+        thread = threading.Thread(target=fly, args=(pilot, stored.append, stop), daemon=True)
         thread.start()
         try:
-            return wait_for(lambda: found[0] if found else None, PATIENCE_S, "a rescale by the autopilot", pause_s=0.2)
+            return wait_for(rescale, PATIENCE_S, "a rescale by the autopilot", pause_s=0.2)
+        except TimedOut as error:
+            said = "; ".join(dict.fromkeys(d.reason for d in stored))
+            raise SluiceError(f"{error}; the autopilot says: {said or 'nothing'}") from error
         finally:
             stop.set()
             thread.join(30.0)
