@@ -10,7 +10,7 @@ is explained by it as far as the simulator goes; one that does not is not explai
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Final
 
@@ -23,12 +23,13 @@ from benchmarks.arena.evaluation import checks
 from benchmarks.arena.evaluation.runs import JOBS, SETTINGS, Replay, Replays
 from benchmarks.arena.evaluation.statements import FINDINGS
 from models.job import Job
+from models.metrics import Activity
 from models.scaling.policies import make_policy
 from pipelines.arena.evaluation import PEAK_SHARE
 from pipelines.arena.grid import run_cells
 from pipelines.arena.replays.cell import Cell, CellResult
 from pipelines.arena.replays.compute import capacity, start, testbed, with_key_groups
-from pipelines.arena.replays.metrics import FlinkMetrics, MetricNoise
+from pipelines.arena.replays.metrics import TIMED_ROWS, Fetched, FlinkMetrics, MetricNoise, Totals
 from pipelines.arena.replays.outcome import outcome, table
 from pipelines.arena.replays.replay import replay
 from pipelines.arena.replays.workloads import Pattern, pattern
@@ -45,12 +46,40 @@ NOISY: Final = MetricNoise(records=0.05, time=0.15)
 """Five times the noise of the arena."""
 
 
+FILLS: Final = 10
+"""Buffers of an input: two of its channel and eight floating ones, Flink's defaults."""
+
+
 class MoreCpu(FlinkMetrics):
     """CPU in use exceeds busy time."""
 
     def _as_measured(self, done: np.ndarray, tasks: Sequence[int], seconds: float) -> dict[str, np.ndarray]:
         values = super()._as_measured(done, tasks, seconds)
         return values | {"cpu_s": values["cpu_s"] * (1 + MORE_CPU)}
+
+
+class OldGauges(FlinkMetrics):
+    """Times are of the last refresh alone, as before Flink 1.17 (FLINK-30090); records are of the last minute."""
+
+    def _done(self, first: Totals, last: Totals) -> np.ndarray:
+        done = super()._done(first, last)
+        before = self._seen[-2 - self._age]
+        to_window = (last.seconds - first.seconds) / (last.seconds - before.seconds)
+        done[TIMED_ROWS] = (last.added - before.added)[TIMED_ROWS] * to_window
+        return done
+
+
+class UnevenArrival(FlinkMetrics):
+    """Records wait in front of tasks that keep up: as many buffers as in a queue of random arrivals (M/M/1)."""
+
+    def _fetch(self) -> Fetched:
+        found = super()._fetch()
+        return Fetched({name: self._queued(own) for name, own in found.activity.items()}, found.arrival_rate)
+
+    def _queued(self, did: Activity) -> Activity:
+        busy = np.clip(did.busy_s / did.seconds, 0.0, 0.999)
+        waiting = self._rng.geometric(1 - busy) - 1
+        return replace(did, input_queue_share=np.maximum(did.input_queue_share, np.minimum(waiting / FILLS, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -106,6 +135,29 @@ CAUSES: Final = {
         metrics=lambda seed: None,
     ),
     "cpu": Cause(f"CPU in use {MORE_CPU:.0%} above busy time", (checks.varga_worse_on_complex,), metrics=MoreCpu),
+    "gauges": Cause(
+        "times of the last 5 s beside records of the last minute, as before Flink 1.17",
+        (
+            checks.sliding_by_ds2,
+            checks.cpu_best_on_sliding,
+            checks.varga_worse_on_complex,
+            checks.varga_never_rests,
+            checks.only_cpu_and_ds2_rest_on_map,
+            checks.none_rests_on_swa,
+            checks.hpa_follows,
+        ),
+        metrics=OldGauges,
+    ),
+    "queues": Cause(
+        "input buffers as full as those of a queue of random arrivals",
+        (checks.dhalion_takes_most, checks.join_by_dhalion, checks.random_swa_latency, checks.dhalion_is_slow),
+        metrics=UnevenArrival,
+    ),
+    "start": Cause(
+        "a start with half of the tasks that the first rate needs",
+        (checks.dhalion_takes_most, checks.join_by_dhalion, checks.random_swa_latency, checks.ds2_follows),
+        cell={"start": "under"},
+    ),
     "redeploy": Cause(
         "rescales by redeployment: minutes of downtime, slow code after it",
         (checks.ds2_ignores_lag, checks.none_accounts_for_lag, checks.ds2_follows, checks.random_swa_latency),

@@ -31,6 +31,8 @@ FETCH_S: Final = 10.0
 _COUNTED: Final = ("records_in", "records_out", "cache_hits", "cache_misses")
 _TIMED: Final = ("busy_s", "backpressured_s", "cpu_s", "state_time_s")
 _ADDED: Final = (*_COUNTED, *_TIMED)
+TIMED_ROWS: Final = slice(len(_COUNTED), None)
+"""Of `Totals.added`: those that are times."""
 _REFRESHES: Final = round(WINDOW_S / SAMPLE_INTERVAL_S)
 _REFRESHES_A_FETCH: Final = round(FETCH_S / SAMPLE_INTERVAL_S)
 
@@ -66,7 +68,7 @@ class FlinkMetrics:
         """Refreshes since the last fetch."""
         self._age = int(self._rng.integers(2))
         """How many refreshes are missing from a fetch: the last one may come just after it."""
-        self._seen: deque[_Totals] = deque([_Totals.nothing()], maxlen=_REFRESHES + 1 + self._age)
+        self._seen: deque[Totals] = deque([Totals.nothing()], maxlen=_REFRESHES + 1 + self._age)
 
     def refresh(self, activity: Mapping[str, Activity], arrival_rate: float) -> Fetched | None:
         """A reporting interval has passed; returns new values if they are fetched at its end.
@@ -87,7 +89,7 @@ class FlinkMetrics:
         last = self._seen[-1 - self._age]
         first = self._seen[max(len(self._seen) - 1 - self._age - _REFRESHES, 0)]
         seconds = last.seconds - first.seconds
-        done = last.added - first.added
+        done = self._done(first, last)
         values = self._as_measured(done, [len(gauges.busy_s) for gauges in last.gauges.values()], seconds)
         found, begin = {}, 0
         for name, gauges in last.gauges.items():
@@ -95,6 +97,11 @@ class FlinkMetrics:
             found[name] = _at_the_end(gauges, seconds, {field: value[begin:end] for field, value in values.items()})
             begin = end
         return Fetched(found, (last.arrived - first.arrived) / seconds)
+
+    def _done(self, first: "Totals", last: "Totals") -> np.ndarray:
+        """What was done in the window, by the fields _ADDED."""
+        done: np.ndarray = last.added - first.added
+        return done
 
     def _as_measured(self, done: np.ndarray, tasks: Sequence[int], seconds: float) -> dict[str, np.ndarray]:
         """With noise; the times of a task stay within the window."""
@@ -120,7 +127,7 @@ def _at_the_end(gauges: Activity, seconds: float, values: dict[str, np.ndarray])
 
 
 @dataclass(frozen=True)
-class _Totals:
+class Totals:
     """Since the start of the job: seconds of running, records that arrived, and what each operator did."""
 
     seconds: float
@@ -131,11 +138,11 @@ class _Totals:
     """The last interval."""
 
     @classmethod
-    def nothing(cls) -> "_Totals":
+    def nothing(cls) -> "Totals":
         return cls(0.0, 0.0, np.zeros(()), {})
 
-    def plus(self, activity: Mapping[str, Activity], arrival_rate: float) -> "_Totals":
+    def plus(self, activity: Mapping[str, Activity], arrival_rate: float) -> "Totals":
         done = list(activity.values())
         seconds = done[0].seconds
         added = np.array([np.concatenate([getattr(own, field) for own in done]) for field in _ADDED])
-        return _Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added + self.added, activity)
+        return Totals(self.seconds + seconds, self.arrived + arrival_rate * seconds, added + self.added, activity)
