@@ -12,6 +12,7 @@ from rich.text import Text
 
 from models.errors import InvalidInput, SluiceError
 from pipelines.cli import app
+from pipelines.cli.extras import missing_extra
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
 from pipelines.store.workspace import Workspace
@@ -108,6 +109,10 @@ def _cost(
         sized = sized_rates(place, job, [one.rate for one in intervals])
     except SluiceError as error:
         return {}, None, str(error)
+    except ModuleNotFoundError as error:
+        if (extra := missing_extra(error)) is None:
+            raise
+        return {}, None, str(extra)
     cost = cost_of(intervals, sized)
     return sized, cost, next((size.why_not for size in sized.values() if size.why_not), None)
 
