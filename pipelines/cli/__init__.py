@@ -1,8 +1,9 @@
 """`sluice`: one command for people and machines.
 
 Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer, 4 packages of an extra are not
-installed. With `--json` one JSON document goes to standard output and nothing else; messages and progress go to standard
-error.
+installed, 130 stopped by Ctrl-C, 143 by SIGTERM. With `--json` one JSON document goes to standard output and nothing else;
+`autopilot run`, `autopilot all` and `autopilot log` print one a line, and `autopilot metrics` has no `--json`. Messages and
+progress go to standard error.
 """
 
 import sys

@@ -84,7 +84,7 @@ ALERTS: dict[str, tuple[str, str, str, dict[str, str], str]] = {
         "1x24",
         "0x24",
         {"severity": "page", "job_name": "q5", "sluice_plan_apply_outcome": "failed"},
-        "neither the plan of q5 nor its previous state runs",
+        "job q5 does not run as planned, and was not put back",
     ),
     "SluiceApplyRolledBack": (
         f'sluice_plan_apply_outcome{{{JOB}, sluice_plan_apply_outcome="rolled-back"}}',

@@ -10,7 +10,7 @@ from pipelines.cli.reference.fields import NOTE, cell, paragraphs
 
 EXIT_CODES: Final = (
     "Exit codes: 0 done, 1 failed, 2 unusable arguments or input, 3 no feasible answer, 4 packages of an\n"
-    "[extra](../how-to/install.md) are not installed.\n"
+    "[extra](../how-to/install.md) are not installed, 130 stopped by Ctrl-C, 143 by SIGTERM.\n"
 )
 _VALUES: Final[dict[Any, str]] = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 

@@ -63,7 +63,7 @@ LimitOption = Annotated[
         "--limit",
         metavar="LIMIT=VALUE",
         help="A limit, repeatable: most_tasks, most_slots, price_per_slot_hour, dollars_per_hour, rescales_a_day, "
-        "least_between_s, respect_s, ... (all of them: docs/how-to/run-the-autopilot.md).",
+        "least_between_s, respect_s, ... (all of them: 'Let a policy scale a running job' in the documentation).",
         show_default=False,
     ),
 ]

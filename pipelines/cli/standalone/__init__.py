@@ -1,1 +1,1 @@
-"""Commands that run one model on files, without a workspace: capacity, scaling, placement."""
+"""Commands that need no workspace: one model on files (capacity, scaling, placement), a recorded topic, skew of a stream."""
