@@ -14,7 +14,7 @@ vertices are in one slot sharing group.
    (`taskmanager.load-balance.mode: TASKS`, since Flink 2.3) are Flink's own, on a Flink without the hook; where their tasks
    are is read from Flink.
 3. A new cluster runs all vertices on all slots for 15 s, with light records, so that every JVM compiles the program. Each of
-   the five runs of a policy submits the job, sets the quotas, lets it settle for 9 s, and measures for 15 s what the sources
+   the five runs of a policy submits the job, sets the quotas, lets it settle for 32 s, and measures for 15 s what the sources
    emit. The first run on a cluster is not counted. A run in which no TaskManager used 95 % of its quota is repeated, since
    others used the machine then. The simulator runs the same placement with the costs of 1, on the quotas less what a
    TaskManager uses without a job.
@@ -28,7 +28,7 @@ down, by half where this was tried, so that the cost of a record would depend on
 The rankings are compared over different plans, by the median of the runs of each. Beside Kendall's tau it prints one that
 takes plans as equal where they differ by less than the repeatability of medians of their runs (`tau_with_ties`).
 
-A policy takes about three minutes. Measurements are stored, so that it can be stopped and started again; `--table` adds
+A policy takes about five minutes. Measurements are stored, so that it can be stopped and started again; `--table` adds
 what is missing, simulates, and prints tables.
 """
 

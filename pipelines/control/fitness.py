@@ -20,7 +20,9 @@ def unfit(sight: Sight, newest_s: float | None, limits: ControlLimits) -> Hold |
         return Hold("restarting", "its sources have read all of their input, so that the job is about to end")
     if sight.ended:
         ended = ", ".join(sight.ended)
-        return Hold("restarting", f"{ended} has read all of its input, so that the rest of the job is measured from now on")
+        return Hold(
+            "restarting", f"{ended} has read all of its input, so that the rest of the job is measured from now on"
+        )
     running = [task for v in sight.vertices for task in v.tasks if not task.finished]
     ran = [task.ran_s for task in running if task.ran_s is not None]
     if ran and min(ran) < limits.settle_s:
