@@ -43,7 +43,8 @@ def find(facts: BoundFacts) -> Finding:
     """The vertex that binds and its cause."""
     known = [o for o in facts.operators if o.held_busyness is not None]
     binding = [o for o in known if _binds(facts, o)]
-    if facts.network_use is not None and facts.network_use >= FULL and facts.network_use > _held(binding):
+    fuller = max(_held(binding), facts.cores_use or 0.0)
+    if facts.network_use is not None and facts.network_use >= FULL and facts.network_use > fuller:
         return Finding("network", facts.network_vertex)
     if binding:
         tightest = max(binding, key=_tightness)

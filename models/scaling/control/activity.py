@@ -88,7 +88,7 @@ def activity_since(
     cpu_per_busy = cpu_per_busy_s(done, cpu_shares((before, after)))
     arriving, unknown, lags = {}, set(), {}
     for vertex in (v for v in running if v.is_source):
-        own = [_running_tasks(reading, vertex) for reading in readings]
+        own = [_alone(reading, vertex.id) for reading in readings]
         between = intervals(own)
         found = rounds(own, between, lag_by_broker=lag_by_broker)
         lag = found[-1].lag if found else None
@@ -126,14 +126,8 @@ def _traffic(tasks: Sequence[TaskInterval]) -> VertexTraffic:
     return VertexTraffic(sent=sum(one.bytes_out / one.seconds for one in tasks), state=sum(state))
 
 
-def _running_tasks(reading: JobCounts, vertex: VertexCounts) -> JobCounts:
-    """Only those that run now: a round ends once all tasks of the readings have reported."""
-    running = {task.task for task in vertex.tasks if not task.finished}
-    vertices = [v for v in reading.vertices if v.id == vertex.id]
-    return replace(
-        reading,
-        vertices=tuple(replace(v, tasks=tuple(task for task in v.tasks if task.task in running)) for v in vertices),
-    )
+def _alone(reading: JobCounts, vertex: str) -> JobCounts:
+    return replace(reading, vertices=tuple(v for v in reading.vertices if v.id == vertex))
 
 
 def _finished(vertex: VertexCounts, task: TaskCounts, ended_s: float, seconds: float) -> TaskInterval:

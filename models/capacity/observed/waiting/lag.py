@@ -61,13 +61,13 @@ class Round:
 def rounds(
     readings: Sequence[JobCounts], intervals: Sequence[TaskInterval], *, lag_by_broker: bool = False
 ) -> list[Round]:
-    """The rounds in which every source task reported.
+    """The rounds in which every source task reported that had not finished.
 
     Args:
         lag_by_broker: whether the broker counts what waits, which is then corrected by Eq. 1.
     """
     sources = {v.id for r in readings for v in r.vertices if v.is_source}
-    tasks = len({(one.vertex, one.task) for one in intervals if one.vertex in sources})
+    tasks = {(one.vertex, one.task) for one in intervals if one.vertex in sources}
     late = _late_s(readings) if lag_by_broker else {}
     by_end: dict[float, list[TaskInterval]] = {}
     for one in intervals:
@@ -76,7 +76,8 @@ def rounds(
     for reading in readings:
         ended = by_end.get(reading.time_s, [])
         own = [one for one in ended if one.vertex in sources]
-        if own and len(own) == tasks:
+        done = {(v.id, task.task) for v in reading.vertices for task in v.tasks if task.finished}
+        if own and {(one.vertex, one.task) for one in own} >= tasks - done:
             found.append(
                 Round(
                     ended_s=reading.time_s,

@@ -122,6 +122,9 @@ def test_a_worker_whose_network_is_full() -> None:
 
 
 def test_a_worker_whose_cores_are_full_although_its_tasks_are_not() -> None:
+    assert (
+        diagnose(facts(source(), even("map", 0.5), network_use=1.8, network_vertex="map", cores_use=4.7)).cause == "CPU"
+    )
     found = diagnose(facts(source(), even("map", 0.5), cores_use=0.96))
     assert (found.vertex, found.cause) == ("map", "CPU")
     assert "the fullest worker's tasks use 96% of its cores" in found.sentence

@@ -1,6 +1,7 @@
 """What arrives, and what a job takes at its limit."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,18 @@ def test_what_arrives_is_consumption_and_growth_of_the_lag() -> None:
     assert consumption(of) == pytest.approx(2000.0)
     assert growth(of) == pytest.approx(600.0)
     assert arriving(of) == pytest.approx(2600.0)
+
+
+def test_a_source_task_that_finishes_meanwhile_ends_no_round() -> None:
+    """The input of the second one is bounded, and read after the third of six rounds: then 1,300 records/s arrive."""
+    read = readings(source(1000.0, pending=0.0, grows=300.0))
+    for number, reading in enumerate(read[4:], start=4):
+        (vertex,) = reading.vertices
+        done = replace(vertex.tasks[1], finished=True, runs=False, pending=None)
+        read[number] = replace(reading, vertices=(replace(vertex, tasks=(vertex.tasks[0], done)),))
+    of = rounds(read, intervals(read))
+    assert [r.emitted for r in of] == pytest.approx([2000.0] * 3 + [1000.0] * 3)
+    assert growth(of[3:]) == pytest.approx(300.0)
 
 
 def test_a_catch_up_takes_more_than_arrives() -> None:
