@@ -137,7 +137,10 @@ class Hands:
         try:
             restart = self._restart() if intent.method == "restart" else None
         except InvalidInput as error:
-            return Carried("refused", intent.flink_job, 0.0, None, str(error))
+            if (taken := self._journal.marked(intent.number, SAVEPOINT)) is None:
+                return Carried("refused", intent.flink_job, 0.0, None, str(error))
+            why = f"{error}; the job has ended, and its savepoint is {taken.said}"
+            return Carried("failed", intent.flink_job, 0.0, None, why)
         self._lease.renew(always=True)
         if not self._journal.holds(intent):
             raise LeaseLost(f"another autopilot acts on {intent.job}: it has taken the number {intent.number}")

@@ -76,6 +76,8 @@ class RestartedFlink:
         match (method, *parts):
             case ("GET", "overview"):
                 return 200, {"flink-version": "1.20.5"}
+            case ("GET", "jobmanager", "config"):
+                return 200, []
             case ("POST", "jars", "upload"):
                 self.jars.append(f"{len(self.runs)}_program.jar")
                 return 200, {"filename": f"/tmp/{self.jars[-1]}", "status": "success"}

@@ -15,9 +15,12 @@ from flink_client.jobs.restart import Restart, RestartProgram
 from flink_client.rest.client import FlinkRest
 from models.errors import SluiceError
 from pipelines.control.actions.carrying import Carried, Carrying
-from pipelines.control.actions.intents import Intent, IntentJournal
+from pipelines.control.actions.deployment import open_api
+from pipelines.control.actions.hands import Hands
+from pipelines.control.actions.intents import SAVEPOINT, Intent, IntentJournal, IntentStep
 from pipelines.control.actions.restart_actuator import RestartActuator
-from pipelines.control.keeping.lease import LeaseLost
+from pipelines.control.keeping.lease import LeaseLost, LeaseSeeker
+from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.store.workspace import Workspace
 
 NEW, FORMER = "2" * 32, "3" * 32
@@ -159,3 +162,22 @@ def test_a_job_that_has_ended_by_itself_is_not_started_again(
     carried = restarting.carry_out(intent)
     assert carried.done == "failed" and "has ended without a savepoint of this action" in str(carried.why)
     assert flink.running == [] and flink.runs == []
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_who_does_not_know_the_program_says_where_the_savepoint_of_a_job_that_has_ended_is(
+    flink: RestartedFlink, clock: SimulatedClock, intent: Intent, tmp_path: Path, taken: bool
+) -> None:
+    """The first process was started with the program, and the second one without."""
+    workspace = Workspace(tmp_path / "workspace")
+    lease = LeaseSeeker(workspace, "p", clock, "second").attempt()
+    assert lease is not None
+    journal = IntentJournal(workspace, "p")
+    if taken:
+        journal.mark(intent.number, SAVEPOINT, IntentStep(at=intent.intended_at, said="file:///savepoints/s-1"))
+    clocks = Clocks(clock, clock.sleep, lambda: datetime.now(UTC))
+    with FlinkRest(flink.server.url, timeout_s=2.0, patience_s=0.0) as rest:
+        request = AutopilotRequest("p", rest.url, JOB, "ds2")
+        carried = Hands(rest, request, journal, lease, clocks, lambda: None, open_api).act(intent, resumed=True)
+    assert carried.done == ("failed" if taken else "refused") and "give --program" in str(carried.why)
+    assert ("its savepoint is file:///savepoints/s-1" in str(carried.why)) == taken
