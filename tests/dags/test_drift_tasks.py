@@ -18,6 +18,7 @@ from sluice_airflow.tasks.drift import (
     batches_to_watch,
     keep_reprofile_request,
     newest_of_each_job,
+    planned_jobs,
     requests_to_send,
     watch,
 )
@@ -45,6 +46,17 @@ def test_of_several_requests_the_newest_of_each_job_counts_and_each_job_gets_one
 def test_an_event_may_carry_several_requests_or_be_one() -> None:
     events = [{"job": "a", "rate": 1}, {"requests": [{"job": "b", "rate": 2}, {"job": "a", "rate": 3}]}]
     assert newest_of_each_job(events) == [{"job": "a", "rate": 3}, {"job": "b", "rate": 2}]
+
+
+def test_a_job_that_was_planned_as_it_ran_is_not_measured_and_one_damaged_plan_does_not_stop_the_others(
+    workspace: Workspace,
+) -> None:
+    """The plan of nexmark-q5 is damaged; its own run says so."""
+    plan_job(workspace, "measured")
+    plan_job(workspace, "as-it-ran", testbed="running")
+    assert [asked["job"] for asked in planned_jobs()] == ["measured", "nexmark-q5"]
+    with pytest.raises(InvalidInput, match="as-it-ran was planned from the running job, which no testbed measures"):
+        keep_reprofile_request({"job": "as-it-ran"}, "again")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autopilots.restarts import FORMER, NEW, restart_intent
 from flink.restarted import JOB, VERTEX, RestartedFlink
 from flink.steered import SimulatedClock
 from flink_client.jobs.restart import Restart, RestartProgram
@@ -22,8 +23,6 @@ from pipelines.control.actions.restart_actuator import RestartActuator
 from pipelines.control.keeping.lease import LeaseLost, LeaseSeeker
 from pipelines.control.request import AutopilotRequest, Clocks
 from pipelines.store.workspace import Workspace
-
-NEW, FORMER = "2" * 32, "3" * 32
 
 
 @pytest.fixture
@@ -40,25 +39,7 @@ def flink(clock: SimulatedClock) -> Iterator[RestartedFlink]:
 
 @pytest.fixture
 def intent() -> Intent:
-    return Intent(
-        job="p",
-        number=7,
-        fence=1,
-        intended_at=datetime.now(UTC),
-        flink_job=JOB,
-        method="restart",
-        purpose="rescale",
-        why="the rate has grown",
-        names={VERTEX: "count"},
-        before={VERTEX: 2},
-        wanted={VERTEX: 3},
-        required_before=None,
-        savepoint_trigger="4" * 32,
-        new_job=NEW,
-        former_job=FORMER,
-        advice=None,
-        decision_s=0.0,
-    )
+    return restart_intent(JOB, {VERTEX: "count"}, {VERTEX: 2}, {VERTEX: 3})
 
 
 class Restarting:

@@ -1,17 +1,17 @@
 """A restart through a savepoint on a real Flink, of which each step is given up once and done again."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
+from autopilots.restarts import NEW, restart_intent
 from flink.releases import NEWEST_IN_CI
 from flink_client.jobs.restart import Restart, RestartProgram
 from models.errors import SluiceError
 from models.job import Job
 from pipelines.control.actions.carrying import Carrying
-from pipelines.control.actions.intents import SAVEPOINT, Intent, IntentJournal
+from pipelines.control.actions.intents import SAVEPOINT, IntentJournal
 from pipelines.control.actions.restart_actuator import RestartActuator
 from pipelines.store.workspace import Workspace
 from testbeds.feeding.control import SourceControl
@@ -21,7 +21,6 @@ from testbeds.flink.local.profile import Profile, TaskManager
 from testbeds.flink.programs.stated_costs import Payment, dataflow_program
 
 pytestmark = pytest.mark.slow
-NEW, FORMER = "2" * 32, "3" * 32
 
 
 @pytest.mark.parametrize("release", NEWEST_IN_CI)
@@ -45,33 +44,17 @@ def test_a_restart_whose_savepoint_is_waited_for_in_vain_is_done_later_and_once(
             arguments=program.arguments,
             settings=dict(program.settings),
         )
-        intent = Intent(
-            job="wordcount",
-            number=1,
-            fence=1,
-            intended_at=datetime.now(UTC),
-            flink_job=running,
-            method="restart",
-            purpose="rescale",
-            why="a test",
-            names={v.id: v.name.replace(": ", "-") for v in vertices},
-            before={v.id: v.parallelism for v in vertices},
-            wanted={v.id: v.parallelism for v in vertices},
-            required_before=None,
-            savepoint_trigger="4" * 32,
-            new_job=NEW,
-            former_job=FORMER,
-            advice=None,
-            decision_s=0.0,
-        )
-        journal = IntentJournal(Workspace(tmp_path), "wordcount")
+        same = {v.id: v.parallelism for v in vertices}
+        names = {v.id: v.name.replace(": ", "-") for v in vertices}
+        intent = restart_intent(running, names, same, same)
+        journal = IntentJournal(Workspace(tmp_path), intent.job)
         restart, carrying = Restart(again, (tmp_path / "savepoints").as_uri()), Carrying(rest)
         jars = rest.jars()
         with pytest.raises(SluiceError, match="is not complete after 0 s"):
             RestartActuator(rest, journal, restart, carrying, timeout_s=0.0).carry_out(intent)
         carried = RestartActuator(rest, journal, restart, carrying, timeout_s=60.0).carry_out(intent)
         assert (carried.done, carried.flink_job) == ("rescaled", NEW), carried.why
-        assert journal.marked(1, SAVEPOINT) is not None
+        assert journal.marked(intent.number, SAVEPOINT) is not None
         assert len(list((tmp_path / "savepoints").iterdir())) == 1, "the savepoint was taken once"
         listed = {one["jid"]: one["state"] for one in rest.get("/jobs/overview")["jobs"]}
         assert listed == {running: "CANCELED", NEW: "RUNNING"} and rest.jars() == jars
