@@ -70,18 +70,14 @@ class Api:
             return json.load(answer)
 
     def start(self, dag: str, conf: dict[str, Any]) -> str:
-        """Trigger a DAG; returns the path of its run, once that of its schedule has been ended, which begins at once, too."""
+        """Trigger a DAG; returns the path of its run. The run of its schedule, which begins at once, has ended before it."""
         wait_for(lambda: self.known(dag), f"Airflow does not know the DAG {dag}")
         runs = f"/api/v2/dags/{dag}/dagRuns"
-        asked = self.call("POST", runs, {"conf": conf, "logical_date": None})["dag_run_id"]
         self.call("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
-
-        def scheduled() -> list[str]:
-            found = self.call("GET", runs)["dag_runs"]
-            return [run["dag_run_id"] for run in found if run["run_type"] == "scheduled"]
-
-        for other in wait_for(scheduled, f"the schedule of {dag} started no run"):
-            self.call("PATCH", f"{runs}/{quote(other)}", {"state": "failed"})
+        (scheduled,) = wait_for(lambda: self.call("GET", runs)["dag_runs"], f"the schedule of {dag} started no run")
+        assert scheduled["run_type"] == "scheduled"
+        assert self.end(f"{runs}/{quote(scheduled['dag_run_id'])}") == "success", "without a plan it has nothing to do"
+        asked = self.call("POST", runs, {"conf": conf, "logical_date": None})["dag_run_id"]
         return f"{runs}/{quote(asked)}"
 
     def end(self, run: str) -> str:
