@@ -38,8 +38,8 @@ class MeteredGraph:
     """Share of all arriving records, by source."""
     limits: Mapping[str, Mapping[str, int | None]]
     """`max_parallelism`, `key_groups` and `partitions` of each operator, as in `OperatorMetrics`."""
-    edge_shares: Mapping[str, dict[str, float]] = field(default_factory=dict)
-    """As in `Rates`."""
+    edge_shares: Mapping[str, dict[str, float]] | None = None
+    """As in `Rates`; None: measured."""
     source_selectivity: Mapping[str, float] = field(default_factory=dict)
     """As in `Rates`; measured at the sources that are left out."""
 
@@ -70,6 +70,7 @@ class Meter:
         self._graph = graph
         self._shares = dict(graph.shares)
         self._selectivity = dict(graph.source_selectivity)
+        self._edge_shares = dict(graph.edge_shares or {})
         self._memory_mb: Mapping[str, float] = {}
         self._true: dict[str, _TrueRates] = {}
         self.restart()
@@ -124,6 +125,8 @@ class Meter:
         for name, done in activity.items():
             self._true[name].update(done)
         self._measure_selectivity(activity)
+        if self._graph.edge_shares is None:
+            self._measure_edge_shares(activity)
         if not all(true.is_known for name, true in self._true.items() if name not in self._shares):
             return None
         rates = {name: arrived / seconds * share for name, share in self._shares.items()}
@@ -131,20 +134,31 @@ class Meter:
             edges=self._graph.edges,
             source_rates=rates,
             source_selectivity=dict(self._selectivity),
-            edge_shares=dict(self._graph.edge_shares),
+            edge_shares=dict(self._edge_shares),
             operators={name: self._metrics(name, done, rates.get(name)) for name, done in activity.items()},
         )
 
     def _measure_selectivity(self, activity: Mapping[str, Activity]) -> None:
-        """Of sources; the last known one stays where nothing is emitted.
-
-        Not of a source with several edges, since Flink counts a record out once for each edge that it takes.
-        """
-        edges = Counter(upstream for upstream, _ in self._graph.edges)
+        """Of sources; the last known one stays where nothing is emitted."""
         for name in activity.keys() & self._shares.keys() - self._graph.source_selectivity.keys():
             taken, sent = (float(records.sum()) for records in (activity[name].records_in, activity[name].records_out))
-            if edges[name] == 1 and taken > 0 and sent > 0:
+            if taken > 0 and sent > 0:
                 self._selectivity[name] = sent / taken
+
+    def _measure_edge_shares(self, activity: Mapping[str, Activity]) -> None:
+        """Of operators with several edges, for each of which Flink counts a record out once; the last known ones stay where
+        nothing is emitted.
+
+        What an operator takes came over its edge; where it has several, equal shares are assumed.
+        """
+        edges = self._graph.edges
+        sent_over, taken_from = Counter(up for up, _ in edges), Counter(down for _, down in edges)
+        for upstream, downstream in edges:
+            sent = float(activity[upstream].records_out.sum()) if upstream in activity else 0.0
+            if sent_over[upstream] > 1 and sent > 0:
+                only = taken_from[downstream] == 1
+                share = float(activity[downstream].records_in.sum()) / sent if only else 1 / sent_over[upstream]
+                self._edge_shares.setdefault(upstream, {})[downstream] = share
 
     def _metrics(self, name: str, done: Activity, arrival_rate: float | None) -> OperatorMetrics:
         processing, output = self._true[name].sums()

@@ -21,12 +21,14 @@ class UnitCost(Format):
 
 
 def catalogue_unit_costs(job: Job) -> dict[str, UnitCost]:
-    """The unit costs that the job's file states, for jobs that were not profiled."""
+    """The unit costs that the job's file states, for jobs that were not profiled. A record out is sent over each edge that it
+    takes.
+    """
     return {
         o.name: UnitCost(
             cpu_s=o.cost.cpu_s,
             state_bytes=o.cost.state_read_bytes + o.cost.state_write_bytes,
-            bytes_out=o.cost.bytes_out * o.selectivity,
+            bytes_out=o.cost.bytes_out * o.selectivity * sum(e.share for e in job.downstream_edges(o.name)),
         )
         for o in job.operators
     }

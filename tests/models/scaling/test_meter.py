@@ -199,13 +199,40 @@ def test_what_a_source_emits_is_not_measured_where_it_is_known():
     assert MeteredGraph.of(JOB).source_selectivity == {"left": 1.0, "right": 1.0}
 
 
-def test_what_a_source_emits_on_one_of_two_edges_is_not_known():
+def _divided(*edges: tuple[str, str]) -> Meter:
+    names = dict.fromkeys(name for edge in edges for name in edge)
+    meter = Meter(MeteredGraph(edges, {"source": 1.0}, {name: {} for name in names}))
+    meter.deployed(dict.fromkeys(names, 1), {})
+    return meter
+
+
+def _divided_activity(sent: float, **taken: float) -> dict[str, Activity]:
     """Flink counts a record out once for each edge that it takes."""
-    edges, limits = (("source", "count"), ("source", "sink")), {"source": {}, "count": {}, "sink": {}}
-    meter = Meter(MeteredGraph(edges, {"source": 1.0}, limits))
-    meter.deployed({"source": 2, "count": 1, "sink": 1}, {})
-    meter.record(_done((60_000, 40_000)) | {"sink": _activity(10.0, [100], [1], [0])}, arrival_rate=10_000.0)
-    assert meter.read().source_selectivity == {}
+    source = _activity(10.0, [100_000], [4], [sent])
+    return {"source": source} | {name: _activity(10.0, [n], [1], [0]) for name, n in taken.items()}
+
+
+def test_what_takes_which_of_two_edges_is_measured():
+    """The source reads 10,000/s: all go to `count`, and a fifth to a side output that `late` takes."""
+    meter = _divided(("source", "count"), ("source", "late"))
+    meter.record(_divided_activity(120_000, count=100_000, late=20_000), arrival_rate=10_000.0)
+    rates = meter.read()
+    assert rates.source_selectivity == pytest.approx({"source": 1.2})
+    assert rates.share("source", "count") == pytest.approx(5 / 6)
+    assert rates.sent("source") * rates.share("source", "late") == pytest.approx(2_000)
+    # An interval in which nothing is emitted shows nothing new.
+    meter.record(_divided_activity(0, count=0, late=0), arrival_rate=10_000.0)
+    assert meter.read().share("source", "late") == pytest.approx(1 / 6)
+
+
+def test_edges_that_meet_again_are_assumed_to_take_equal_shares():
+    meter = _divided(("source", "left"), ("source", "right"), ("source", "join"), ("left", "join"), ("right", "join"))
+    activity = _divided_activity(90_000, left=60_000, right=15_000, join=90_000)
+    meter.record(activity, arrival_rate=10_000.0)
+    rates = meter.read()
+    assert rates.share("source", "left") == pytest.approx(2 / 3)
+    assert rates.share("source", "join") == pytest.approx(1 / 3)
+    assert rates.share("left", "join") == 1.0
 
 
 def test_shares_of_edges_of_the_job_are_passed_on():

@@ -46,9 +46,10 @@ def _sent(sender: VertexCounts, to: VertexCounts, rate: float) -> float | None:
 
 
 def _ran_s(vertex: VertexCounts) -> float | None:
-    """Mean over its tasks."""
-    known = _sum(task.ran_s for task in vertex.tasks)
-    return None if known is None else known / len(vertex.tasks)
+    """Mean over its tasks, but for those that have finished while others run: their times stand still."""
+    tasks = [task for task in vertex.tasks if not task.finished] or vertex.tasks
+    known = _sum(task.ran_s for task in tasks)
+    return None if known is None else known / len(tasks)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -33,6 +33,12 @@ def test_catalogue_costs_are_per_record_in(job: Job) -> None:
     assert costs["sink"].bytes_out == 0
 
 
+def test_a_record_is_sent_over_each_edge_that_it_takes(job: Job) -> None:
+    fifth = Edge(upstream="source", downstream="sink", partitioning=Partitioning.HASH, share=0.2)
+    divided = job.model_copy(update={"edges": (*job.edges, fifth)})
+    assert catalogue_unit_costs(divided)["source"].bytes_out == pytest.approx(120)  # 100 bytes to map, a fifth to sink
+
+
 def test_a_task_carries_its_share_of_the_rate(job: Job) -> None:
     rates = {"source": 1000.0, "map": 1000.0, "sink": 500.0}
     dataflow = expand(job, {"source": 2, "map": 4, "sink": 4}, rates, catalogue_unit_costs(job), memory_mb_per_task=256)

@@ -36,6 +36,14 @@ def test_a_vertex_that_counted_earlier_is_not_taken_for_a_full_buffer() -> None:
     assert found(read(source_ran_s=18.0)) == pytest.approx({"id-map": 700.0})
 
 
+def test_a_task_that_has_finished_is_not_taken_for_counters_that_are_late() -> None:
+    # One of the map's tasks finished after 10 s: 1200 and 400 taken of the 3000 that were sent.
+    last, early = read(), job_counts([SLOW], 20.0, ran_s=10.0).vertices[0]
+    ended = replace(early.tasks[1], finished=True, runs=False)
+    slow = replace(last.vertices[1], tasks=(last.vertices[1].tasks[0], ended))
+    assert found(replace(last, vertices=(last.vertices[0], slow))) == pytest.approx({"id-map": 1400.0})
+
+
 def test_both_senders_count() -> None:
     other = replace(FAST, name="other", tasks=[Doing(records_in=10, records_out=10, busy=0.1)])
     counts = job_counts([FAST, other, SLOW], 20.0)
