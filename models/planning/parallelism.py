@@ -129,7 +129,7 @@ def scale(
         unlimited_mst=expected if predicted.value < expected.value else None,
         limit=limit,
         dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_slot_mb),
-        operator_reasons=_operator_reasons(operators, parallelism, records_in, decided.policy),
+        operator_reasons=_operator_reasons(operators, parallelism, sizing.planned_rate, decided.policy),
         reasons=(
             *decided.reasons,
             *chained,
@@ -194,19 +194,22 @@ def _of_partitions(source: Operator) -> str:
 
 
 def _operator_reasons(
-    operators: MeasuredOperators, parallelism: Mapping[str, int], records_in: Mapping[str, float], policy: str
+    operators: MeasuredOperators, parallelism: Mapping[str, int], planned_rate: float, policy: str
 ) -> dict[str, str]:
     """One sentence for each operator; the tightest one is named."""
     capacity = {name: tasks * operators.true_rate_per_task[name] for name, tasks in parallelism.items()}
-    scaled = [o.name for o in operators.job.scaled_operators]
+    records_in, job = operators.records_in(planned_rate), operators.job
+    scaled = [o.name for o in job.scaled_operators]
     tightest = min((n for n in scaled if records_in[n] > 0), key=lambda name: capacity[name] / records_in[name])
     reasons = {}
     for name, tasks in parallelism.items():
         takes = f"one task takes {operators.true_rate_per_task[name]:,.0f} records/s"
+        limited = tasks == job.most_tasks(name) and capacity[name] < records_in[name]
+        headroom = "as many as it may have, which leaves less headroom" if limited else "with headroom"
         if name not in scaled:
-            reasons[name] = f"{takes}; with headroom{_of_partitions(operators.job.operator(name))}"
+            reasons[name] = f"{takes}; {headroom}{_of_partitions(job.operator(name))}"
         elif policy != BIDS2:
-            reasons[name] = f"{POLICIES[policy].title}: {takes}; with headroom"
+            reasons[name] = f"{POLICIES[policy].title}: {takes}; {headroom}"
         elif name == tightest:
             reasons[name] = f"the tightest: {takes}"
         elif tasks == 1:

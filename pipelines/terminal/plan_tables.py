@@ -78,8 +78,11 @@ def _needed(plan: Plan) -> str:
     """The range of the task slots needed, where the plan states it."""
     if plan.slots_needed is None:
         return ""
-    high = "no upper limit" if plan.slots_needed.high is None else f"{plan.slots_needed.high}"
-    return f" (needed: {plan.slots_needed.low} to {high} with {plan.slots_needed.probability:.0%} probability)"
+    needed = plan.slots_needed
+    high = "no upper limit" if needed.high is None else f"{needed.high}"
+    more = needed.high is not None and plan.task_slots > needed.high
+    added = "; the others are added by chains, which need equal tasks, or by the policy" * more
+    return f" (needed: {needed.low} to {high} with {needed.probability:.0%} probability{added})"
 
 
 def _all_slots(plan: Plan) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.planning.budget import Sizing
+from models.planning.budget import Budget, Sizing
 from models.planning.inputs import MeasuredOperators
 from models.planning.parallelism import scale
 
@@ -27,3 +27,13 @@ def test_the_same_is_predicted_where_the_jobs_file_states_the_chain(
     scaling = scale(chained(vertices=[{"operators": ["count", "sink"]}]), twenty_slots, 1000.0, "bids2")
     assert scaling.parallelism == {"source": 1, "map": 5, "count": 15, "sink": 15}
     assert (scaling.budget.task_slots, scaling.predicted_mst.value) == (20, pytest.approx(20 * 60))
+
+
+def test_an_operator_that_may_have_no_more_tasks_is_not_said_to_have_headroom(
+    chained: Callable[..., MeasuredOperators], twenty_slots: Sizing
+) -> None:
+    """For 1,250 records/s count would need 13 tasks, but has 12 key groups; map needs 5 for which it has no limit."""
+    few = twenty_slots.model_copy(update={"budget": Budget(task_slots=15, memory_mb=1024)})
+    reasons = scale(chained(key_groups=12), few, 1000.0, "ds2").operator_reasons
+    assert reasons["count"].endswith("one task takes 100 records/s; as many as it may have, which leaves less headroom")
+    assert reasons["map"].endswith("one task takes 280 records/s; with headroom")

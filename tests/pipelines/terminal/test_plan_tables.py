@@ -8,6 +8,7 @@ from rich.console import Console
 from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
 from models.plan.changes import PlacementChange
 from models.plan.content import Plan
+from models.plan.parts import SlotsNeeded
 from pipelines.terminal.plan_tables import _moves_by_operator, plan_view
 
 DATA = Path(__file__).parents[2] / "data" / "plans"
@@ -36,6 +37,15 @@ def test_a_plan_says_what_bounds_it_and_what_would_lift_it() -> None:
     unknown = BoundBy(vertex=None, cause="unknown", sentence="no task is busy", remedy=None, no_effect_because="so")
     text = shown(plan.model_copy(update={"bound_by": unknown}))
     assert "bound by an unknown cause: no task is busy" in text and "to lift it" not in text
+
+
+def test_task_slots_above_those_needed_are_explained() -> None:
+    plan = Plan.model_validate_json((DATA / "nexmark-q5-v1.json").read_text())
+    slots = plan.task_slots
+    enough = plan.model_copy(update={"slots_needed": SlotsNeeded(low=slots - 1, high=slots)})
+    assert f"{slots} task slots (needed: {slots - 1} to {slots} with 95% probability)" in shown(enough)
+    more = plan.model_copy(update={"slots_needed": SlotsNeeded(low=slots - 2, high=slots - 1)})
+    assert "probability; the others are added by chains, which need equal tasks, or by the policy)" in shown(more)
 
 
 def test_many_moves_are_summed_by_operator() -> None:
