@@ -66,7 +66,11 @@ class Ledger(Closing):
 def abandoned(cluster: str) -> Iterator[tuple[Entry, ...]]:
     """The records of processes that have ended; each is forgotten when the next one is asked for."""
     for path in sorted(_folder().glob(f"{_key(cluster)}-*.jsonl")):
-        with path.open() as file:
+        try:
+            found = path.open()
+        except FileNotFoundError:  # its process has ended meanwhile, and left nothing
+            continue
+        with found as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

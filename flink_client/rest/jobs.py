@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 from flink_client.rest.answers import (
     ENDED,
@@ -25,7 +26,7 @@ from models.errors import SluiceError
 
 _REFRESHED_S: Final = 5.0
 _MOST_CHARACTERS: Final = 2500
-"""Most characters of names in one request: Flink refuses request lines of more than 4096; a comma takes three."""
+"""Most characters of names in one request, as they are sent: Flink refuses request lines of more than 4096."""
 
 
 def resource_requirements(parallelism: Mapping[str, int], least: int | None = None) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class JobApi(RestTransport):
             raise ValueError(f"a vertex has at most {MOST_TASKS} tasks, but got {tasks!r:.40}")
         names = tuple(names)
         values: dict[str, float] = {}
-        at_once = max(1, _MOST_CHARACTERS // max(1, sum(len(name) + len("999.,") for name in names)))
+        at_once = max(1, _MOST_CHARACTERS // max(1, sum(len(quote(f"999.{name},", safe="")) for name in names)))
         for first in range(0, tasks, at_once):
             some = range(first, min(first + at_once, tasks))
             wanted = ",".join(f"{task}.{name}" for task in some for name in names)

@@ -147,6 +147,10 @@ class Problem:
         return counts
 
 
+_ROUNDING: Final = 1e-9
+"""Share by which sums of memory may exceed a limit that they stand for."""
+
+
 def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -> None:
     """Raise `Infeasible` if counting slots and memory already excludes every plan."""
     if slots.sum() < dataflow.tasks:
@@ -155,13 +159,13 @@ def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -
             "add workers or slots, or lower the parallelism"
         )
     largest = max(dataflow.operators, key=lambda o: o.memory_mb)
-    if largest.memory_mb > memory_limit_mb.max():
+    if largest.memory_mb > memory_limit_mb.max() * (1 + _ROUNDING):
         raise Infeasible(
             f"a task of {largest.name!r} needs {largest.memory_mb:g} MiB, but the largest worker has "
             f"{memory_limit_mb.max():g} MiB; use larger workers"
         )
     total = sum(o.memory_mb * o.parallelism for o in dataflow.operators)
-    if total > memory_limit_mb.sum():
+    if total > memory_limit_mb.sum() * (1 + _ROUNDING):
         raise Infeasible(
             f"the tasks need {total:g} MiB together, but the workers have {memory_limit_mb.sum():g} MiB; add workers"
         )

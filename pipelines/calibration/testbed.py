@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 from pipelines.inputs.catalogue import load_cluster
+from pipelines.inputs.parsing.files import validate_as
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.measuring.flink import CLUSTER, MEMORY_MB, flink_address, opened_flink
 from pipelines.measuring.testbeds import TEST_CLUSTER
@@ -31,7 +32,8 @@ def subject(
         cluster: of the catalogue, or a file.
         flink: URL of the REST interface of a running Flink, or a cluster that has one.
     """
-    request = PlanRequest(job=job, rate=_ANY_RATE, testbed=kind, cluster=cluster or CLUSTERS[kind], flink=flink)
+    fields = {"job": job, "rate": _ANY_RATE, "testbed": kind, "cluster": cluster or CLUSTERS[kind], "flink": flink}
+    request = validate_as(fields, PlanRequest, origin="the request")
     return PipelineRun(request, workspace, progress)
 
 

@@ -69,7 +69,7 @@ def evaluate_policies(
         list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy; repeatable.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Number of replays at a time; default: one for each core.")
+        int | None, typer.Option(min=1, help="Number of replays at a time; default: one for each core.")
     ] = None,
     spark: Annotated[
         bool, typer.Option("--spark", help="Replay as a Spark job, on $SLUICE_SPARK_MASTER or all cores.")

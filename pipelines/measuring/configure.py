@@ -141,11 +141,13 @@ class Optimizer:
                 )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
-        """Tasks that each source needs to emit its share of `rate` records/s, as far as the testbed has room."""
+        """Tasks that each source needs to emit its share of `rate` records/s, within its limit and the testbed's room."""
         wanted = {
             source.name: max(1, math.ceil(rate * source.rate_share / self.source_rate_per_task[source.name]))
             for source in self.job.sources
         }
+        limits = {source.name: source.max_parallelism or wanted[source.name] for source in self.job.sources}
+        wanted = {name: min(tasks, limits[name]) for name, tasks in wanted.items()}
         most = self.testbed.limits.max_source_tasks
         if most is None or sum(wanted.values()) <= most:
             return wanted

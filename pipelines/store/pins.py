@@ -6,7 +6,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from models.errors import InvalidInput
 from models.schema import SCHEMA_VERSION, Format, Name, PositiveInt
-from pipelines.store.workspace import Missing, Workspace
+from pipelines.store.workspace import Damaged, Missing, Workspace
 
 FOLDER: Final = "pins"
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
@@ -54,8 +54,11 @@ def keep_pin(workspace: Workspace, pin: PlanPin) -> None:
 
 
 def release_pin(workspace: Workspace, job: str) -> PlanPin | None:
-    """Remove the pin of a job, and return it; None if the job was not pinned."""
-    pin = pin_of(workspace, job)
+    """Remove the pin of a job, even a damaged one, and return it; None if the job was not pinned, or its pin is damaged."""
+    try:
+        pin = pin_of(workspace, job)
+    except Damaged:
+        pin = None
     workspace.delete(_key(job))
     return pin
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pipelines.store.workspace import Workspace
 
 FILES_VARIABLE: Final = "SLUICE_FILES"
-_FIELDS: Final = ("job", "jobs", "cluster", "measurements", "workloads")
+_FIELDS: Final = ("job", "jobs", "cluster", "flink", "measurements", "workloads")
+_LISTS: Final = ("jobs", "workloads")
+"""Of these, a text may name several, separated by commas."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".sql", ".csv", ".jar")
 
 
@@ -27,14 +29,22 @@ def check_places(asked: Mapping[str, Any], workspace: "Workspace") -> None:
 
     allowed = list(_allowed(workspace))
     for field in _FIELDS:
-        value = asked.get(field)
-        for name in value if isinstance(value, list | tuple) else (value,):
+        for name in _named(field, asked.get(field)):
             if isinstance(name, str) and _names_a_file(field, name) and _leaves(name, allowed):
                 folders = ", ".join(map(str, allowed))
                 raise InvalidInput(
                     f"the parameter {field!r} must name a file in {folders}, but got {name!r:.200}; put the file there, or "
                     f"add its folder to the environment variable {FILES_VARIABLE}"
                 )
+
+
+def _named(field: str, value: Any) -> Iterable[Any]:
+    several = value if isinstance(value, list | tuple) else (value,)
+    for one in several:
+        if field in _LISTS and isinstance(one, str):
+            yield from (name.strip() for name in one.split(","))
+        else:
+            yield one
 
 
 def _allowed(workspace: "Workspace") -> Iterator[Path]:
@@ -48,6 +58,8 @@ def _allowed(workspace: "Workspace") -> Iterator[Path]:
 
 def _names_a_file(field: str, name: str) -> bool:
     """Whether it is a path, not a name of the catalogue or of a workload pattern."""
+    if field == "flink" and name.startswith(("http://", "https://", "connection:")):
+        return False
     return field == "measurements" or "/" in name or Path(name.partition(":")[0]).suffix in _SUFFIXES
 
 

@@ -51,6 +51,18 @@ def test_a_line_that_was_cut_off_is_left_out(folder: Path) -> None:
     assert list(abandoned("cluster")) == [LEFT[0][:1]]
 
 
+@pytest.mark.usefixtures("killed")
+def test_a_record_that_vanishes_meanwhile_is_left_out(folder: Path) -> None:
+    (first,) = folder.iterdir()
+    other = first.with_name(first.stem[:-1] + "~.jsonl")  # sorted after the first
+    other.write_text("{}\n")
+    found = []
+    for record in abandoned("cluster"):
+        found.append(record)
+        other.unlink()
+    assert found == LEFT
+
+
 def test_the_record_of_a_living_process_is_its_own(folder: Path) -> None:
     with Ledger("cluster") as mine:
         assert not folder.exists()

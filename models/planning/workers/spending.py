@@ -102,6 +102,12 @@ def _cheapest(groups: Sequence[Sequence[Worker]], slots: int, busy_cores: float)
         rows.append([float(group[0].cores or 0) for group in groups])
         least.append(min(busy_cores * (1 - 1e-12), math.fsum(n * c for n, c in zip(have, rows[1], strict=True))))
     prices = np.array([float(group[0].price_per_hour or 0) for group in groups])
-    found = milp(prices, constraints=LinearConstraint(np.array(rows), lb=least), bounds=Bounds(0, have), integrality=1)
+    found = milp(
+        prices,
+        constraints=LinearConstraint(np.array(rows), lb=least),
+        bounds=Bounds(0, have),
+        integrality=1,
+        options={"mip_rel_gap": 0.0},
+    )
     assert found.x is not None, "all workers together hold the plan"
     return [round(n) for n in found.x]

@@ -189,7 +189,8 @@ class Sluice:
         slots = facts.max_task_slots
         if slots is not None:
             # Even load on the whole cluster; rounding up needs some slack.
-            rates = np.append(rates, slots / float(np.sum(demand.task_seconds)) * np.linspace(0.6, 1.0, 9))
+            seconds = max(float(np.sum(demand.task_seconds)), 1e-15)  # 0 where nothing was busy yet
+            rates = np.append(rates, slots / seconds * np.linspace(0.6, 1.0, 9))
         tasks = self._learned.capacity.tasks_for(np.sort(rates))
         differs = np.any(tasks != demand.tasks, axis=1)
         differs[1:] &= np.any(tasks[1:] != tasks[:-1], axis=1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
-from sluice_airflow.tasks.plan_events import opened, plan_of
+from sluice_airflow.tasks.plan_events import opened, plan_of, plans_of
 
 if TYPE_CHECKING:
     from pipelines.apply.rehearsal import Rehearsal
@@ -46,7 +46,7 @@ def plans_to_apply(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]
             if (obstacle := may_be_applied(workspace, job, version)) is not None:
                 raise InvalidInput(obstacle)
             found.append(store.uri(job, version))
-        for job, version in dict(sorted(map(plan_of, extras))).items():
+        for job, version in dict(sorted(plans_of(extras))).items():
             try:
                 obstacle = may_be_applied(workspace, job, version)
             except SluiceError as error:  # of one job; plans of other jobs are applied

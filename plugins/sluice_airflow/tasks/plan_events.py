@@ -1,8 +1,10 @@
 """Events of the asset `sluice-plan`, which several DAGs read, and files beside plans."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from sluice_airflow.reporting import task_progress
 
 if TYPE_CHECKING:
     from pipelines.store.workspace import Workspace
@@ -22,6 +24,27 @@ def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
             f"a plan's event must carry its URI, .../plans/JOB/v000001.json, but got {dict(extra)!r:.200}"
         )
     return found.group(1), int(found.group(2))
+
+
+def plans_of(extras: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """Jobs and versions of the plans that events carry. Events that carry none are logged; other plans do not wait for them.
+
+    Raises:
+        InvalidInput: none of the events carries one.
+    """
+    from models.errors import InvalidInput
+
+    plans, faults = [], []
+    for extra in extras:
+        try:
+            plans.append(plan_of(extra))
+        except InvalidInput as error:
+            faults.append(error)
+    if faults and not plans:
+        raise faults[0]
+    for fault in faults:
+        task_progress().say(f"   left out: {fault}")
+    return plans
 
 
 def opened(uri: str) -> "tuple[Workspace, str]":

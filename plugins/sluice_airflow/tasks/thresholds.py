@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sluice_airflow.reporting import reported, task_progress
-from sluice_airflow.tasks.plan_events import plan_of
+from sluice_airflow.tasks.plan_events import plans_of
 
 
 def jobs_with_new_plans(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -22,7 +22,7 @@ def jobs_with_new_plans(params: Mapping[str, Any], extras: Sequence[Mapping[str,
                 "a threshold table needs a job with a plan, but neither an asset event nor the parameters name one; "
                 'trigger the DAG with {"job": "nexmark-q5"}'
             )
-        return list(dict.fromkeys([*(plan_of(extra)[0] for extra in extras), *by_hand]))
+        return list(dict.fromkeys([*(job for job, _ in plans_of(extras)), *by_hand]))
 
 
 def threshold_table(job: str, params: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from heapq import merge
 from pathlib import Path
 from typing import IO, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from models.errors import InvalidInput
@@ -147,11 +148,14 @@ def _arrivals(number: int, one: TopicRecording) -> Iterator[_Arrived]:
     Raises:
         InvalidInput: there are none.
     """
-    of_sluice = one.file.suffix.lower() == ".parquet" and _is_of_sluice(one.file)
     count = 0
-    for found in _of_sluice(number, one) if of_sluice else _of_lines(number, one):
-        count += 1
-        yield found
+    try:
+        of_sluice = one.file.suffix.lower() == ".parquet" and _is_of_sluice(one.file)
+        for found in _of_sluice(number, one) if of_sluice else _of_lines(number, one):
+            count += 1
+            yield found
+    except pa.ArrowException as error:
+        raise InvalidInput(f"{one.file} must be a Parquet file, but cannot be read: {error}") from None
     if not count:
         raise InvalidInput(f"{one.file} has no records to replay")
 

@@ -218,3 +218,12 @@ def test_tasks_that_have_read_a_bounded_input_are_done_and_not_broken(
 def test_waiting_returns_what_was_found() -> None:
     looks: Callable[[], int | None] = iter([None, None, 3]).__next__
     assert wait_for(looks, 5, "a three", pause_s=0) == 3
+
+
+def test_names_that_grow_when_they_are_sent_are_asked_for_in_lines_that_flink_takes(
+    server: Server, rest: FlinkRest
+) -> None:
+    """A name of 24 Chinese characters; each is sent as nine."""
+    server.answers = [(200, [])]
+    rest.vertex_metrics("a" * 32, "b" * 32, [f"{'点' * 24}.pendingRecords"], 40)
+    assert len(server.asked) > 1 and max(len(path) for _, path, _ in server.asked) < 4000

@@ -86,3 +86,20 @@ def test_a_dimension_that_could_bind_keeps_its_threshold(q2_scaled, equal_worker
 def test_a_share_outside_0_to_1_is_refused(four_tasks, roomy):
     with pytest.raises(InvalidInput, match=r"0 to 1, but got 1\.5"):
         tune(four_tasks, roomy, idle_share=1.5)
+
+
+@pytest.mark.parametrize("policy", ["caps", "default", "evenly"])
+def test_a_cluster_whose_memory_is_used_up_exactly_is_enough(chain, policy: str) -> None:
+    """Two workers of 2048 MiB and five slots, and ten tasks of a fifth of it each, whose sum a float rounds up."""
+    workers = Cluster.model_validate(
+        {
+            "name": "full",
+            "description": "made up",
+            "workers": [{"name": f"tm-{i}", "slots": 5, "memory_mb": 2048, "cores": 4} for i in range(2)],
+        }
+    )
+    tasks = chain(2, 1, 4, 2, 1)
+    full = tasks.model_copy(
+        update={"operators": tuple(o.model_copy(update={"memory_mb": 2048 / 5}) for o in tasks.operators)}
+    )
+    assert sum(sum(on.values()) for on in place(full, workers, policy, seed=0).placement.values()) == 10

@@ -54,6 +54,13 @@ def test_sources_can_emit_twice_what_is_expected(optimizer: Optimizer) -> None:
     assert optimizer.source_tasks(350_000) == {"source": 4}
 
 
+def test_a_source_gets_no_more_tasks_than_it_may_have(optimizer: Optimizer) -> None:
+    """A topic of two partitions."""
+    limited = optimizer.job.sources[0].model_copy(update={"max_parallelism": 2})
+    job = optimizer.job.model_copy(update={"operators": (limited, *optimizer.job.scaled_operators)})
+    assert replace(optimizer, job=job).source_tasks(350_000) == {"source": 2}
+
+
 class RoomForOneSource(Simulator):
     @property
     def limits(self) -> Limits:

@@ -74,6 +74,8 @@ def test_a_damaged_pin_still_pins(store: PlanStore, workspace: Workspace) -> Non
     workspace.write_bytes(f"pins/{JOB}.json", b"{")
     with pytest.raises(Damaged):
         store.publish(content(2), AT)
+    assert release_pin(workspace, JOB) is None
+    assert store.publish(content(2), AT).version == 4
 
 
 def test_a_pin_says_all_it_holds() -> None:

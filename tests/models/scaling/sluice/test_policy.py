@@ -147,6 +147,14 @@ def test_the_cluster_is_not_exceeded(rates: RatesOf) -> None:
     assert found.deploy is not None and sum(found.deploy.parallelism.values()) <= 8
 
 
+def test_operators_that_were_never_busy_yet_are_no_obstacle(rates: RatesOf) -> None:
+    """A job that is nearly idle, as Flink shows it in the first interval."""
+    read = rates(1.0, (1, 2, 1))
+    idle = {name: one.model_copy(update={"busyness": 0.0}) for name, one in read.operators.items()}
+    found = steps(Sluice(IN_PLACE), [read.model_copy(update={"operators": idle})], slots=8)[0]
+    assert found.deploy is None or sum(found.deploy.parallelism.values()) <= 8
+
+
 def test_what_falls_behind_is_not_made_smaller_however_little_attainment_is_asked_for(rates: RatesOf) -> None:
     # 8 slots take 4750 of the 9000 records/s.
     overload = [rates(9000.0, (1, 5, 1), read=4750.0, lag=90_000.0 + 42_500.0 * i) for i in range(20)]

@@ -160,3 +160,10 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, content: str, time_f
         replayed("wrong", [TopicRecording("t", file, time_field)])
     with pytest.raises(InvalidInput, match="does not exist"):
         replayed("wrong", [TopicRecording("t", tmp_path / "none.jsonl", "at")])
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.parquet"
+    file.write_text("no Parquet")
+    with pytest.raises(InvalidInput, match=r"wrong\.parquet must be a Parquet file, but cannot be read"):
+        replayed("wrong", [TopicRecording("t", file, "at")])
