@@ -31,6 +31,9 @@ from models.errors import Infeasible, InvalidInput
 from models.placement.kernels.problem import MEMORY, NET, Bools, CompiledProblem, Floats, Ints
 from models.plan.parts import Placement
 
+MEMORY_TOLERANCE: Final = 1e-9
+"""Share by which a sum of memory may exceed a limit, since a float rounds it."""
+
 DIMENSIONS: Final = ("cpu", "io", "net")
 """The cost dimensions, in the order of every array's first axis; memory, if present, comes last."""
 IDLE_SHARE: Final = 0.5
@@ -147,10 +150,6 @@ class Problem:
         return counts
 
 
-_ROUNDING: Final = 1e-9
-"""Share by which sums of memory may exceed a limit that they stand for."""
-
-
 def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -> None:
     """Raise `Infeasible` if counting slots and memory already excludes every plan."""
     if slots.sum() < dataflow.tasks:
@@ -159,13 +158,13 @@ def _refuse_hopeless(dataflow: Dataflow, slots: Ints, memory_limit_mb: Floats) -
             "add workers or slots, or lower the parallelism"
         )
     largest = max(dataflow.operators, key=lambda o: o.memory_mb)
-    if largest.memory_mb > memory_limit_mb.max() * (1 + _ROUNDING):
+    if largest.memory_mb > memory_limit_mb.max() * (1 + MEMORY_TOLERANCE):
         raise Infeasible(
             f"a task of {largest.name!r} needs {largest.memory_mb:g} MiB, but the largest worker has "
             f"{memory_limit_mb.max():g} MiB; use larger workers"
         )
     total = sum(o.memory_mb * o.parallelism for o in dataflow.operators)
-    if total > memory_limit_mb.sum() * (1 + _ROUNDING):
+    if total > memory_limit_mb.sum() * (1 + MEMORY_TOLERANCE):
         raise Infeasible(
             f"the tasks need {total:g} MiB together, but the workers have {memory_limit_mb.sum():g} MiB; add workers"
         )

@@ -9,12 +9,16 @@ once.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from models.schema import SCHEMA_VERSION, Format
+from sluice_airflow.reporting import task_progress
 
 if TYPE_CHECKING:
+    from models.errors import InvalidInput
     from pipelines.store.workspace import Workspace
+
+Content = TypeVar("Content")
 
 FOLDER: Final = "events-read"
 STARTED_BY_EVENTS: Final = "asset_triggered"
@@ -103,6 +107,37 @@ def content_of(extra: Any) -> Mapping[str, Any]:
         return {}
     payload = extra.get("payload") if extra.get("from_trigger") else None
     return payload if isinstance(payload, Mapping) else extra
+
+
+def understood(
+    extras: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Content]
+) -> "tuple[list[Content], list[InvalidInput]]":
+    """What events carry, and the faults of those that `read` refuses."""
+    from models.errors import InvalidInput
+
+    found, faults = [], []
+    for extra in extras:
+        try:
+            found.append(read(extra))
+        except InvalidInput as error:
+            faults.append(error)
+    return found, faults
+
+
+def what_is_understood(
+    extras: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Content]
+) -> list[Content]:
+    """What events carry. Those that `read` refuses are logged; those of other jobs do not wait for their correction.
+
+    Raises:
+        InvalidInput: it refuses all of them.
+    """
+    found, faults = understood(extras, read)
+    if faults and not found:
+        raise faults[0]
+    for fault in faults:
+        task_progress().say(f"   left out: {fault}")
+    return found
 
 
 def _is_read_by(workspace: "Workspace", key: str, run: str) -> bool:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from models.errors import Infeasible
-from models.placement.cost import TOLERANCE
 from models.placement.kernels.problem import Ints
-from models.placement.problem import Problem
+from models.placement.problem import MEMORY_TOLERANCE, Problem
 
 Choice = Callable[[Ints, Ints, random.Random], int]
 """One of the workers that are open (k,), given the slots taken on each worker (W,)."""
@@ -46,7 +45,7 @@ def _place(problem: Problem, seed: int, jobs: Sequence[Sequence[str]], choose: C
     rng = random.Random(seed)
     counts = np.zeros((len(problem.workers), len(problem.operators)), dtype=np.int64)
     taken = np.zeros(len(problem.workers), dtype=np.int64)
-    memory_left = problem.memory_limit_mb * (1 + TOLERANCE)
+    memory_left = problem.memory_limit_mb * (1 + MEMORY_TOLERANCE)
     for job in jobs or (problem.operators,):
         for i in _shuffled(problem, job, rng):
             open_ = np.flatnonzero((taken < problem.slots) & (memory_left >= problem.memory_mb[i]))

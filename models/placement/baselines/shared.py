@@ -11,9 +11,8 @@ import numpy as np
 
 from models.errors import Infeasible
 from models.placement.baselines.flink import fill, spread
-from models.placement.cost import TOLERANCE
 from models.placement.kernels.problem import Ints
-from models.placement.problem import Problem
+from models.placement.problem import MEMORY_TOLERANCE, Problem
 from models.placement.shared.mixes import Mix
 
 
@@ -34,7 +33,7 @@ def by_tasks(problem: Problem, mix: Mix, seed: int) -> Ints:
     rng.shuffle(order)
     counts = np.zeros((len(problem.workers), len(mix)), dtype=np.int64)
     tasks, taken = np.zeros(len(problem.workers)), np.zeros(len(problem.workers), dtype=np.int64)
-    memory_left = problem.memory_limit_mb * (1 + TOLERANCE)
+    memory_left = problem.memory_limit_mb * (1 + MEMORY_TOLERANCE)
     for b in sorted(order, key=lambda b: -len(mix[b].vertices)):
         open_ = np.flatnonzero((taken < problem.slots) & (memory_left >= problem.memory_mb[b]))
         if not len(open_):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sluice_airflow.reporting import task_progress
+from sluice_airflow.unread import what_is_understood
 
 if TYPE_CHECKING:
     from pipelines.store.workspace import Workspace
@@ -27,24 +27,8 @@ def plan_of(extra: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def plans_of(extras: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """Jobs and versions of the plans that events carry. Events that carry none are logged; other plans do not wait for them.
-
-    Raises:
-        InvalidInput: none of the events carries one.
-    """
-    from models.errors import InvalidInput
-
-    plans, faults = [], []
-    for extra in extras:
-        try:
-            plans.append(plan_of(extra))
-        except InvalidInput as error:
-            faults.append(error)
-    if faults and not plans:
-        raise faults[0]
-    for fault in faults:
-        task_progress().say(f"   left out: {fault}")
-    return plans
+    """Jobs and versions of the plans that events carry; raises as `what_is_understood`."""
+    return what_is_understood(extras, plan_of)
 
 
 def opened(uri: str) -> "tuple[Workspace, str]":

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.embedded.stage_process import call
 from sluice_airflow.reporting import reported, task_progress
-from sluice_airflow.unread import STARTED_BY_EVENTS, content_of, unread
+from sluice_airflow.unread import STARTED_BY_EVENTS, content_of, understood, unread, what_is_understood
 
 if TYPE_CHECKING:
-    from models.errors import InvalidInput
     from pipelines.store.workspace import Workspace
 
 Change = dict[str, Any]
@@ -37,25 +36,8 @@ def rate_changes(params: Mapping[str, Any], extras: Sequence[Mapping[str, Any]],
                 "a replan needs a job and its new rate, but neither an asset event nor the parameters carry them; "
                 'trigger the DAG with {"job": "nexmark-q5", "rate": 3000000}'
             )
-        changes, faults = _understood(extras)
-        if not changes:
-            raise faults[0]
-        for fault in faults:
-            task_progress().say(f"   left out: {fault}")
+        changes = what_is_understood(extras, _change)
         return list({change["job"]: change for change in changes if _take(change, dag_run)}.values())
-
-
-def _understood(extras: Sequence[Mapping[str, Any]]) -> "tuple[list[Change], list[InvalidInput]]":
-    """The changes that events carry, and the faults of those that carry none."""
-    from models.errors import InvalidInput
-
-    changes, faults = [], []
-    for extra in extras:
-        try:
-            changes.append(_change(content_of(extra)))
-        except InvalidInput as error:
-            faults.append(error)
-    return changes, faults
 
 
 def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
@@ -74,7 +56,7 @@ def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
 
     later = events.after(dag_run.run_after)
     extras = unread(Workspace(), later, dag_run.dag_id, dag_run.run_id, is_of_job)
-    newest = [change, *(later for later in _understood(extras)[0] if _take(later, dag_run.run_id))][-1]
+    newest = [change, *(later for later in understood(extras, _change)[0] if _take(later, dag_run.run_id))][-1]
     if newest != change:
         task_progress().say(f"the newest rate of {change['job']} is {newest['rate']:,.0f} records/s")
     return newest
@@ -105,9 +87,10 @@ def _cause(workspace: "Workspace", key: str) -> str | None:
     return event_cause(workspace, key) if scheduled is None else scheduled.cause
 
 
-def _change(content: Mapping[str, Any]) -> Change:
+def _change(extra: Mapping[str, Any]) -> Change:
     from models.errors import InvalidInput
 
+    content = content_of(extra)
     job, rate, key = content.get("job"), content.get("rate"), content.get("change")
     is_rate = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
     if not isinstance(job, str) or not job or not job.isprintable() or not is_rate:
