@@ -135,10 +135,12 @@ def linear_jobs(draw: st.DrawFn) -> LinearJob:
     )
 
 
-def drive(policy: Policy, job: LinearJob, arriving: list[float]) -> Iterator[tuple[Facts, Recommendation]]:
-    """Run one interval per rate, and deploy every recommendation."""
+def drive(
+    policy: Policy, job: LinearJob, arriving: list[float], sinkless: range = range(0)
+) -> Iterator[tuple[Facts, Recommendation]]:
+    """Run one interval per rate, and deploy every recommendation; in intervals `sinkless` the sink is not known."""
     time_s, last = 0.0, None
-    for rate in arriving:
+    for i, rate in enumerate(arriving):
         seconds = policy.interval_s
         if last is not None and time_s < last.ended_s:
             job.lag += rate * last.downtime_s
@@ -146,12 +148,24 @@ def drive(policy: Policy, job: LinearJob, arriving: list[float]) -> Iterator[tup
         time_s += policy.interval_s
         if seconds <= 0:
             continue
-        facts = Facts(time_s, seconds, job.rates(rate, seconds), last, 4 * MOST_TASKS)
+        rates = job.rates(rate, seconds)
+        facts = Facts(time_s, seconds, without_sink(rates) if i in sinkless else rates, last, 4 * MOST_TASKS)
         recommendation = policy.observe(facts)
         yield facts, recommendation
         if recommendation.deploy is not None:
             job.deploy(recommendation.deploy)
             last = Rescaled(time_s + DOWNTIME_S, DOWNTIME_S, 50.0)
+
+
+def without_sink(rates: Rates) -> Rates:
+    """The rates before the sink has taken its first record."""
+    operators = {name: metrics for name, metrics in rates.operators.items() if name != "sink"}
+    return Rates(
+        edges=rates.edges[:-1],
+        source_rates=rates.source_rates,
+        operators=operators,
+        task_manager_use=rates.task_manager_use,
+    )
 
 
 def assert_sound(decision: Decision, rates: Rates, job: LinearJob) -> None:
@@ -243,6 +257,17 @@ class PolicyConformance(ABC):
             assert_sentence(recommendation.reason)
             if recommendation.deploy is not None:
                 assert_sound(recommendation.deploy, facts.rates, job)
+
+    @pytest.mark.parametrize("sinkless", [range(20), range(20, 40)])
+    def test_an_operator_may_be_unknown_until_its_first_record(self, sinkless: range) -> None:
+        """Or again, after a restart."""
+        job, acted = LinearJob.even(), 0
+        for facts, recommendation in drive(self.make(), job, [1900.0] * 10 + [9000.0] * 90, sinkless):
+            assert_sentence(recommendation.reason)
+            if recommendation.deploy is not None:
+                assert_sound(recommendation.deploy, facts.rates, job)
+                acted += 1
+        assert acted or self.make().name == "static"
 
     def test_a_source_without_metrics_is_left_alone_or_named(self) -> None:
         rates = LinearJob.even().rates(1900.0, 60.0)

@@ -8,7 +8,8 @@ Notation (DS2 Table 2), for one task over an interval: R_prc records in, R_psd r
 
 Rulings: a task without records in an interval has no rates there, so its last known ones stay; a task without known rates
 counts as the mean of its operator's others. After a rescale only the operator's mean is known. The input and output rates
-of a task are always of the same interval.
+of a task are always of the same interval. An operator that never takes a record, such as what writes dead letters, is left
+out after a minute, until it takes one.
 """
 
 from collections import Counter
@@ -24,6 +25,8 @@ from models.metrics import Activity, observed_rate, true_rate
 from models.scaling.rates import OperatorMetrics, Rates
 
 _BYTES_PER_MB: Final = 2.0**20
+_SILENT_S: Final = 60.0
+"""An operator that has taken no record for this long, while the job read some, does not hold back the rates of others."""
 _AT_THE_END: Final = frozenset({"input_queue_share", "lag_records", "state_bytes"})
 """Fields of Activity that hold at its end; the others add up, except for `keeps_state`."""
 
@@ -73,6 +76,8 @@ class Meter:
         self._edge_shares = dict(graph.edge_shares or {})
         self._memory_mb: Mapping[str, float] = {}
         self._true: dict[str, _TrueRates] = {}
+        self._read_s = 0.0
+        """Time of all intervals in which sources read."""
         self.restart()
 
     @property
@@ -114,7 +119,7 @@ class Meter:
             self._activity[name] = done if before is None else _merged(before, done)
 
     def read(self) -> Rates | None:
-        """The rates of the interval, which ends here; None while an operator has never taken a record.
+        """The rates of the interval, which ends here; None while operators are unknown that may yet take their first record.
 
         The rate at which a source must read is that at which records came in for it.
         """
@@ -127,16 +132,36 @@ class Meter:
         self._measure_selectivity(activity)
         if self._graph.edge_shares is None:
             self._measure_edge_shares(activity)
-        if not all(true.is_known for name, true in self._true.items() if name not in self._shares):
+        if any(name in activity and activity[name].records_in.any() for name in self._shares):
+            self._read_s += seconds
+        edges = self._known_edges()
+        if not edges:
             return None
-        rates = {name: arrived / seconds * share for name, share in self._shares.items()}
+        there = {name for edge in edges for name in edge}
+        rates = {name: arrived / seconds * share for name, share in self._shares.items() if name in there}
+        shares = {up: {d: s for d, s in to.items() if (up, d) in edges} for up, to in self._edge_shares.items()}
         return Rates(
-            edges=self._graph.edges,
+            edges=edges,
             source_rates=rates,
-            source_selectivity=dict(self._selectivity),
-            edge_shares=dict(self._edge_shares),
-            operators={name: self._metrics(name, done, rates.get(name)) for name, done in activity.items()},
+            source_selectivity={name: share for name, share in self._selectivity.items() if name in there},
+            edge_shares={upstream: to for upstream, to in shares.items() if to},
+            operators={
+                name: self._metrics(name, done, rates.get(name)) for name, done in activity.items() if name in there
+            },
         )
+
+    def _known_edges(self) -> tuple[tuple[str, str], ...]:
+        """Edges to operators whose rates are known; none while one of the others may be about to take its first record."""
+        edges = self._graph.edges
+        silent = {name for name, true in self._true.items() if name not in self._shares and not true.is_known}
+        if not silent:
+            return edges
+        known = tuple((upstream, name) for upstream, name in edges if not silent & {upstream, name})
+        fed = {name for _, name in known}
+        emits = any(
+            name not in silent | fed for _, name in edges
+        )  # a window, of records taken before the first reading
+        return () if emits or self._read_s < _SILENT_S else known
 
     def _measure_selectivity(self, activity: Mapping[str, Activity]) -> None:
         """Of sources; the last known one stays where nothing is emitted."""

@@ -1,4 +1,7 @@
-"""What a decision changes in the running deployment, and a sentence for it."""
+"""What a decision changes in the running deployment, and a sentence for it.
+
+A decision made earlier may name operators that the rates lack now: they count as unchanged.
+"""
 
 from heapq import nlargest
 from typing import Final
@@ -13,9 +16,7 @@ _NAMED: Final = 4
 
 def runs_already(decision: Decision, rates: Rates) -> bool:
     """Whether deploying it would change neither the tasks nor the managed memory of any operator."""
-    return all(
-        rates.operators[name].parallelism == tasks for name, tasks in decision.parallelism.items()
-    ) and not _memory_changes(decision, rates)
+    return not _task_changes(decision, rates) and not _memory_changes(decision, rates)
 
 
 def runs_now(rates: Rates, decision: Decision) -> Decision:
@@ -31,8 +32,7 @@ def runs_now(rates: Rates, decision: Decision) -> Decision:
 
 def changes_in_words(decision: Decision, rates: Rates) -> str:
     """Such as "flatmap from 10 to 14 tasks, count from 5 to 7 tasks", the largest changes of tasks first."""
-    counts = [(name, rates.operators[name].parallelism, after) for name, after in decision.parallelism.items()]
-    changed = [change for change in counts if change[1] != change[2]]
+    changed = _task_changes(decision, rates)
     memory = _memory_changes(decision, rates)
     largest = nlargest(_NAMED, changed, key=lambda change: abs(change[2] - change[1]))
     words = [f"{name} from {before} to {task_count(after)}" for name, before, after in largest]
@@ -41,8 +41,15 @@ def changes_in_words(decision: Decision, rates: Rates) -> str:
     return ", ".join(words) + (f" and {more} more changes" if more else "")
 
 
+def _task_changes(decision: Decision, rates: Rates) -> list[tuple[str, int, int]]:
+    known = [(name, tasks) for name, tasks in decision.parallelism.items() if name in rates.operators]
+    before = [(name, rates.operators[name].parallelism, after) for name, after in known]
+    return [change for change in before if change[1] != change[2]]
+
+
 def _memory_changes(decision: Decision, rates: Rates) -> list[tuple[str, float | None, float]]:
-    before = [(name, rates.operators[name].memory_mb, after) for name, after in decision.memory_mb.items()]
+    known = [(name, memory) for name, memory in decision.memory_mb.items() if name in rates.operators]
+    before = [(name, rates.operators[name].memory_mb, after) for name, after in known]
     return [change for change in before if change[1] != change[2]]
 
 

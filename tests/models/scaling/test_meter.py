@@ -128,6 +128,68 @@ def test_nothing_is_known_until_every_operator_took_a_record(meter):
     assert meter.read() is None  # no time has passed since
 
 
+def _routed(seconds: float, late: float, dead: float = 0.0) -> dict[str, Activity]:
+    """Read by the source, counted by `count`, written by `sink`; what comes late goes to `late`, and on to `dead`."""
+    taken = {"source": 1000.0, "count": 1000.0, "sink": 100.0, "late": late, "dead": dead}
+    sent = {"source": 1000.0 + late, "count": 100.0, "late": dead}
+    return {name: _activity(seconds, [n], [1.0 if n else 0.0], [sent.get(name, 0.0)]) for name, n in taken.items()}
+
+
+ROUTES = (("source", "count"), ("count", "sink"), ("source", "late"), ("late", "dead"))
+
+
+def test_a_branch_that_never_takes_a_record_is_left_out_after_a_minute_until_it_does():
+    meter = _divided(*ROUTES)
+    for _ in range(5):
+        meter.record(_routed(10.0, 0), arrival_rate=100.0)
+        assert meter.read() is None
+    meter.record(_routed(10.0, 0), arrival_rate=100.0)
+    rates = meter.read()
+    assert rates.edges == (("source", "count"), ("count", "sink"))
+    assert rates.operators.keys() == {"source", "count", "sink"}
+    assert rates.share("source", "count") == 1.0
+    meter.record(_routed(10.0, 50), arrival_rate=100.0)
+    rates = meter.read()
+    assert rates.operators.keys() == {"source", "count", "sink", "late"}
+    assert rates.share("source", "late") == pytest.approx(50 / 1050)
+
+
+def test_time_in_which_nothing_is_read_does_not_leave_an_operator_out():
+    meter = _divided(("source", "count"))
+    for _ in range(20):
+        meter.record(_divided_activity(0, count=0) | {"source": _activity(10.0, [0], [0])}, arrival_rate=0.0)
+        assert meter.read() is None
+
+
+def test_what_a_window_emits_of_earlier_records_has_no_rates_until_it_takes_others():
+    """Without rates of `count` nothing says what the sink takes of the source's records."""
+    meter = _divided(("source", "count"), ("count", "sink"))
+    for _ in range(10):
+        meter.record(_divided_activity(0, count=0, sink=10), arrival_rate=100.0)
+        assert meter.read() is None
+
+
+def test_a_source_of_which_nothing_takes_a_record_is_left_out_too():
+    meter = Meter(
+        MeteredGraph(
+            (("left", "count"), ("right", "late")),
+            {"left": 0.75, "right": 0.25},
+            {name: {} for name in ("left", "right", "count", "late")},
+        )
+    )
+    meter.deployed(dict.fromkeys(("left", "right", "count", "late"), 1), {})
+    rates = None
+    for _ in range(6):
+        done = {
+            name: _activity(10.0, [n], [n / 100])
+            for name, n in (("left", 75), ("right", 25), ("count", 75), ("late", 0))
+        }
+        meter.record(done, arrival_rate=10.0)
+        rates = meter.read()
+    assert rates.source_rates == {"left": 7.5}
+    assert rates.operators.keys() == {"left", "count"}
+
+
 def test_sources_show_lag_and_how_it_grows(meter):
     meter.record(_all(left=_activity(10.0, [600], [2], lag_records=[500])), arrival_rate=100.0)
     left = meter.read().operators["left"]

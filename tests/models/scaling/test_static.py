@@ -32,3 +32,10 @@ def test_a_larger_factor_gives_no_fewer_tasks():
     rates = LinearJob.even().rates(2000.0, 60.0)
     tasks = [sum(make_policy("static", {"factor": f}).decide(rates).parallelism.values()) for f in (0.5, 1, 2, 4)]
     assert tasks == sorted(tasks) and tasks[0] < tasks[-1]
+
+
+def test_an_operator_that_takes_nothing_for_a_while_counts_as_unchanged():
+    job = LinearJob.even(source=3, map=3, window=3, sink=1)
+    arriving = [900.0] * 10
+    advice = [advice for _, advice in drive(make_policy("static", {"rate": 1000.0}), job, arriving, range(5, 8))]
+    assert all(one.deploy is None for one in advice)

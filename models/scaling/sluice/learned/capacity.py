@@ -180,7 +180,7 @@ class LearnedCapacity:
         self._stale.clear()
 
     def _demand_of(self, rates: Rates) -> Demand:
-        names = tuple(name for name in rates.order if name in rates.operators)
+        names = tuple(name for name in rates.order if name in rates.operators and name in self._records)
         metrics = [rates.operators[name] for name in names]
         return Demand(
             names,
