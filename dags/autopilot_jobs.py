@@ -30,17 +30,25 @@ event of the asset `sluice-autopilot`, which runs this DAG. A run fails if a res
 """,
 )
 def autopilot_jobs() -> None:
+    @task(execution_timeout=timedelta(minutes=5), inlets=[AUTOPILOT], doc_md="Reads the events that no run has read.")
+    def sent(
+        triggering_asset_events: Any = None, inlet_events: Any = None, dag_run: Any = None
+    ) -> list[dict[str, Any]]:
+        from sluice_airflow.unread import events_of_run
+
+        return [dict(c) for c in events_of_run(triggering_asset_events[AUTOPILOT], inlet_events[AUTOPILOT], dag_run)]
+
     @task(execution_timeout=timedelta(minutes=5), doc_md="Says what was done, and which autopilots need permission.")
-    def events(triggering_asset_events: Any = None) -> list[dict[str, str]]:
+    def events(sent: list[dict[str, Any]]) -> list[dict[str, str]]:
         from sluice_airflow.tasks.piloting import report
 
-        return report([event.extra for event in triggering_asset_events[AUTOPILOT]])
+        return report(sent)
 
     @task(execution_timeout=timedelta(minutes=5), doc_md="Fails if a rescale failed or was rolled back.")
-    def harm(triggering_asset_events: Any = None) -> None:
+    def harm(sent: list[dict[str, Any]]) -> None:
         from sluice_airflow.tasks.piloting import harm as found
 
-        what = found([event.extra for event in triggering_asset_events[AUTOPILOT]])
+        what = found(sent)
         if what is not None:
             raise AirflowFailException(what)
 
@@ -54,8 +62,9 @@ def autopilot_jobs() -> None:
             doc_md="Asks a person whether the autopilot of a job may act.",
         )
 
-    harm()
-    permission.expand(about=events())
+    unread: Any = sent()
+    harm(unread)
+    permission.expand(about=events(unread))
 
 
 piloting = autopilot_jobs()

@@ -28,11 +28,16 @@ seen as `observed/JOB/`, and samples as `production/JOB/`, where `watch_drift` r
 """,
 )
 def observe_jobs() -> None:
-    @task(execution_timeout=timedelta(minutes=5), doc_md="Says what was seen in the windows that are over.")
-    def windows(triggering_asset_events: Any = None) -> list[str]:
+    @task(
+        execution_timeout=timedelta(minutes=5),
+        inlets=[OBSERVED],
+        doc_md="Says what was seen in the windows that are over.",
+    )
+    def windows(triggering_asset_events: Any = None, inlet_events: Any = None, dag_run: Any = None) -> list[str]:
         from sluice_airflow.tasks.observing import report
+        from sluice_airflow.unread import events_of_run
 
-        return report([event.extra for event in triggering_asset_events[OBSERVED]])
+        return report(events_of_run(triggering_asset_events[OBSERVED], inlet_events[OBSERVED], dag_run))
 
     windows()
 

@@ -77,7 +77,7 @@ def replan() -> None:
 
         change = newest_of_job(change, inlet_events[RATE_CHANGE], dag_run)
         try:
-            uri = make_plan(change)
+            uri = make_plan(change, dag_run.start_date)
         except PinnedJob as pinned:
             raise AirflowSkipException(str(pinned)) from None
         if uri is None:

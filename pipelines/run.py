@@ -1,6 +1,6 @@
 """One run of the pipeline: its request, its workspace, and its name."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
@@ -80,7 +80,16 @@ class PipelineRun:
     @cached_property
     def source_partitions(self) -> SourcePartitions | None:
         """Partitions of the topics that sources read, as a broker said when the run was started; None if none was asked."""
-        return self.stored_partitions if self.started_in is not None else read_partitions(self._file, self.brokers)
+        if self.started_in is not None and self.brokers is None:
+            return self.stored_partitions
+        return read_partitions(self._file, self.brokers)
+
+    def again(self, request: PlanRequest) -> Self:
+        """A run of another request with this one's files, which asks its brokers again."""
+        stored = self.stored_partitions
+        return replace(
+            self, request=request, brokers=None if stored is None else stored.brokers, stored_partitions=None
+        )
 
     @property
     def job_path(self) -> str:
@@ -142,7 +151,7 @@ class PipelineRun:
             check_memory(self.request.memory_mb, self.cluster)
         check_unpinned(self.workspace, self.job.name)
         self.workspace.write(self.key(REQUEST_FILE), self.request)
-        self.workspace.write(self.key(_STARTED_IN_FILE), StartedIn(folder=str(Path.cwd())))
+        self.workspace.write(self.key(_STARTED_IN_FILE), StartedIn(folder=str(self.started_in or Path.cwd())))
         self._store_partitions()
         return self.workspace.uri(self.key(REQUEST_FILE))
 

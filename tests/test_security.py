@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_files_of_the_catalogue_the_workspace_and_the_folders_listed_may_be_name
 def test_a_rate_change_cannot_name_a_path(workspace_folder: Path, job: str) -> None:
     (change,) = replanning.rate_changes({}, [{"job": job, "rate": 1000.0}], "a-dag-run")
     with pytest.raises(InvalidInput):
-        replanning.replan(change)
+        replanning.replan(change, datetime.now(UTC))
 
 
 def test_no_module_listens_on_all_interfaces(root: Path) -> None:

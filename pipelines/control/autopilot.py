@@ -187,7 +187,13 @@ class Autopilot:
         """The policy's decision, carried out within the limits."""
         sight = now.sight
         if read is None:
-            return self._held_by(now, Hold("partial", "a vertex has not taken a record yet, so that its rates are unknown; it is left out after a minute"))
+            return self._held_by(
+                now,
+                Hold(
+                    "partial",
+                    "a vertex has taken no record yet; after a minute it is left out",
+                ),
+            )
         rates = known_rates(read, sight, self._reads)
         bounds = bounds_of(sight, self.limits, on_demand=self.request.deployment is not None)
         now = AutopilotRound(sight, now.began_s, rates, seconds, bounds)

@@ -72,7 +72,7 @@ def _seen_before(workspace: Workspace, plan: Plan, found: ProductionSamples) -> 
 def _compare(run: PipelineRun, plan: Plan, found: ProductionSamples, limits: Drifting) -> DriftReport:
     measured_rows = _measured(run, plan)
     rows = production_features(run.job, found)
-    measured, production = _values(measured_rows), _values(rows)
+    measured, production = values_by_operator(measured_rows), values_by_operator(rows)
     comparisons = compare_costs(measured, production, limits.tolerance, limits.confidence)
     mst = compare_mst(
         plan.predicted_mst,
@@ -119,13 +119,17 @@ def _measured(run: PipelineRun, plan: Plan) -> Rows:
     return production_features(run.job, ProductionSamples({run.workspace.uri(key): plan.lineage.digests["samples"]}))
 
 
-def _values(rows: Rows) -> dict[str, dict[str, list[float]]]:
-    """Operator -> quantity -> its value in each row that has it."""
+def values_by_operator(rows: Rows) -> dict[str, dict[str, list[float]]]:
+    """Operator -> quantity -> its value in each row that has it.
+
+    A run in which no operator touched state is taken for one whose state backend does not count accesses.
+    """
     values: dict[str, dict[str, list[float]]] = {}
+    counted = {row["run"] for row in rows if row[_COLUMNS[STATE]]}
     for row in rows:
         own = values.setdefault(row["operator"], {})
         for quantity, column in _COLUMNS.items():
-            if row[column] is not None:
+            if row[column] is not None and (quantity != STATE or row["run"] in counted):
                 own.setdefault(quantity, []).append(row[column])
         if row["true_rate_per_task"]:
             own.setdefault(BUSY, []).append(1 / row["true_rate_per_task"])

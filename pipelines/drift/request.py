@@ -1,6 +1,12 @@
-"""Requests for new measurements: once per plan's measurements, and not before a cool-down has passed."""
+"""Requests for new measurements: once per plan's measurements, and not before a cool-down has passed.
 
+Each request in a row after which nothing else has drifted doubles the cool-down: measuring again did not help.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import takewhile
+from operator import itemgetter
 from typing import Final, Literal
 
 from pydantic import Field
@@ -17,6 +23,8 @@ from pipelines.store.plans import PlanStore
 from pipelines.store.workspace import Workspace, to_json
 
 REQUESTS: Final = "requests"
+_MOST_DOUBLINGS: Final = 6
+"""With a cool-down of a day, two months."""
 
 
 class ReprofileRequest(Format):
@@ -30,6 +38,9 @@ class ReprofileRequest(Format):
     drift: str = Field(description="URI of the report.")
     report: PositiveInt = Field(description="Version of the report.")
     created_at: str = Field(description="ISO 8601, UTC.")
+    drifted: tuple[str, ...] = Field(
+        (), description="What has drifted: each an operator, a quantity and the direction."
+    )
 
 
 def can_be_measured(workspace: Workspace, job: str) -> bool:
@@ -59,7 +70,8 @@ def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) 
         return _same(workspace, key, report)
     plan = PlanStore(workspace).current(report.job)
     run = origin_of(workspace, plan, Quiet())
-    if _cooling(workspace, report.job, now, drift_settings(run.job).cool_down_s):
+    drifted = _drifted(report)
+    if _cooling(workspace, report.job, now, drift_settings(run.job).cool_down_s, drifted):
         return None
     asked = ReprofileRequest(
         job=report.job,
@@ -69,6 +81,7 @@ def request_reprofile(workspace: Workspace, report: DriftReport, now: datetime) 
         drift=workspace.uri(drift_key(report.job, report.version)),
         report=report.version,
         created_at=now.isoformat(timespec="seconds"),
+        drifted=drifted,
     )
     try:
         workspace.create_bytes(key, to_json(asked))
@@ -96,8 +109,21 @@ def _same(workspace: Workspace, key: str, report: DriftReport) -> ReprofileReque
     return before if before.report == report.version else None
 
 
-def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float) -> bool:
+def _drifted(report: DriftReport) -> tuple[str, ...]:
+    found = (c for c in report.comparisons if c.drifted)
+    return tuple(
+        f"{c.operator or report.job} {c.quantity} {'above' if c.production > c.high else 'below'}" for c in found
+    )
+
+
+def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float, drifted: Sequence[str]) -> bool:
     """Whether the last request is that recent; one in the future, after a clock was set back, is not."""
     made = [workspace.read(key, ReprofileRequest) for key in workspace.list(f"{FOLDER}/{job}/{REQUESTS}")]
-    ages = [(now - datetime.fromisoformat(asked.created_at)).total_seconds() for asked in made]
-    return any(0 <= age < cool_down_s for age in ages)
+    aged = sorted(
+        (((now - datetime.fromisoformat(one.created_at)).total_seconds(), one) for one in made), key=itemgetter(0)
+    )
+    past = [(age, one) for age, one in aged if age >= 0]
+    if not past:
+        return False
+    in_vain = sum(1 for _ in takewhile(lambda aged: set(drifted) <= set(aged[1].drifted), past))
+    return past[0][0] < cool_down_s * 2 ** min(in_vain, _MOST_DOUBLINGS)

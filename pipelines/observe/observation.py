@@ -119,7 +119,8 @@ def kept(watched: Watched, workspace: Workspace) -> Observed:
             "suspected_limit": suspected_limit(found, watched.about, _earlier(workspace, name, now)),
         }
     )
-    samples = samples_of(watched.readings, name, operator_names(found.vertices), f"observed-{now:%Y%m%dT%H%M%SZ}")
+    began = now - timedelta(seconds=watched.readings[-1].time_s - watched.readings[0].time_s)
+    samples = samples_of(watched.readings, name, operator_names(found.vertices), f"observed-{began:%Y%m%dT%H%M%SZ}")
     if samples.num_rows == 0:
         if watched.about.failures:
             raise SluiceError(
@@ -131,7 +132,7 @@ def kept(watched: Watched, workspace: Workspace) -> Observed:
             "tasks run and that metrics are fetched (metrics.fetcher.update-interval above 0), or observe for longer with --for"
         )
     key = f"{FOLDER}/{name}/{now:%Y%m%dT%H%M%SZ}.json"
-    samples_key = keep_samples(workspace, samples, name, now)
+    samples_key = keep_samples(workspace, samples, name, began)
     workspace.write(key, found)
     return Observed(found, watched, watched.about, workspace.uri(key), samples_key)
 

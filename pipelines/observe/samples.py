@@ -14,7 +14,9 @@ from testbeds.protocol import SAMPLE_SCHEMA
 PHASE = "observe"
 
 
-def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, str], run: str) -> pa.Table:
+def samples_of(
+    readings: Sequence[JobCounts], job: str, operators: Mapping[str, str], run: str, began_s: float | None = None
+) -> pa.Table:
     """A row for each task and interval, with SAMPLE_SCHEMA.
 
     CPU of a TaskManager is shared out by busy time, at most its busy time to each task. Accesses to state are 0 where the
@@ -22,10 +24,11 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
 
     Args:
         operators: name of each vertex as an operator, by id; others are left out.
+        began_s: when the run began, by the clock of the readings; None: with the first of them.
     """
     done, used = intervals(readings), cpu_shares(readings)
     per_busy = cpu_per_busy_s(done, used)
-    began = readings[0].time_s
+    zero_s = readings[0].time_s if began_s is None else began_s
     rows = [
         {
             "run": run,
@@ -34,7 +37,7 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
             "task": one.task,
             "worker": one.worker,
             "phase": PHASE,
-            "time_s": one.ended_s - began,
+            "time_s": one.ended_s - zero_s,
             "interval_s": one.seconds,
             "records_in": one.records_in,
             "records_out": one.records_out,
@@ -56,8 +59,8 @@ def samples_of(readings: Sequence[JobCounts], job: str, operators: Mapping[str, 
     return pa.Table.from_pylist(rows, schema=SAMPLE_SCHEMA)
 
 
-def keep_samples(workspace: Workspace, samples: pa.Table, job: str, at: datetime) -> str:
-    """Store them where `sluice drift` reads them; returns their key."""
-    key = f"{production_key(job)}/observed-{at:%Y%m%dT%H%M%SZ}{SUFFIX}"
+def keep_samples(workspace: Workspace, samples: pa.Table, job: str, began: datetime) -> str:
+    """Store them where `sluice drift` reads them, named by when their run began; returns their key."""
+    key = f"{production_key(job)}/observed-{began:%Y%m%dT%H%M%SZ}{SUFFIX}"
     workspace.write_table(key, samples)
     return key

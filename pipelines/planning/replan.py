@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from models.errors import InvalidInput
@@ -32,6 +33,14 @@ class Replanned:
 
     plan: Plan
     is_new: bool
+
+    def is_made_since(self, start: datetime) -> bool:
+        """Whether this replan made the plan, or another after `start`, such as one that was killed once it was stored.
+
+        Times of plans are whole seconds, rounded down, so that one made in the second of `start` counts as earlier.
+        """
+        earlier = datetime.fromisoformat(self.plan.created_at) < start
+        return self.is_new or (self.plan.lineage.trigger == "replan" and not earlier)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 from models.errors import InvalidInput, SluiceError
 from pipelines.drift import batch as batches_of_drift
 from pipelines.drift.request import request_reprofile
+from pipelines.inputs.job_files import JobFile
 from pipelines.inputs.plan_request import PlanRequest
+from pipelines.planning.partitions import SourcePartitions
 from pipelines.run import PipelineRun
 from pipelines.store.workspace import Workspace
 from sluice_airflow.tasks.drift import (
@@ -43,9 +46,38 @@ def test_of_several_requests_the_newest_of_each_job_counts_and_each_job_gets_one
     assert newest_of_each_job([]) == []
 
 
+def test_a_request_that_cannot_be_understood_does_not_hide_the_others() -> None:
+    assert newest_of_each_job([{"job": "../x"}, {"requests": [{"rate": 2}, {"job": "b"}]}]) == [{"job": "b"}]
+
+
 def test_an_event_may_carry_several_requests_or_be_one() -> None:
     events = [{"job": "a", "rate": 1}, {"requests": [{"job": "b", "rate": 2}, {"job": "a", "rate": 3}]}]
     assert newest_of_each_job(events) == [{"job": "a", "rate": 3}, {"job": "b", "rate": 2}]
+
+
+def test_new_measurements_find_the_files_where_the_job_was_first_planned_and_ask_its_broker_again(
+    workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    job = yaml.safe_load((root / "jobs" / "wordcount.yaml").read_text()) | {"name": "mine"}
+    job["operators"][0]["topics"] = ["lines"]
+    (there / "mine.yaml").write_text(yaml.safe_dump(job))
+    asked: list[str | None] = []
+
+    def read(job: JobFile, brokers: str | None) -> SourcePartitions:
+        asked.append(brokers)
+        return SourcePartitions(brokers="kafka:9092", topics={"source": {"lines": 8 * len(asked)}})
+
+    monkeypatch.setattr("pipelines.run.read_partitions", read)
+    monkeypatch.chdir(there)
+    PipelineRun(PlanRequest(job="./mine.yaml", rate=1000.0, run="first"), workspace, brokers="kafka:9092").start()
+    monkeypatch.chdir(root)
+    again = PipelineRun.at(
+        keep_reprofile_request({"job": "mine", "request": "x/runs/mine/first/request.json", "rate": 2.0}, "again")
+    )
+    assert (again.started_in, asked) == (there, ["kafka:9092", "kafka:9092"])
+    assert again.job.operator("source").max_parallelism == 16
 
 
 def test_a_job_that_was_planned_as_it_ran_is_not_measured_and_one_damaged_plan_does_not_stop_the_others(
@@ -70,7 +102,7 @@ def test_a_job_that_was_planned_as_it_ran_is_not_measured_and_one_damaged_plan_d
         {"job": "a", "request": "file:///w/runs/b/r/request.json"},
         {"requests": []},
         {"requests": ["a"]},
-        {"requests": [{"job": "a"}, {"job": "../x"}]},
+        {"requests": [{"job": "../x"}]},
     ],
     ids=str,
 )

@@ -189,7 +189,7 @@ def test_autopilots_run_while_their_dag_is_unpaused_and_ask_a_person_where_a_fil
     assert asset.name == "sluice-autopilot"
     (watcher,) = asset.watchers
     assert isinstance(watcher.trigger, AutopilotTrigger)
-    assert {task.task_id for task in dag.tasks} == {"events", "harm", "permission.approve"}
+    assert {task.task_id for task in dag.tasks} == {"sent", "events", "harm", "permission.approve"}
     assert isinstance(dag.get_task("permission.approve"), ApprovalOperator)
 
 

@@ -202,7 +202,7 @@ def test_a_trigger_is_made_again_from_what_it_says_of_itself(kind: type[BaseEven
 def test_what_was_seen_in_a_window_is_said(workspace: Workspace) -> None:
     seen = {"job": "a", "samples": "production/a/w.parquet", "observed": "observed/a/w.json", "consumed_rate": 600.0}
     ended = {"job": "b", "samples": None, "observed": None}
-    events = [{"from_trigger": True, "payload": one} for one in (seen | {"bound_by": "nothing binds"}, ended)]
+    events = [seen | {"bound_by": "nothing binds"}, ended]
     transcript = Transcript()
     with reporting.shown_on(transcript):
         assert observing.report(events) == ["production/a/w.parquet"]

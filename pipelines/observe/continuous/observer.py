@@ -204,7 +204,7 @@ class JobObserver:
 
 
 def window_samples(readings: Sequence[KeptReading], job: str, window: str) -> "pa.Table | None":
-    """A row for each task and time between two readings; None without one.
+    """A row for each task and time between two readings; None without one. Times count from the window's beginning.
 
     Each deployment of the job is a run of its own: its counters begin again.
     """
@@ -217,6 +217,6 @@ def window_samples(readings: Sequence[KeptReading], job: str, window: str) -> "p
             continue
         names = {vertex: name for reading in own for vertex, name in (reading.operators or {}).items()}
         run = f"observed-{window}" + (f"-{len(tables) + 1}" if tables else "")
-        table = samples_of([reading.counts for reading in own], job, names, run)
+        table = samples_of([reading.counts for reading in own], job, names, run, Windows.began(window).timestamp())
         tables += [table] if table.num_rows else []
     return pa.concat_tables(tables) if tables else None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
-from sluice_airflow.unread import content_of
+from sluice_airflow.unread import content_of, what_is_understood
 
 JOB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 SENT_WITHIN: Final = timedelta(days=7)
@@ -145,26 +145,27 @@ def newest_of_each_job(extras: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     """The newest request of each job, in the order of the jobs' first requests.
 
     Args:
-        extras: the contents of events, each with one request or several.
+        extras: the contents of events, each with one request or several. Requests that cannot be understood are logged, and
+            left out.
 
     Raises:
-        InvalidInput: a request names no job, or a request of another job.
+        InvalidInput: none can be understood: it names no job, or a request of another job.
     """
+    asked = what_is_understood(chain.from_iterable(map(requests_in, extras)), _checked)
+    return list({str(one["job"]): one for one in asked}.values())
+
+
+def _checked(extra: Mapping[str, Any]) -> dict[str, Any]:
     from models.errors import InvalidInput
 
-    newest: dict[str, dict[str, Any]] = {}
-    for extra in chain.from_iterable(map(requests_in, extras)):
-        job, request = extra.get("job"), extra.get("request")
-        if not isinstance(job, str) or not JOB.fullmatch(job):
-            raise InvalidInput(
-                f"a request for new measurements must carry 'job' (a name), but got {dict(extra)!r:.200}"
-            )
-        if request is not None and not re.search(rf"/runs/{re.escape(job)}/[^/]+/request\.json$", str(request)):
-            raise InvalidInput(
-                f"'request' must be the URI of a run's request, .../runs/{job}/RUN/request.json, but got {request!r:.200}"
-            )
-        newest[job] = dict(extra)
-    return list(newest.values())
+    job, request = extra.get("job"), extra.get("request")
+    if not isinstance(job, str) or not JOB.fullmatch(job):
+        raise InvalidInput(f"a request for new measurements must carry 'job' (a name), but got {dict(extra)!r:.200}")
+    if request is not None and not re.search(rf"/runs/{re.escape(job)}/[^/]+/request\.json$", str(request)):
+        raise InvalidInput(
+            f"'request' must be the URI of a run's request, .../runs/{job}/RUN/request.json, but got {request!r:.200}"
+        )
+    return dict(extra)
 
 
 def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
@@ -194,17 +195,17 @@ def keep_reprofile_request(extra: Mapping[str, Any], run: str) -> str:
             plan = PlanStore(workspace).current(job)
             origin, rate = origin or plan.lineage.run, plan.target_rate if rate is None else rate
         try:
-            before = workspace.read(checked_key(f"runs/{job}/{origin}/request.json"), PlanRequest)
+            before = PipelineRun.open(workspace, checked_key(f"runs/{job}/{origin}/request.json"), task_progress())
         except Missing:
             raise InvalidInput(f"the workspace {workspace.url} holds no request of run {origin!r} of {job!r}") from None
-        if before.testbed == "running":
+        if before.request.testbed == "running":
             raise InvalidInput(
                 f"{job} was planned from the running job, which no testbed measures; plan it again with "
                 "sluice plan --from-running, or on a testbed"
             )
-        asked = before.model_dump(mode="json") | {"rate": rate, "run": run}
+        asked = before.request.model_dump(mode="json") | {"rate": rate, "run": run}
         request = validate_as(asked, PlanRequest, origin="the request for new measurements")
         task_progress().say(
             f"request: new measurements of {job}: {str(extra.get('reason') or 'no reason given')[:1000]}"
         )
-        return PipelineRun(request, workspace).start()
+        return before.again(request).start()

@@ -19,10 +19,9 @@ def report(extras: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"windows: the triggerer observes {', '.join(jobs) or 'no job, since no file has operations.observe'}"
             )
             return []
-        found = [dict(extra.get("payload") or extra) for extra in extras]
-        for one in found:
+        for one in extras:
             progress.say(f"windows: {one.get('job')}: {_seen(one)}")
-        return [str(one["samples"]) for one in found if one.get("samples")]
+        return [str(one["samples"]) for one in extras if one.get("samples")]
 
 
 def _seen(one: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
+from sluice_airflow.unread import what_is_understood
 
 if TYPE_CHECKING:
     from pipelines.inputs.operations.autopiloting import Autopiloting
@@ -114,10 +115,12 @@ def _rules(job: str) -> "tuple[Workspace, Autopiloting | None]":
 
 
 def _events(extras: Sequence[Mapping[str, Any]]) -> "list[PilotEvent]":
-    """Raises InvalidInput: an event is none of an autopilot's."""
+    """Raises InvalidInput: none of the events is an autopilot's."""
+    return what_is_understood(extras, _event)
+
+
+def _event(content: Mapping[str, Any]) -> "PilotEvent":
     from pipelines.inputs.parsing.files import validate_as
     from pipelines.piloting.events import PilotEvent
 
-    return [
-        validate_as(dict(extra.get("payload") or extra), PilotEvent, "an event of sluice-autopilot") for extra in extras
-    ]
+    return validate_as(dict(content), PilotEvent, "an event of sluice-autopilot")

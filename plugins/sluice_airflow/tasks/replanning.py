@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sluice_airflow.embedded.stage_process import call
@@ -62,13 +63,17 @@ def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
     return newest
 
 
-def replan(change: Mapping[str, Any]) -> str | None:
-    """Make the next plan for a change, and return its URI; None if the current plan serves the rate."""
+def replan(change: Mapping[str, Any], since: datetime) -> str | None:
+    """Make the next plan for a change, and return its URI; None if the current plan serves the rate.
+
+    Args:
+        since: when the DAG run began: a plan that an earlier attempt of it stored is its own.
+    """
     with reported("replan"):
-        return call(_replan, dict(change))
+        return call(_replan, dict(change), since)
 
 
-def _replan(change: Change) -> str | None:
+def _replan(change: Change, since: datetime) -> str | None:
     from pipelines.planning.replan import replan
     from pipelines.store.plans import PlanStore
     from pipelines.store.workspace import Workspace
@@ -76,7 +81,7 @@ def _replan(change: Change) -> str | None:
     workspace = Workspace()
     cause = _cause(workspace, change["change"]) if "change" in change else None
     made = replan(workspace, change["job"], change["rate"], task_progress(), cause=cause)
-    return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_new else None
+    return PlanStore(workspace).uri(made.plan.job, made.plan.version) if made.is_made_since(since) else None
 
 
 def _cause(workspace: "Workspace", key: str) -> str | None:

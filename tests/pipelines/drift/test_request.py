@@ -55,9 +55,9 @@ def report(run: str, version: int = 1, comparisons: tuple[DriftTest, ...] = (CPU
 
 @pytest.fixture
 def workspace(tmp_path: Path, root: Path) -> Workspace:
-    """Has a plan, and the requests of two runs that it could come from."""
+    """Has a plan, and the requests of three runs that it could come from."""
     made = Workspace(tmp_path / "workspace")
-    for run in ("first", "second"):
+    for run in ("first", "second", "third"):
         PipelineRun(PlanRequest(job=JOB, rate=1e6, run=run), made).start()
     plan_from(made, root, "first")
     return made
@@ -109,6 +109,21 @@ def test_new_measurements_are_asked_for_once_for_each_plan_s_measurements(worksp
     assert request_reprofile(workspace, report("first", version=2), later) is None, "it was asked for already"
 
     plan_from(workspace, root, "second")
+    other = report("second", version=3, comparisons=(compared("map", CPU, 1.0, 2.0),))
     soon = NOON + timedelta(seconds=86399)
-    assert request_reprofile(workspace, report("second", version=3), soon) is None, "within the cool-down of a day"
-    assert request_reprofile(workspace, report("second", version=3), NOON + timedelta(days=1)) is not None
+    assert request_reprofile(workspace, other, soon) is None, "within the cool-down of a day"
+    assert request_reprofile(workspace, other, NOON + timedelta(days=1)) is not None
+
+
+def test_drift_that_new_measurements_do_not_lift_is_measured_ever_less_often(workspace: Workspace, root: Path) -> None:
+    """A day apart at first; where nothing else has drifted since, 2, 4, 8 ... days."""
+    assert request_reprofile(workspace, report("first"), NOON) is not None
+    plan_from(workspace, root, "second")
+    again = report("second", version=2)
+    assert request_reprofile(workspace, again, NOON + timedelta(days=1.9)) is None
+    assert request_reprofile(workspace, again, NOON + timedelta(days=2)) is not None
+    plan_from(workspace, root, "third")
+    still = report("third", version=3)
+    assert request_reprofile(workspace, still, NOON + timedelta(days=2 + 3.9)) is None
+    more = report("third", version=4, comparisons=(CPU_DRIFT, compared("map", CPU, 1.0, 2.0)))
+    assert request_reprofile(workspace, more, NOON + timedelta(days=2 + 1)) is not None, "more has drifted"

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Barrier
 
@@ -86,8 +87,11 @@ def test_a_version_whose_replan_was_killed_gets_its_report_from_another(
         replan(planned_workspace, JOB, rate)
     unfinished = store.current(JOB)
     assert unfinished.target_rate == rate
+    began = datetime.fromisoformat(unfinished.created_at)
     again = replan(planned_workspace, JOB, rate)
     assert again == Replanned(unfinished, is_new=False)
+    assert again.is_made_since(began), "a killed attempt of the same DAG run"
+    assert not again.is_made_since(began + timedelta(milliseconds=1)), "another replan"
     assert b"<html" in planned_workspace.read_bytes(report_key(JOB, unfinished.version))
     client = open_tracking(planned_workspace).client
     logged = client.list_artifacts(client.get_model_version(JOB, "1").run_id, "plans")

@@ -83,6 +83,9 @@ def test_each_window_is_a_file_that_drift_reads(airflow: Airflow, place: Workspa
     assert place.read_table(first.finished.samples or "").schema.equals(SAMPLE_SCHEMA)
     assert {row["phase"] for row in rows(place, "count")} == {"observe"}
     assert seconds_of(place) == pytest.approx(180)
+    # Times count from the window's beginning, which its name says, not from the last reading of the window before.
+    ends = [{row["time_s"] for row in place.read_table(w.finished.samples or "").to_pylist()} for w in (first, second)]
+    assert ends == [{20.0, 40.0, 60.0, 80.0}, {0.0, 20.0, 40.0, 60.0, 80.0}]
     assert sum(row["records_in"] for row in rows(place, "count")) == pytest.approx(600 * 180)
     assert second.seen is not None
     assert second.seen.consumed_rate == pytest.approx(600)

@@ -13,7 +13,7 @@ from sluice_airflow.tasks.piloting import report
 def event(kind: str, **more: str) -> dict[str, Any]:
     at = datetime(2026, 11, 24, 12, tzinfo=UTC).isoformat()
     common = {"number": 1, "at": at, "policy": "ds2", "before": {}, "after": {}, "downtime_s": None}
-    return {"payload": {**common, "job": "clicks", "kind": kind, "reason": "for a reason", **more}}
+    return {**common, "job": "clicks", "kind": kind, "reason": "for a reason", **more}
 
 
 def test_failures_and_a_spent_budget_are_told_and_rescales_are_not(

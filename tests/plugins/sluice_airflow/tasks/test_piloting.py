@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from models.errors import InvalidInput
 from pipelines.following.jobs import job_file
 from pipelines.inputs.job_files import operations_of
 from pipelines.inputs.operations.autopiloting import Autopiloting
 from pipelines.piloting.permission import permission_of, rules_digest
 from pipelines.store.workspace import Workspace
-from sluice_airflow.tasks.piloting import answer, question
+from sluice_airflow.tasks.piloting import answer, harm, question, report
 from workspaces.operated_job import JOB, OperatedJob
 
 
@@ -65,3 +66,13 @@ def test_nothing_is_asked_about_rules_that_have_changed_since(asked: Asked) -> N
     assert question(JOB, now) is not None
     assert answer(JOB, now, False, "ada") == f"the autopilot of {JOB} stays in its dry run, as ada decided"
     assert asked.may_act is False
+
+
+def test_an_event_that_is_no_autopilot_s_does_not_hide_the_others() -> None:
+    common = {"number": 1, "at": "2026-11-24T12:00:00+00:00", "policy": "ds2", "before": {}, "after": {}}
+    failed = common | {"downtime_s": None, "job": "clicks", "kind": "failed", "reason": "no slots"}
+    asked = failed | {"kind": "permission-needed", "rules": "d1"}
+    assert harm([{"job": "views"}, failed]) == "clicks: failed: no slots"
+    assert report([{"job": "views"}, asked]) == [{"job": "clicks", "rules": "d1"}]
+    with pytest.raises(InvalidInput, match="an event of sluice-autopilot"):
+        harm([{"job": "views"}])
