@@ -126,4 +126,4 @@ def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float, 
     if not past:
         return False
     in_vain = sum(1 for _ in takewhile(lambda aged: set(drifted) <= set(aged[1].drifted), past))
-    return past[0][0] < cool_down_s * 2 ** min(in_vain, _MOST_DOUBLINGS)
+    return past[0][0] < cool_down_s * 2.0 ** min(in_vain, _MOST_DOUBLINGS)

@@ -9,6 +9,7 @@ are created exclusively.
 """
 
 import fcntl
+import logging
 import os
 import secrets
 import socket
@@ -25,6 +26,7 @@ BEAT_S: Final = 5.0
 LEASE_S: Final = 30.0
 LOOK_EVERY_S: Final = 0.2
 RELEASED: Final = b"released"
+_logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -107,7 +109,10 @@ def _acquired(store: Store, name: str, say: Callable[[str], None], lease_s: floa
 
 def _beat(store: Store, own: str, ended: threading.Event, every_s: float) -> None:
     while not ended.wait(every_s):
-        store.write(own, _content())
+        try:
+            store.write(own, _content())
+        except Exception as error:  # stores raise errors of their own; the next beat may still come in time
+            _logger.warning("the lease %s could not be renewed: %s", own, error)
 
 
 def _content() -> bytes:

@@ -48,19 +48,25 @@ def check_unpinned(workspace: Workspace, job: str) -> None:
         raise PinnedJob(pin)
 
 
-def keep_pin(workspace: Workspace, pin: PlanPin) -> None:
-    """Pin the job, replacing an existing pin."""
+def keep_pin(workspace: Workspace, pin: PlanPin) -> PlanPin | None:
+    """Pin the job; returns the pin that this one replaces, None if there is none, or a damaged one."""
+    before = _intact_pin(workspace, pin.job)
     workspace.write(_key(pin.job), pin)
+    return before
 
 
 def release_pin(workspace: Workspace, job: str) -> PlanPin | None:
     """Remove the pin of a job, even a damaged one, and return it; None if the job was not pinned, or its pin is damaged."""
-    try:
-        pin = pin_of(workspace, job)
-    except Damaged:
-        pin = None
+    pin = _intact_pin(workspace, job)
     workspace.delete(_key(job))
     return pin
+
+
+def _intact_pin(workspace: Workspace, job: str) -> PlanPin | None:
+    try:
+        return pin_of(workspace, job)
+    except Damaged:
+        return None
 
 
 def _key(job: str) -> str:

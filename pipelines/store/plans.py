@@ -17,7 +17,7 @@ from models.plan.differences import difference, same_deployment
 from models.schema import SCHEMA_VERSION, Format
 from pipelines.inputs.parsing.files import validate_as
 from pipelines.store.digests import digest, digest_bytes
-from pipelines.store.pins import PlanPin, check_unpinned, keep_pin
+from pipelines.store.pins import PlanPin, check_unpinned, keep_pin, release_pin
 from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
 FOLDER = "plans"
@@ -156,6 +156,7 @@ class PlanStore:
             Damaged: its file is damaged.
         """
         old = self.get(job, version)
+        replaced: list[PlanPin | None] = []
 
         def make(new: int, before: Plan | None) -> Plan:
             if before is None or before.version == version:
@@ -169,7 +170,7 @@ class PlanStore:
             why = note if reason is None else f"{note}: {reason}"
             # Before the version, so that no replan can follow it; a rollback that is killed here leaves the job pinned.
             pin = PlanPin(job=job, version=new, by=by, reason=why, pinned_at=created_at)
-            keep_pin(self._workspace, pin)
+            replaced.append(keep_pin(self._workspace, pin))
             lineage = old.lineage.model_copy(update={"trigger": "rollback"})
             changes = {
                 "version": new,
@@ -180,7 +181,14 @@ class PlanStore:
             }
             return old.model_copy(update=changes)
 
-        return self.append(job, make)
+        try:
+            return self.append(job, make)
+        except InvalidInput:  # after another writer took the number that the pin names
+            if replaced:
+                release_pin(self._workspace, job)
+                if (before := replaced[0]) is not None:
+                    keep_pin(self._workspace, before)
+            raise
 
     def _newest_intact(self, job: str, versions: Sequence[int]) -> Plan | None:
         faults = []

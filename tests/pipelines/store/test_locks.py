@@ -84,3 +84,23 @@ def test_a_lease_that_is_not_renewed_passes_to_one_waiter() -> None:
         thread.join(timeout=60)
     assert (inside, most) == (0, 1)
     assert time.monotonic() - began > 1.0 + 2 * 1.5, "neither waited for the lease of the dead process"
+
+
+def test_a_lease_goes_on_after_it_could_not_be_renewed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    store, written = FsspecStore(files, "/leases"), []
+    write = store.write
+
+    def fails_first(path: str, content: bytes) -> None:
+        written.append(path)
+        if len(written) == 1:
+            raise OSError("the network is away")
+        write(path, content)
+
+    monkeypatch.setattr(store, "write", fails_first)
+    with held(store, "lock", pytest.fail, lease_s=0.06):  # renewed every 10 ms
+        deadline = time.monotonic() + 10
+        while len(written) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert len(written) >= 3

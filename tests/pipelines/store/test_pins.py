@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from models.errors import InvalidInput
 from models.plan.content import Plan, PlanContent
 from pipelines.inputs.plan_request import PlanRequest
 from pipelines.planning.replan import replan
 from pipelines.run import PipelineRun
+from pipelines.store.digests import digest
 from pipelines.store.pins import PinnedJob, PlanPin, pin_of, release_pin
-from pipelines.store.plans import PlanStore
-from pipelines.store.workspace import Damaged, Workspace
+from pipelines.store.plans import PlanStore, StoredPlan
+from pipelines.store.workspace import Damaged, Workspace, to_json
 
 DATA = Path(__file__).parents[2] / "data" / "plans"
 JOB, AT = "nexmark-q5", "2026-01-02T00:00:00+00:00"
@@ -67,6 +69,28 @@ def test_another_rollback_moves_the_pin(store: PlanStore, workspace: Workspace) 
     store.rollback(JOB, 2, AT, by="Grace")
     pin = pin_of(workspace, JOB)
     assert pin is not None and (pin.version, pin.by) == (4, "Grace")
+
+
+@pytest.mark.parametrize("pinned_before", [False, True])
+def test_a_rollback_that_another_version_overtakes_is_refused_and_leaves_the_pins_as_they_were(
+    store: PlanStore, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, pinned_before: bool
+) -> None:
+    if pinned_before:
+        store.rollback(JOB, 1, AT, by="Ada")
+    newest, before = store.versions(JOB)[-1], pin_of(workspace, JOB)
+    create = workspace.create_bytes
+
+    def overtaken(key: str, content: bytes) -> None:
+        """Another writer, which found the job unpinned, is faster."""
+        monkeypatch.setattr(workspace, "create_bytes", create)
+        other = store.get(JOB, newest).model_copy(update={"version": newest + 1})
+        create(key, to_json(StoredPlan(digest=digest(other), plan=other)))
+        create(key, content)
+
+    monkeypatch.setattr(workspace, "create_bytes", overtaken)
+    with pytest.raises(InvalidInput, match=f"version {newest + 1} .* was published after version {newest}; nothing is"):
+        store.rollback(JOB, 1, AT, by="Grace", current=newest)
+    assert pin_of(workspace, JOB) == before
 
 
 def test_a_damaged_pin_still_pins(store: PlanStore, workspace: Workspace) -> None:
