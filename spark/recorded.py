@@ -1,15 +1,21 @@
 """Reading recorded streams into Spark."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from models.errors import InvalidInput
 from spark.mapping import reason_of
 
-_OPTIONS: Final = {"csv": {"header": "true", "mode": "FAILFAST"}, "json": {"mode": "FAILFAST"}, "parquet": {}}
+_OPTIONS: Final = {
+    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
+    "json": {"mode": "FAILFAST"},
+    "parquet": {},
+}
 
 
 def read_recorded(
@@ -20,8 +26,8 @@ def read_recorded(
     Args:
         location: path or URI.
         kind: parquet, csv (with a header line) or json (a document a line).
-        columns: their names and types, as in `auction BIGINT, at TIMESTAMP`; if absent, those of a Parquet file, or
-            those that CSV and JSON look like, for which the file is read once more.
+        columns: names and types of those to read, as in `auction BIGINT, at TIMESTAMP`; if absent, those of a Parquet file,
+            or those that CSV and JSON look like, for which the file is read once more.
         where: Spark SQL condition for the records to take.
 
     Raises:
@@ -29,7 +35,9 @@ def read_recorded(
     """
     reader = spark.read.options(**_OPTIONS[kind])
     try:
-        if columns is not None:
+        if columns is not None and kind == "csv":
+            reader = reader.schema(_by_header(columns, reader.format(kind).load(location).columns, location))
+        elif columns is not None:
             reader = reader.schema(columns)
         elif kind == "csv":
             reader = reader.option("inferSchema", "true")
@@ -40,6 +48,22 @@ def read_recorded(
         return records if where is None else records.where(where)
     except PySparkException as error:
         raise InvalidInput(f"the condition {where!r} cannot be used: {reason_of(error)}") from None
+
+
+def _by_header(columns: str, header: Sequence[str], location: str) -> StructType:
+    """The stated columns where the header has them, since Spark takes those of CSV by position; the others as text."""
+    schema = StructType.fromDDL(columns)
+    if not isinstance(schema, StructType):
+        raise InvalidInput(
+            f"columns must be names and types, as in auction BIGINT, at TIMESTAMP, but got {columns!r:.200}"
+        )
+    stated = {field.name.lower(): field.dataType for field in schema.fields}
+    if missing := stated.keys() - {name.lower() for name in header}:
+        raise InvalidInput(
+            f"{location} must have the columns that are stated, but its header names {', '.join(header)}, and not "
+            f"{', '.join(sorted(missing))}; correct the columns"
+        )
+    return StructType([StructField(name, stated.get(name.lower(), StringType())) for name in header])
 
 
 def _cause(error: Exception) -> str:

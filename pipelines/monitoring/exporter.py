@@ -67,7 +67,7 @@ class AutopilotCollector(Collector):
             for job in jobs:
                 try:
                     found = self._read(job)
-                except SluiceError:
+                except (SluiceError, OSError):
                     unreadable.add_metric([job], 1.0)
                     continue
                 unreadable.add_metric([job], 0.0)

@@ -59,7 +59,7 @@ class PlanCollector(Collector):
         for job in PlanStore(self._workspace).jobs():
             try:
                 number, report, outcome = self._of_job(job)
-            except SluiceError:
+            except (SluiceError, OSError):
                 unreadable.add_metric([job], 1.0)
                 continue
             # A plan that was damaged is passed over for the version before it.

@@ -5,6 +5,7 @@ Airflow does not authenticate what plugins mount, so these are the checks of its
 """
 
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -51,7 +52,11 @@ def may_switch_autopilots(request: Request, _: Annotated[None, Depends(_may_star
 
 
 def _refuse_other_sites(request: Request, what: str) -> None:
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+    host = request.headers.get("x-forwarded-host") or request.headers.get("host")
+    # Browsers without Sec-Fetch-Site say the origin; programs, which cannot be made to send a user's cookie, neither.
+    origin = request.headers.get("origin")
+    same = "same-origin" if origin is None or urlsplit(origin).netloc == host else "cross-site"
+    if request.headers.get("sec-fetch-site", same) != "same-origin":
         raise HTTPException(403, f"{what} from Sluice's own pages, not from another site.")
 
 

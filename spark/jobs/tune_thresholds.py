@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
         scalings = conform(spark.read.parquet(given.scalings), SCALINGS)
         number = max(1, scalings.count())
         made = thresholds(scalings.repartition(number, "key"), cluster, given.seed, given.time_limit)
-        made.coalesce(1).write.mode("overwrite").parquet(given.thresholds)
+        made.repartition(1).write.mode("overwrite").parquet(given.thresholds)
         spark.stop()
     except InvalidInput as error:
         print(f"error: {error}", file=sys.stderr)

@@ -136,6 +136,12 @@ def test_csv_and_json_are_read_with_stated_or_guessed_types(spark: SparkSession,
     assert guessed.collect()[0].at == datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
     stated = read_recorded(spark, str(tmp_path / "a.csv"), "csv", columns="who STRING, at TIMESTAMP", where="who > '1'")
     assert [row.who for row in stated.collect()] == ["8"]
+    turned = (
+        read_recorded(spark, str(tmp_path / "a.csv"), "csv", columns="at TIMESTAMP, who INT").orderBy("who").collect()
+    )
+    assert [row.who for row in turned] == [7, 8], "columns of CSV are found by name, in any order"
+    with pytest.raises(InvalidInput, match="its header names who, at, and not bidder"):
+        read_recorded(spark, str(tmp_path / "a.csv"), "csv", columns="at TIMESTAMP, bidder INT")
     assert [row.who for row in read_recorded(spark, str(tmp_path / "a.jsonl"), "json").collect()] == ["007", "8"]
 
 

@@ -88,6 +88,10 @@ def test_a_job_is_unpinned_by_users_who_may_start_replans_from_sluices_own_pages
             assert client.post(address).status_code in refused, name
     with server.client(planner) as client:
         assert client.post(address, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        for origin in ("https://elsewhere.example", "null"):
+            assert client.post(address, headers={"Origin": origin}).status_code == 403, (
+                "a browser without Sec-Fetch-Site"
+            )
         text = client.get("/sluice/", headers={"Accept": "text/html"}).text
         assert "pinned to version 1 since 2026-03-01 12:00 UTC by ann" in text and "too few slots" in text
         assert pin_of(workspace, JOB) == pin
