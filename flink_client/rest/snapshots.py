@@ -41,18 +41,29 @@ class SnapshotApi(RestTransport):
         return str(self._wait_for_snapshot(path, seconds, f"the savepoint of job {job}", "location"))
 
     def trigger_savepoint(
-        self, job: str, folder: str | None = None, *, cancel: bool = False, trigger: str | None = None
+        self,
+        job: str,
+        folder: str | None = None,
+        *,
+        cancel: bool = False,
+        trigger: str | None = None,
+        canonical: bool = False,
     ) -> str:
         """Start a savepoint, once. Returns the path for `outcome`.
 
         It is in the state backend's own format, with which the same backend restores any number of tasks. Asked for the default
         (CANONICAL), a job fails whose state is accessed asynchronously (Flink 2). For a changelog it is the default, since
         older releases have no other (FLINK-29802).
+
+        Args:
+            canonical: for a job whose state is not accessed asynchronously: in Flink's format, which holds each value once and
+                uncompressed; that of ForSt stays its own.
         """
         body: dict[str, Any] = {"cancel-job": cancel} | ({} if folder is None else {"target-directory": folder})
         body |= {} if trigger is None else {"triggerId": trigger}
         config = self.get_if_there(f"/jobs/{job}/checkpoints/config") or {}
-        if not config.get("state_changelog_enabled"):
+        canonical &= "forst" not in str(config.get("state_backend")).lower()
+        if not config.get("state_changelog_enabled") and not canonical:
             body["formatType"] = "NATIVE"
         return self.trigger(f"/jobs/{job}/savepoints", body)
 

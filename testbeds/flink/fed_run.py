@@ -126,7 +126,7 @@ class FedRun(DeployedRun):
         table = samples(self._submission.job, self._deployed, measured, self._name, self._elapsed_s, phase)
         self._elapsed_s += seconds
         chosen = next(one for one in found if one.measured is measured)
-        kept_up = chosen.waiting <= KEPT_UP_S * rate
+        kept_up = chosen.waiting <= KEPT_UP_S * min(rate, self._takes)
         achieved = min(rate, (chosen.written if kept_up else chosen.read) / seconds)
         if counts and kept_up:
             self._remark(rate, achieved)

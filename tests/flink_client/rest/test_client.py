@@ -145,20 +145,22 @@ def test_a_failed_savepoint_is_reported_with_its_cause(server: Server, rest: Fli
 
 
 @pytest.mark.parametrize(
-    ("config", "wanted"),
+    ("config", "canonical", "wanted"),
     [
-        ({"state_backend": "ForStStateBackend"}, {"cancel-job": True, "formatType": "NATIVE"}),
-        ({"state_changelog_enabled": False}, {"cancel-job": True, "formatType": "NATIVE"}),
-        ({"state_changelog_enabled": True}, {"cancel-job": True}),
-        ({}, {"cancel-job": True, "formatType": "NATIVE"}),
+        ({"state_backend": "ForStStateBackend"}, False, {"formatType": "NATIVE"}),
+        ({"state_backend": "ForStStateBackend"}, True, {"formatType": "NATIVE"}),
+        ({"state_backend": "EmbeddedRocksDBStateBackend"}, True, {}),
+        ({"state_changelog_enabled": False}, False, {"formatType": "NATIVE"}),
+        ({"state_changelog_enabled": True}, False, {}),
+        ({}, False, {"formatType": "NATIVE"}),
     ],
 )
 def test_a_savepoint_has_the_format_that_the_state_backend_supports(
-    server: Server, rest: FlinkRest, config: dict[str, object], wanted: dict[str, object]
+    server: Server, rest: FlinkRest, config: dict[str, object], canonical: bool, wanted: dict[str, object]
 ) -> None:
     server.answers = [(200, config), (202, {"request-id": "t"})]
-    assert rest.trigger_savepoint("j", cancel=True) == "/jobs/j/savepoints/t"
-    assert server.asked[-1] == ("POST", "/jobs/j/savepoints", wanted)
+    assert rest.trigger_savepoint("j", cancel=True, canonical=canonical) == "/jobs/j/savepoints/t"
+    assert server.asked[-1] == ("POST", "/jobs/j/savepoints", {"cancel-job": True, **wanted})
 
 
 def _job(state: str, running: int) -> Answer:

@@ -100,7 +100,7 @@ def _flink() -> Right:
         ("POST", "/jars/known.jar/run"): {"jobid": JOB_ID},
         ("POST", f"{job}/checkpoints"): {"request-id": "r"},
         ("GET", f"{job}/checkpoints/r"): {**done, "operation": {"checkpointId": 3}},
-        ("GET", f"{job}/checkpoints"): {"latest": {"savepoint": {"id": 7}}},
+        ("GET", f"{job}/checkpoints"): {"latest": {"savepoint": {"id": 7, "external_path": "file:/savepoints/7"}}},
         ("POST", f"{job}/savepoints"): {"request-id": "r"},
         ("GET", f"{job}/savepoints/r"): {**done, "operation": {"location": "file:/savepoints/7"}},
         ("GET", f"{job}/checkpoints/details/7/subtasks/{chain}"): {"subtasks": [{"index": 1, "state_size": 10}]},

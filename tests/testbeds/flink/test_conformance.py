@@ -63,6 +63,11 @@ class TestElasticBriefly(OnLocal, elastic_conformance.ElasticSuite):
         """A quarter of what one task of `count` takes: 2e-4 s for every second record."""
         return 10_000.0 / 4
 
+    def test_state_is_as_large_as_its_values(self, run: protocol.ElasticRun, rate: float, more: Configuration) -> None:
+        """100 bytes for each of 1,000 keys, of which 12,500 records leave none out, and some more for the keys."""
+        run.serve(rate, 10.0)
+        assert 100 <= run.rescale(more).state_mb * 2**20 / 1000 <= 140
+
 
 @pytest.mark.long
 class TestElastic(OnLocal, elastic_conformance.ElasticConformance):
