@@ -70,6 +70,7 @@ def read_job(
     names = dict(zip((v.id for v in planned), _names([_stem(v.name, called) for v in planned]), strict=True))
     has_input, has_output = {e.downstream for e in edges}, {e.upstream for e in edges}
     keyed = {e.downstream for e in edges if e.ship_strategy == "HASH"}
+    single = {e.downstream for e in edges if e.ship_strategy == "GLOBAL"}
     sources = sum(v.id not in has_input for v in planned)
     operators: list[dict[str, Any]] = []
     for vertex in planned:
@@ -85,6 +86,8 @@ def read_job(
             operator["rate_share"] = 1 / sources
         if vertex.id in keyed:
             operator |= {"keys": {"distinct": 1}, "state": {}}
+        if vertex.id in single:
+            operator["max_parallelism"] = 1  # all records go to its first task, as those of an aggregate without a key
         operators.append(operator)
     place = {v.id: i for i, v in enumerate(planned)}
     ordered = sorted(edges, key=lambda e: (place[e.upstream], place[e.downstream]))

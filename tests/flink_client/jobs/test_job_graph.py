@@ -100,6 +100,14 @@ def test_vertices_without_numbers_keep_their_order() -> None:
     assert [o.flink_name for o in job.operators] == [None, "Flat Map", "Flat Map"]
 
 
+def test_what_takes_all_records_in_one_task_gets_no_more() -> None:
+    """As `SELECT COUNT(*)` without a key."""
+    vertices = [Vertex(id_, id_, 1, 0) for id_ in ("source", "count", "sink")]
+    edges = [VertexEdge("source", "count", "GLOBAL"), VertexEdge("count", "sink", "FORWARD")]
+    job = read_job("all", vertices, edges)
+    assert {o.name: job.most_tasks(o.name) for o in job.operators} == {"source": None, "count": 1, "sink": None}
+
+
 def test_operators_of_a_jar_are_called_as_its_program_names_them() -> None:
     names = [
         "Source: example.Fed(words)",
