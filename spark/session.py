@@ -4,10 +4,14 @@ Features are DataFrame expressions: executors run no Python, so a stand-alone cl
 Python on executors, as threshold tables do, sends them the code (`spark.code`).
 """
 
+import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import IO, Final
 from urllib.parse import urlsplit
@@ -70,7 +74,9 @@ def session(master: str | None = None, driver_memory: str | None = None) -> Spar
                 f"stop that one first, or start a new process"
             )
         return SparkSession.builder.getOrCreate()
-    return _start(_configuration(wanted, driver_memory))
+    # In the main thread Spark would install its own handler of interrupts, which asks the JVM in the middle of a request.
+    with _interrupted_later(), ThreadPoolExecutor(1) as starting:
+        return starting.submit(_start, _configuration(wanted, driver_memory)).result()
 
 
 def _replace_dead_jvm() -> None:
@@ -118,6 +124,7 @@ def _is_local(master: str) -> bool:
 def _start(conf: SparkConf) -> SparkSession:
     for name in _LOGGERS:
         PySparkLogger.getLogger(name).setLevel("CRITICAL")
+    logging.getLogger().addFilter(_is_no_interrupt)
     # The JVM's own warnings go to an unnamed file: they do not help a user, and failures are raised as exceptions.
     with tempfile.TemporaryFile() as log, _environment(conf):
         try:
@@ -129,6 +136,27 @@ def _start(conf: SparkConf) -> SparkSession:
             raise SluiceError(
                 f"Spark did not start with master {conf.get('spark.master')}: {error}; it said: {_tail(log)}"
             ) from None
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Py4J logs an interrupt with its stack trace before it passes it on."""
+    return record.msg != "KeyboardInterrupt while sending command."
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Let an interrupt wait for the end of the block: a JVM whose start is interrupted stays for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

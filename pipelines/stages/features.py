@@ -96,10 +96,13 @@ def extract(uris: list[str]) -> pa.Table:
 
     try:
         return features_of(read_samples(session(), uris)).orderBy("run", "operator").toArrow()
-    except PySparkException as error:
-        raise SluiceError(f"Spark job failed while extracting features: {str(error).splitlines()[0]}") from None
-    except Py4JJavaError as error:
-        raise fault_of_file(error) or error from None
+    except (PySparkException, Py4JJavaError) as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # Spark asks for the end of the job on its way out
+            raise KeyboardInterrupt from None
+        if isinstance(error, Py4JJavaError) and (fault := fault_of_file(error)) is not None:
+            raise fault from None
+        said = " ".join(str(error).splitlines()[: 2 if isinstance(error, Py4JJavaError) else 1])
+        raise SluiceError(f"Spark job failed while extracting features: {said}") from None
 
 
 def start_spark() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,35 @@ def test_a_session_whose_jvm_has_died_is_replaced(root: Path) -> None:
     )
     done = run_alone(code, root)
     assert (done.returncode, done.stdout) == (0, "5\n7\nTrue\n"), done.stderr
+
+
+@pytest.mark.parametrize("during", ["launch_gateway", "SparkSession"])
+def test_an_interrupted_start_is_finished_first_so_that_its_jvm_ends_too(root: Path, during: str) -> None:
+    """A JVM whose start is cut off waits for ever for a connection."""
+    code = (
+        "import os, signal, threading, time\n"
+        "from pyspark import SparkContext\n"
+        "from spark import session\n"
+        f"real = session.{during}\n"
+        "def interrupted(*given, **named):\n"
+        "    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    return real(*given, **named)\n"
+        f"session.{during} = interrupted\n"
+        "try:\n"
+        "    session.session('local[1]')\n"
+        "except KeyboardInterrupt:\n"
+        "    print(SparkContext._gateway.proc.pid, signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
+    done = run_alone(code, root)
+    pid, default_again = done.stdout.split()
+    assert (done.returncode, done.stderr, default_again) == (0, "", "True")
+    deadline = time.monotonic() + 30
+    while is_java(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not is_java(pid)
+
+
+def is_java(pid: str) -> bool:
+    """Whether the process runs still; one that has ended and was not waited for has no command line."""
+    file = Path(f"/proc/{pid}/cmdline")
+    return file.exists() and b"java" in file.read_bytes()
