@@ -7,6 +7,7 @@ progress go to standard error.
 """
 
 import sys
+from typing import Final
 
 from models.errors import Infeasible, InvalidInput, SluiceError
 from pipelines.cli.commands import app
@@ -17,6 +18,10 @@ __all__ = ["Stopped", "app", "main", "run"]
 EXIT_FAILED, EXIT_USAGE, EXIT_INFEASIBLE, EXIT_MISSING_EXTRA = 1, 2, 3, 4
 EXITS_STOPPED = (130, 143)
 """By Ctrl-C, and by SIGTERM."""
+
+
+MEASURING: Final = (["plan"], ["calibrate"])
+"""Commands that store each measurement as it is made."""
 
 
 class Stopped(Exception):
@@ -34,7 +39,8 @@ def run(arguments: list[str]) -> int:
         app(args=arguments, prog_name="sluice")
     except SystemExit as exit_:  # typer has printed what is wrong with the arguments
         if exit_.code in EXITS_STOPPED:
-            _say("stopped; measurements are stored, and the same command resumes from them")
+            resumes = "; measurements are stored, and the same command resumes from them"
+            _say(f"stopped{resumes if arguments[:1] in MEASURING else ''}")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Stopped as error:
         _say(f"stopped; {error}")

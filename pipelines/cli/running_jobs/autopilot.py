@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from models.errors import InvalidInput
+from models.errors import InvalidInput, SluiceError
 from pipelines.cli import app
 from pipelines.cli.extras import require
 from pipelines.cli.options.duration import seconds_of
@@ -147,7 +147,13 @@ def run(
         job, name, url, policy, settings, control_limits(limit, freeze), dry_run, timeout, program, target
     )
 
+    unseen: str | None = None
+    has_seen = False
+
     def show(decision: "AutopilotDecision") -> None:
+        nonlocal unseen, has_seen
+        has_seen |= decision.seen.tasks is not None
+        unseen = None if has_seen else decision.reason
         print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
 
     with FlinkRest(url, timeout_s=10.0, patience_s=0.0, token_variable=token_variable) as rest:
@@ -162,6 +168,8 @@ def run(
         _say(f"autopilot: {mode}policy {policy} for {request.job} on {where}, every {loop.every_s:g} s; Ctrl-C ends it")
         with _stopped(None if duration is None else seconds_of(duration, 1.0)) as stop:
             fly(loop, show, stop, say=_say)
+    if unseen is not None:
+        raise SluiceError(f"the autopilot of {request.job} ended without having seen it run: {unseen}")
     _say(f"autopilot: ended; {request.job} keeps running as it is")
 
 

@@ -49,6 +49,15 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     return errors
 
 
+def test_a_command_that_measures_says_that_it_resumes(
+    failing: list[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(KeyboardInterrupt())
+    monkeypatch.setattr(cli, "MEASURING", (["fail"],))
+    assert run(["fail"]) == 130
+    assert capsys.readouterr().err == "stopped; measurements are stored, and the same command resumes from them\n"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
@@ -56,7 +65,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         (OSError(28, "No space left on device"), 1, "failed: [Errno 28] No space left on device"),
         (InvalidInput("rate must be above 0"), 2, "error: rate must be above 0"),
         (Infeasible("3 slots, 5 tasks"), 3, "no feasible answer: 3 slots, 5 tasks"),
-        (KeyboardInterrupt(), 130, "stopped; measurements are stored"),
+        (KeyboardInterrupt(), 130, "stopped\n"),
         (typer.Exit(4), 4, ""),
     ],
 )

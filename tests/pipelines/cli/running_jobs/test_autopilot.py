@@ -36,6 +36,12 @@ def test_decisions_are_printed_one_a_line_and_logged(flight: Flight, capsys: pyt
     assert "6 tasks  none (restarting): a task has run for" in capsys.readouterr().out
 
 
+def test_a_job_that_was_never_seen_is_a_failure(flight: Flight, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = ["autopilot", "clicks", "--flink", "http://127.0.0.1:9", "--workspace", flight.workspace.url]
+    assert run([*nowhere, *STATED]) == 1
+    assert "failed: the autopilot of clicks ended without having seen it run: " in capsys.readouterr().err
+
+
 def test_it_is_stopped_and_started(flight: Flight, capsys: pytest.CaptureFixture[str]) -> None:
     place = ["--workspace", flight.workspace.url]
     assert run(["autopilot", "stop", "clicks", *place]) == 2
