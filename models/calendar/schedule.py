@@ -21,7 +21,7 @@ expected in it, and up to L after it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from pydantic import Field
 from models.calendar.demand import ExpectedRates, Occurrence, cells, demand, frozen, on_grid
 from models.calendar.rules import GRID_S, Calendar
 from models.calendar.season import Season
+from models.errors import InvalidInput
 from models.schema import Format, Positive
 
 Array = NDArray[np.float64]
@@ -94,10 +95,13 @@ def schedule(
     Args:
         begin, end: UTC.
         rescale_s: time of a change.
-        running: the interval in force, which keeps its rate. It is left if what is expected exceeds it where no change is
-            allowed, as after a change of the calendar.
+        running: the interval in force, which began earlier and keeps its rate. It is left if what is expected exceeds it where
+            no change is allowed, as after a change of the calendar.
+
+    Raises:
+        InvalidInput: no record is expected.
     """
-    first = on_grid(begin if running is None else running.starts_at)
+    first = on_grid(begin)
     timing = Timing.of(calendar, rescale_s)
     during, lead = max(1, cells(timing.rescale_s)), cells(timing.lead_s)
     wanted = cells((end - first).total_seconds())
@@ -106,9 +110,16 @@ def schedule(
     count = wanted + int(np.argmax(free[wanted:])) if free[wanted:].any() else wanted
     expected = demand(calendar, season, first, count + lead)
     needed = _highest_ahead(expected.rates, lead)[:count]
+    if not needed.any():
+        raise InvalidInput(
+            f"no record is expected from {first:%F %T} to {end:%F %T} UTC, so there is nothing to plan for; give a base_rate "
+            "above 0, or a history with rates above 0"
+        )
     needed = np.maximum(needed, LEAST_SHARE * needed.max())
     cost = timing.change_cost_s / GRID_S * float(needed.max())
-    breaks = _breaks(needed, free, cells(timing.least_between_s), cost, None if running is None else running.rate)
+    least = cells(timing.least_between_s)
+    since = None if running is None else _Since(running.rate, cells((first - running.starts_at).total_seconds()))
+    breaks = _breaks(needed, free, least, cost, since)
     if breaks is None:
         return schedule(calendar, season, begin, end, rescale_s)
     made = [_interval(expected, needed, lead, i, j) for i, j in breaks]
@@ -134,12 +145,20 @@ def _highest_ahead(rates: Array, lead: int) -> Array:
     return np.asarray(np.lib.stride_tricks.sliding_window_view(rates, lead + 1).max(axis=1))
 
 
+class _Since(NamedTuple):
+    """What runs at the first cell."""
+
+    rate: float
+    cells: int
+    """How many have passed since it began."""
+
+
 def _breaks(
-    needed: Array, free: NDArray[np.bool_], least: int, cost: float, running: float | None
+    needed: Array, free: NDArray[np.bool_], least: int, cost: float, running: _Since | None
 ) -> list[tuple[int, int]] | None:
     """First cell of each interval, and the one after its last; None if the running rate cannot be left in time.
 
-    The first interval may be shorter than `least` unless its rate is `running`, the last one always.
+    The first interval may be shorter than `least` if nothing is `running`, the last one always.
     """
     count = len(needed)
     best, came = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
@@ -153,8 +172,8 @@ def _breaks(
         if j < count:
             total[(length < least) & (length < j)] = np.inf
         if running is not None:
-            covered = highest[0] <= running * (1 + 1e-9) and (j >= least or j == count)
-            total[0] = running * j if covered else np.inf
+            covered = highest[0] <= running.rate * (1 + 1e-9) and (running.cells + j >= least or j == count)
+            total[0] = running.rate * j if covered else np.inf
         came[j] = int(np.argmin(total))
         best[j] = total[came[j]]
     if not np.isfinite(best[count]):

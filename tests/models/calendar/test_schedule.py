@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models.calendar.rules import GRID_S, Calendar, DatedFreeze, StatedEvent
 from models.calendar.schedule import LEAST_SHARE, ScheduledRate, _breaks, in_force, schedule
 from models.calendar.season import Season
+from models.errors import InvalidInput
 from models.scaling.control.limits import FreezeWindow
 
 CELL = timedelta(seconds=GRID_S)
@@ -95,6 +96,26 @@ def test_a_running_interval_keeps_its_rate_and_is_left_only_once_it_has_lasted()
     # One that is too low where a change of the calendar has frozen it is not kept.
     frozen = DatedFreeze(begin="2026-11-26T00:00", end="2026-11-27T12:00")
     assert made(calendar.model_copy(update={"freeze_dates": (frozen,)}), running=running)[0].rate == 3000.0
+
+
+def test_an_interval_that_has_run_for_weeks_is_not_left_in_the_past() -> None:
+    running = ScheduledRate(
+        starts_at=datetime(2026, 10, 1, tzinfo=UTC),
+        ends_at=datetime(2026, 11, 28, tzinfo=UTC),
+        rate=1400.0,
+        rises_at=datetime(2026, 10, 1, tzinfo=UTC),
+        event=None,
+        event_begins_at=None,
+    )
+    first, second, *_ = made(Calendar(time_zone="Europe/Berlin", events=(FRIDAY,)), running=running)
+    assert first == running.model_copy(update={"ends_at": datetime(2026, 11, 26, 23, 5, tzinfo=UTC)})
+    assert local(second) == ("27 00:05", "27 07:45", 1000.0)
+
+
+def test_without_a_record_to_expect_there_is_no_schedule() -> None:
+    begin = datetime(2026, 11, 26, tzinfo=UTC)
+    with pytest.raises(InvalidInput, match="no record is expected from 2026-11-26 00:00:00 to 2026-11-27"):
+        schedule(Calendar(time_zone="UTC"), Season.flat(0.0, 900.0), begin, begin + timedelta(days=1), 240.0)
 
 
 def test_a_schedule_does_not_end_in_a_freeze() -> None:
