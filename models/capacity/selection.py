@@ -69,13 +69,22 @@ class Stack:
     @property
     def weights(self) -> Array:
         """Of each candidate, (candidates,); 0 for those with less than LEAST_WEIGHT."""
-        weights = np.where(self.moments.mean < LEAST_WEIGHT, 0.0, self.moments.mean)
-        return np.asarray(weights / weights.sum())
+        return _clear(self.moments.mean)
+
+    @property
+    def left_out_weights(self) -> Array:
+        """The same without each observation, (n, candidates)."""
+        return _clear(self.moments.left_out)
 
     def model(self, weights: Array | None = None) -> CapacityModel:
         """All candidates with a weight; those of the stack if none are given."""
         weighted = zip(self.weights if weights is None else weights, self.curves.values(), strict=True)
         return CapacityModel(components=tuple(Weighted(weight=float(w), predicts=c) for w, c in weighted if w > 0))
+
+
+def _clear(weights: Array) -> Array:
+    kept = np.where(weights < LEAST_WEIGHT, 0.0, weights)
+    return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
 
 
 def stack(data: Dataset, twin: TwinCurve | None = None) -> Stack:
@@ -124,9 +133,12 @@ def select(data: Dataset, forced: str | None = None, twin: TwinCurve | None = No
     }
     if forced in REGRESSIONS:
         return _forced_regression(data, forced, candidates)
+    left_out_weights = fitted.left_out_weights
     if forced is not None:
         weights = np.array([float(name == forced) for name in fitted.posteriors])
-    left_out = np.exp(weights @ np.stack([found.left_out for found in fitted.posteriors.values()]))
+        left_out_weights = np.tile(weights, (len(data), 1))
+    predicted = np.stack([found.left_out for found in fitted.posteriors.values()], axis=1)
+    left_out = np.exp((left_out_weights * predicted).sum(axis=1))
     return Selection(
         model=fitted.model(weights),
         candidates=candidates,

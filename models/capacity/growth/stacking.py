@@ -37,6 +37,8 @@ class StackingMoments:
     """E[w], (candidates,)."""
     second: Array
     """E[w_k w_l], (candidates, candidates)."""
+    left_out: Array
+    """E[w] of the observations but i, (n, candidates)."""
 
     def after(self, density: Array) -> Array:
         """E[w] after one more observation, Eq. 3.
@@ -60,10 +62,20 @@ def stacking_moments(log_density: Array, shares: Array | None = None) -> Stackin
     candidates = log_density.shape[1]
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     points = _prior_points(np.full(candidates, 1 / candidates) if shares is None else shares)
-    likelihood = np.log(points @ density.T).sum(axis=1)
-    share = np.exp(likelihood - likelihood.max())
-    share /= share.sum()
-    return StackingMoments(mean=np.asarray(share @ points), second=np.asarray((points * share[:, None]).T @ points))
+    each = np.log(points @ density.T)
+    likelihood = each.sum(axis=1)
+    share = _shares(likelihood)
+    return StackingMoments(
+        mean=np.asarray(share @ points),
+        second=np.asarray((points * share[:, None]).T @ points),
+        left_out=np.stack([_shares(likelihood - one) @ points for one in each.T]),
+    )
+
+
+def _shares(log_likelihood: Array) -> Array:
+    """Of each point."""
+    share = np.exp(log_likelihood - log_likelihood.max())
+    return np.asarray(share / share.sum())
 
 
 def _prior_points(concentrations: Array) -> Array:

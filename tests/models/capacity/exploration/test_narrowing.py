@@ -20,8 +20,8 @@ NOISE = 0.02
 T_975 = 2.7764
 """97.5 % quantile of the Student-t distribution with 4 degrees of freedom."""
 HALF_EACH = np.array([0.5, 0.5])
-ONE_IS_RIGHT = StackingMoments(mean=HALF_EACH, second=np.diag(HALF_EACH))
-BOTH_COUNT_HALF = StackingMoments(mean=HALF_EACH, second=np.full((2, 2), 0.25))
+ONE_IS_RIGHT = StackingMoments(mean=HALF_EACH, second=np.diag(HALF_EACH), left_out=HALF_EACH[None])
+BOTH_COUNT_HALF = StackingMoments(mean=HALF_EACH, second=np.full((2, 2), 0.25), left_out=HALF_EACH[None])
 
 
 def power(exponent: float) -> LawCurves:

@@ -55,3 +55,11 @@ def test_one_more_observation_follows_from_the_moments():
     for weights, row in zip(found, more, strict=True):
         assert weights == pytest.approx(stacking_moments(np.vstack([before, row])).mean, abs=1e-12)
         assert weights.sum() == pytest.approx(1)
+
+
+def test_without_an_observation_the_weights_are_those_of_the_others():
+    densities = np.random.default_rng(1).normal(size=(6, 3))
+    left_out = stacking_moments(densities).left_out
+    assert left_out.shape == (6, 3)
+    for i in range(6):
+        assert left_out[i] == pytest.approx(stacking_moments(np.delete(densities, i, axis=0)).mean, rel=1e-9)
