@@ -23,6 +23,11 @@ class Interval(Format):
             raise ValueError(f"low <= value <= high must hold, but got ({self.low}, {self.value}, {self.high})")
         return self
 
+    def at_most(self, limit: float) -> "Interval":
+        """The interval with no part of it above the limit."""
+        low, value, high = (min(one, limit) for one in (self.low, self.value, self.high))
+        return Interval(value=value, low=low, high=high, probability=self.probability)
+
 
 class SlotsNeeded(Format):
     """The range that the task slots needed for the target rate lie in with the stated probability."""

@@ -1,5 +1,6 @@
 """The inputs of planning: the capacity model, the job's measurements, and the unit costs of its operators."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +116,19 @@ class MeasuredOperators:
     def busy_source_tasks(self, rate: float) -> dict[str, float]:
         """Tasks of each source that `rate` records/s keep busy all the time if they are divided evenly."""
         return {s.name: rate * s.rate_share / self.true_rate_per_task[s.name] for s in self.job.sources}
+
+    @property
+    def most_read(self) -> float:
+        """Records/s at all sources together that a task for each partition reads at most; infinite without partitions."""
+        one_each = self.busy_source_tasks(1.0)
+        return min(
+            (
+                s.max_parallelism / one_each[s.name]
+                for s in self.job.sources
+                if s.max_parallelism is not None and s.rate_share
+            ),
+            default=math.inf,
+        )
 
     def source_tasks(self, rate: float) -> dict[str, int]:
         """Tasks that each source needs to read its share of `rate` records/s, from its partitions where they are stated."""

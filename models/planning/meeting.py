@@ -75,7 +75,7 @@ def meet(
         rate_alone: task slots that the rate needs without an outage.
         most_slots: that can be had.
         foresee: the twin; None without one.
-        most_rate: that a rate limit of the job's file allows, records/s; the twin does not know it.
+        most_rate: that the partitions and a rate limit of the job's file allow, records/s; the twin does not know them.
 
     Raises:
         Infeasible: no size up to `most_slots` meets them.

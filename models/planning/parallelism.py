@@ -91,7 +91,8 @@ def scale(
     With `bids2` the budget is divided (StreamBed section 6, model usage). With a scaling policy the parallelism is its
     decision at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; if it
     asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism. The budget, for which the MST
-    is predicted, is what the operators need alone, as they were measured; what chains add to it is not counted.
+    is predicted, is what the operators need alone, as they were measured; what chains add to it is not counted. Sources get the
+    tasks that read the predicted MST, as far as their partitions allow, so that they do not bound the job.
 
     Args:
         rate: target, records/s at the sources together; loads and busyness are those at this rate.
@@ -104,15 +105,17 @@ def scale(
     check_partitions(operators.job, operators.busy_source_tasks(rate), rate)
     decided = _decide(operators, sizing, policy, settings)
     job, memory_mb = operators.job, sizing.budget.memory_mb
-    alone = {**operators.source_tasks(sizing.planned_rate), **decided.tasks}
+    budget = Budget(task_slots=sum(decided.tasks.values()), memory_mb=memory_mb)
+    expected, limit = predicted_mst(sizing.model, budget), tightest_limit(job, operators.records_in_per_source_record)
+    unlimited = expected.at_most(operators.most_read)
+    predicted = unlimited if limit is None else unlimited.at_most(limit.source_rate)
+    sources_rate = max(sizing.planned_rate, predicted.value)
+    alone = {**operators.source_tasks(sources_rate), **decided.tasks}
     if job.vertices:
         parallelism, chained = with_stated_chains(operators, alone, sizing.planned_rate)
     else:
         parallelism, chained = equalised(job, alone)
     parallelism = {name: parallelism[name] for name in job.order}
-    budget = Budget(task_slots=sum(decided.tasks.values()), memory_mb=memory_mb)
-    expected, limit = predicted_mst(sizing.model, budget), tightest_limit(job, operators.records_in_per_source_record)
-    predicted = expected if limit is None else limit.of(expected)
     records_in = operators.records_in(rate)
     share_memory = stateful_per_slot(job)
     # Slots that were shared when they were measured had the memory of all of them.
@@ -126,14 +129,14 @@ def scale(
         records_in_per_s=records_in,
         true_rate_per_task=dict(operators.true_rate_per_task),
         predicted_mst=predicted,
-        unlimited_mst=expected if predicted.value < expected.value else None,
+        unlimited_mst=None if limit is None or limit.source_rate >= unlimited.value else unlimited,
         limit=limit,
         dataflow=expand(job, parallelism, records_in, operators.unit_costs, per_slot_mb),
         operator_reasons=_operator_reasons(operators, parallelism, sizing.planned_rate, decided.policy),
         reasons=(
             *decided.reasons,
             *chained,
-            *shared_partitions(job, operators.busy_source_tasks(sizing.planned_rate), parallelism),
+            *shared_partitions(job, operators.busy_source_tasks(sources_rate), parallelism),
             *uneven_key_groups(job, parallelism),
             _evenness(operators, decided.tasks, expected),
         ),

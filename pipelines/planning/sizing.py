@@ -43,7 +43,8 @@ def sized(known: PlanningInputs, run: PipelineRun, rate: float) -> Sizing:
         return sizing
     plain, memory_mb = margin.model_copy(update={"catch_up": 1.0}), sizing.budget.memory_mb
     alone = size(known.capacity, known.model, run.cluster, rate, plain, memory_mb).budget.task_slots
-    twin, most_rate = _Twin.of(known, run, sizing, rate, asked), math.inf if limit is None else limit.source_rate
+    twin, most_read = _Twin.of(known, run, sizing, rate, asked), known.operators.most_read
+    most_rate = most_read if limit is None else min(most_read, limit.source_rate)
     return meet(sizing, asked, rate, alone, _most_slots(run), twin, most_rate)
 
 

@@ -15,7 +15,6 @@ from pydantic import Field
 from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
 from models.errors import Infeasible
 from models.job import Job
-from models.plan.parts import Interval
 from models.schema import Format, Label, Positive
 
 _ROUNDING = 1e-9
@@ -33,11 +32,6 @@ class ExternalLimit(Format):
     def source_rate(self) -> float:
         """Records/s at the sources together at which it is reached."""
         return self.rate_limit / self.records_in_per_source_record
-
-    def of(self, interval: Interval) -> Interval:
-        """A predicted MST, no part of it above the limit."""
-        low, value, high = (min(one, self.source_rate) for one in (interval.low, interval.value, interval.high))
-        return Interval(value=value, low=low, high=high, probability=interval.probability)
 
 
 def tightest_limit(job: Job, records_in_per_source_record: Mapping[str, float]) -> ExternalLimit | None:

@@ -1,9 +1,11 @@
 """The tasks of a plan whose operators are chained, and the MST that is predicted for them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from known_answers.capacity_laws import line
 from models.planning.budget import Budget, Sizing
 from models.planning.inputs import MeasuredOperators
 from models.planning.parallelism import scale
@@ -37,3 +39,19 @@ def test_an_operator_that_may_have_no_more_tasks_is_not_said_to_have_headroom(
     reasons = scale(chained(key_groups=12), few, 1000.0, "ds2").operator_reasons
     assert reasons["count"].endswith("one task takes 100 records/s; as many as it may have, which leaves less headroom")
     assert reasons["map"].endswith("one task takes 280 records/s; with headroom")
+
+
+def test_sources_read_what_the_other_operators_are_predicted_to_take(
+    chained: Callable[..., MeasuredOperators], twenty_slots: Sizing
+) -> None:
+    """20 slots of 150 records/s take 3,000, and one task of the source reads 2,000, though one would do for 1,250."""
+    faster = twenty_slots.model_copy(update={"model": twenty_slots.model.model_copy(update={"capacity": line(150.0)})})
+    scaling = scale(chained(), faster, 1000.0, "bids2")
+    assert (scaling.parallelism["source"], scaling.predicted_mst.value) == (2, pytest.approx(3000))
+    # With one partition a second task would read nothing.
+    job = chained().job
+    source, *others = job.operators
+    one = job.model_copy(update={"operators": (source.model_copy(update={"max_parallelism": 1}), *others)})
+    scaling = scale(replace(chained(), job=one), faster, 1000.0, "bids2")
+    assert (scaling.parallelism["source"], scaling.predicted_mst.value) == (1, pytest.approx(2000))
+    assert scaling.unlimited_mst is None

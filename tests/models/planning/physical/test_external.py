@@ -5,7 +5,6 @@ import pytest
 from models.capacity.diagnosis.bound_by import BoundBy
 from models.errors import Infeasible
 from models.job import Job
-from models.plan.parts import Interval
 from models.planning.physical.external import check_limit, limited_bound, tightest_limit
 from pipelines.store.digests import digest
 
@@ -54,13 +53,6 @@ def test_catching_up_needs_the_limit_too() -> None:
         Infeasible, match=r"^recovering from the outage, 1.75 x 4,000 records/s .* at most 2,857 records/s"
     ):
         check_limit(limit, 4000, 1.75)
-
-
-def test_no_part_of_a_prediction_is_above_the_limit() -> None:
-    limit = tightest_limit(job(sink=500), INTO)
-    assert limit is not None
-    assert limit.of(Interval(value=6000, low=4000, high=9000)) == Interval(value=5000, low=4000, high=5000)
-    assert limit.of(Interval(value=4000, low=3000, high=4500)) == Interval(value=4000, low=3000, high=4500)
 
 
 def test_it_is_named_as_what_bounds_the_plan() -> None:
