@@ -158,9 +158,8 @@ class Meter:
             return edges
         known = tuple((upstream, name) for upstream, name in edges if not silent & {upstream, name})
         fed = {name for _, name in known}
-        emits = any(
-            name not in silent | fed for _, name in edges
-        )  # a window, of records taken before the first reading
+        # A window may emit what it took before the first reading: then nothing says what its receivers take.
+        emits = any(name not in silent | fed for _, name in edges)
         return () if emits or self._read_s < _SILENT_S else known
 
     def _measure_selectivity(self, activity: Mapping[str, Activity]) -> None:

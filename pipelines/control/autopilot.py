@@ -187,13 +187,8 @@ class Autopilot:
         """The policy's decision, carried out within the limits."""
         sight = now.sight
         if read is None:
-            return self._held_by(
-                now,
-                Hold(
-                    "partial",
-                    "a vertex has taken no record yet; after a minute it is left out",
-                ),
-            )
+            why = "a vertex has taken no record yet; after a minute it is left out"
+            return self._held_by(now, Hold("partial", why))
         rates = known_rates(read, sight, self._reads)
         bounds = bounds_of(sight, self.limits, on_demand=self.request.deployment is not None)
         now = AutopilotRound(sight, now.began_s, rates, seconds, bounds)
