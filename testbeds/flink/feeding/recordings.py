@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -93,7 +94,19 @@ def digest_of(path: Path) -> str:
 def _convert(path: Path, made: Path) -> None:
     with (made / _LINES).open("w", encoding="utf-8") as lines, pq.ParquetFile(path) as table:
         for batch in table.iter_batches():
-            lines.writelines(json.dumps(row, default=_plain) + "\n" for row in batch.to_pylist())
+            lines.writelines(json.dumps(_with_nulls(row), default=_plain) + "\n" for row in batch.to_pylist())
+
+
+def _with_nulls(value: Any) -> Any:
+    """NULL for NaN and infinite numbers, which JSON does not have."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: _with_nulls(inner) for name, inner in value.items()}
+        case list():
+            return [_with_nulls(inner) for inner in value]
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -69,7 +69,7 @@ class ReplayedFeed:
     time: ReplayTime = ReplayTime.NOW
 
     def line(self, partitions: Mapping[str, int]) -> str:
-        words = [self.name, "replay", str(self.file), self.time.value, str(self.period_ms)]
+        words = [self.name, "replay", self.file.absolute().as_uri(), self.time.value, str(self.period_ms)]
         for topic in self.topics:
             as_recorded = 0 < self.partitions[topic] <= partitions[topic]
             words += [topic, str(partitions[topic]), "as-recorded" if as_recorded else "by-key"]

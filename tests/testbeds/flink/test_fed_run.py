@@ -33,8 +33,8 @@ CREATE TABLE counts (page STRING, clicks BIGINT, until_time TIMESTAMP(3)) WITH (
   'connector' = 'kafka', 'topic' = 'counts', 'format' = 'json',
   'properties.bootstrap.servers' = 'broker-1.example.org:9093'
 );
-INSERT INTO counts
-SELECT page, COUNT(*), window_end FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(clicked), INTERVAL '1' SECOND))
+INSERT
+INTO counts SELECT page, COUNT(*), window_end FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(clicked), INTERVAL '1' SECOND))
 GROUP BY page, window_start, window_end;
 """
 RATE, SECONDS = 2000.0, 20.0

@@ -31,6 +31,14 @@ def test_parquet_becomes_json_lines_once(tmp_path: Path, cache: Path) -> None:
     assert as_text(recording(tmp_path / "again.parquet")).path == text.path and text.path.stat().st_mtime_ns == made
 
 
+def test_numbers_that_json_does_not_have_are_null(tmp_path: Path, cache: Path) -> None:
+    pq.write_table(pa.table({"x": [1.5, float("nan")], "xs": [[float("inf")], [2.0]]}), tmp_path / "events.parquet")
+    assert as_text(recording(tmp_path / "events.parquet")).path.read_text().splitlines() == [
+        '{"x": 1.5, "xs": [null]}',
+        '{"x": null, "xs": [2.0]}',
+    ]
+
+
 def test_text_is_replayed_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text("a,b\n1,2\n")
     found = recording(tmp_path / "events.csv", header_lines=1)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,8 @@ def test_a_topic_that_was_recorded_goes_to_the_partitions_that_it_had(
         (b"k", b"\xff%d" % i, i % 3, i) for i in range(60)
     ]
     assert feed.line({"replayed": 2}).endswith("replayed 2 by-key")
+    elsewhere = replace(feed, file=Path("/a folder/orders"))
+    assert elsewhere.line({"replayed": 2}).split(" ")[1:3] == ["replay", "file:///a%20folder/orders"]
 
 
 def test_rows_of_parquet_become_json(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ package sluice.kafka;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,7 +31,7 @@ public final class Feeder {
     /**
      * @param args address of the control server, file of the producers' settings, file with a line for each feed:
      *     {@code NAME generate TOPIC PARTITIONS KEYS EXPONENT VALUE_BYTES SEED} or
-     *     {@code NAME replay FILE now|recorded PERIOD_MS}, followed by {@code TOPIC PARTITIONS by-key|as-recorded} for each
+     *     {@code NAME replay FILE_URI now|recorded PERIOD_MS}, followed by {@code TOPIC PARTITIONS by-key|as-recorded} for each
      *     topic of the file
      */
     public static void main(String[] args) throws Throwable {
@@ -77,7 +78,7 @@ public final class Feeder {
                         words[at], Integer.parseInt(words[at + 1]), words[at + 2].equals("as-recorded"));
             }
             return new ReplayedRecords(
-                    Path.of(words[2]), words[3].equals("recorded"), Long.parseLong(words[4]), targets);
+                    Path.of(URI.create(words[2])), words[3].equals("recorded"), Long.parseLong(words[4]), targets);
         }
         throw new IOException("a feed must be 'generate' or 'replay' with its words, but got " + String.join(" ", words));
     }

@@ -58,7 +58,7 @@ final class SqlJob {
         for (String statement : SqlScript.statements(script)) {
             // The SQL client's brackets around several INSERTs; here they are one job anyway.
             String bare = SET_BEGINS.matcher(statement).replaceFirst("").trim();
-            if (begins(bare, "INSERT ")) {
+            if (begins(bare, "INSERT")) {
                 inserts.add(bare);
             } else if (!bare.isEmpty() && !bare.equalsIgnoreCase("END")) {
                 execute(bare);
@@ -158,7 +158,7 @@ final class SqlJob {
 
     /** SET 'key' = 'value' is a statement of the SQL client, not of Flink. Temporary tables cannot be changed. */
     private void execute(String statement) {
-        if (!begins(statement, "SET ")) {
+        if (!begins(statement, "SET")) {
             tables.executeSql(TEMPORARY.matcher(statement).replaceFirst("CREATE TABLE"));
             return;
         }
@@ -170,7 +170,9 @@ final class SqlJob {
     }
 
     private static boolean begins(String statement, String word) {
-        return statement.regionMatches(true, 0, word, 0, word.length());
+        return statement.regionMatches(true, 0, word, 0, word.length())
+                && statement.length() > word.length()
+                && Character.isWhitespace(statement.charAt(word.length()));
     }
 
     private static String unquoted(String text) {
