@@ -22,6 +22,7 @@ from models.planning.resources import managed_memory, stateful_per_slot
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from models.vertices import JobVertex, slots_by_group
+from models.wording import tasks as task_count
 
 BIDS2: Final = "bids2"
 """Divides the model's budget among the operators; a scaling policy decides the number of tasks itself."""
@@ -92,7 +93,7 @@ def scale(
     decision at the planned rate, but never fewer slots than the budget has, since policies assume linear scaling; if it
     asks for fewer, BIDS2 divides the budget. Operators that Flink chains get equal parallelism. The budget, for which the MST
     is predicted, is what the operators need alone, as they were measured; what chains add to it is not counted. Sources get the
-    tasks that read the predicted MST, as far as their partitions allow, so that they do not bound the job.
+    tasks that the planned rate needs; where these read less than the predicted MST, the reasons say so.
 
     Args:
         rate: target, records/s at the sources together; loads and busyness are those at this rate.
@@ -109,8 +110,7 @@ def scale(
     expected, limit = predicted_mst(sizing.model, budget), tightest_limit(job, operators.records_in_per_source_record)
     unlimited = expected.at_most(operators.most_read)
     predicted = unlimited if limit is None else unlimited.at_most(limit.source_rate)
-    sources_rate = max(sizing.planned_rate, predicted.value)
-    alone = {**operators.source_tasks(sources_rate), **decided.tasks}
+    alone = {**operators.source_tasks(sizing.planned_rate), **decided.tasks}
     if job.vertices:
         parallelism, chained = with_stated_chains(operators, alone, sizing.planned_rate)
     else:
@@ -136,9 +136,10 @@ def scale(
         reasons=(
             *decided.reasons,
             *chained,
-            *shared_partitions(job, operators.busy_source_tasks(sources_rate), parallelism),
+            *shared_partitions(job, operators.busy_source_tasks(sizing.planned_rate), parallelism),
             *uneven_key_groups(job, parallelism),
             _evenness(operators, decided.tasks, expected),
+            *_slower_sources(operators, parallelism, predicted.value),
         ),
         origin=operators.origin,
         vertices=job.deployed_vertices if job.vertices else (),
@@ -187,6 +188,19 @@ def _evenness(operators: MeasuredOperators, tasks: Mapping[str, int], predicted:
         f"under even load, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
         f"({predicted.value / even:.0%}): the rest is lost to skew, bursts and contention"
     )
+
+
+def _slower_sources(operators: MeasuredOperators, tasks: Mapping[str, int], mst: float) -> list[str]:
+    """Sources whose tasks read less than their share of the predicted MST, and how many would do."""
+    needed, remarks = operators.source_tasks(mst), []
+    for name, busy in operators.busy_source_tasks(1.0).items():
+        if tasks[name] < needed[name]:
+            reads, it, its = ("reads", "it", "its") if tasks[name] == 1 else ("read", "them", "their")
+            remarks.append(
+                f"{task_count(tasks[name])} of {name} {reads} {its} share of at most {tasks[name] / busy:,.0f} records/s, "
+                f"though the operators after {it} are expected to take {mst:,.0f}; {needed[name]} would read that"
+            )
+    return remarks
 
 
 def _of_partitions(source: Operator) -> str:

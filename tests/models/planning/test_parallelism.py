@@ -41,13 +41,17 @@ def test_an_operator_that_may_have_no_more_tasks_is_not_said_to_have_headroom(
     assert reasons["map"].endswith("one task takes 280 records/s; with headroom")
 
 
-def test_sources_read_what_the_other_operators_are_predicted_to_take(
+def test_sources_that_read_less_than_the_predicted_mst_are_named(
     chained: Callable[..., MeasuredOperators], twenty_slots: Sizing
 ) -> None:
-    """20 slots of 150 records/s take 3,000, and one task of the source reads 2,000, though one would do for 1,250."""
+    """20 slots of 150 records/s take 3,000; one task of the source reads 2,000, which is enough for 1,250."""
     faster = twenty_slots.model_copy(update={"model": twenty_slots.model.model_copy(update={"capacity": line(150.0)})})
     scaling = scale(chained(), faster, 1000.0, "bids2")
-    assert (scaling.parallelism["source"], scaling.predicted_mst.value) == (2, pytest.approx(3000))
+    assert (scaling.parallelism["source"], scaling.predicted_mst.value) == (1, pytest.approx(3000))
+    assert scaling.reasons[-1] == (
+        "1 task of source reads its share of at most 2,000 records/s, though the operators after it are expected to take "
+        "3,000; 2 would read that"
+    )
     # With one partition a second task would read nothing.
     job = chained().job
     source, *others = job.operators
@@ -55,3 +59,4 @@ def test_sources_read_what_the_other_operators_are_predicted_to_take(
     scaling = scale(replace(chained(), job=one), faster, 1000.0, "bids2")
     assert (scaling.parallelism["source"], scaling.predicted_mst.value) == (1, pytest.approx(2000))
     assert scaling.unlimited_mst is None
+    assert not any("would read that" in reason for reason in scaling.reasons)
