@@ -108,10 +108,14 @@ class PartitionsReader:
 
         After a rescale in place Flink keeps reporting a partition of the task that it was taken from, too, which has read less.
         """
-        places = self._metrics.get(vertex, {})
+        reported = {
+            f"{task}.{name}": (place, task)
+            for task, of_task in self._metrics.get(vertex, {}).items()
+            for place, name in of_task.items()
+        }
         offsets: dict[Place, tuple[float, int]] = {}
-        for task, of_task in places.items():
-            found = self._rest.vertex_metrics(self._job, vertex, of_task.values(), max(places) + 1)[task]
-            for place in (place for place, name in of_task.items() if name in found):
-                offsets[place] = max(offsets.get(place, (-math.inf, task)), (found[of_task[place]], task))
+        found = self._rest.task_metrics(self._job, vertex, reported)
+        for name, (place, task) in reported.items():
+            if name in found:
+                offsets[place] = max(offsets.get(place, (-math.inf, task)), (found[name], task))
         return offsets

@@ -103,9 +103,22 @@ class JobApi(RestTransport):
         at_once = max(1, _MOST_CHARACTERS // max(1, sum(len(quote(f"999.{name},", safe="")) for name in names)))
         for first in range(0, tasks, at_once):
             some = range(first, min(first + at_once, tasks))
-            wanted = ",".join(f"{task}.{name}" for task in some for name in names)
-            values |= numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": wanted}))
+            values |= self._metrics(job, vertex, [f"{task}.{name}" for task in some for name in names])
         return [{n: values[f"{t}.{n}"] for n in names if f"{t}.{n}" in values} for t in range(tasks)]
+
+    @typed
+    def task_metrics(self, job: str, vertex: str, names: Iterable[str]) -> dict[str, float]:
+        """Metrics of single tasks, each with the number of its task before it, such as `0.numRecordsOut`; those not (yet)
+        reported are left out."""
+        values: dict[str, float] = {}
+        names = tuple(names)
+        at_once = max(1, _MOST_CHARACTERS // max((len(quote(f"{name},", safe="")) for name in names), default=1))
+        for first in range(0, len(names), at_once):
+            values |= self._metrics(job, vertex, names[first : first + at_once])
+        return values
+
+    def _metrics(self, job: str, vertex: str, names: Iterable[str]) -> dict[str, float]:
+        return numbers(self._get(f"/jobs/{job}/vertices/{vertex}/metrics", {"get": ",".join(names)}))
 
     @typed
     def metric_names(self, job: str, vertex: str) -> frozenset[str]:

@@ -92,6 +92,15 @@ def test_metrics_without_a_value_are_left_out(server: Server, rest: FlinkRest) -
     assert server.asked[0][1] == "/jobs/j/vertices/v/metrics?get=0.in%2C0.busy%2C1.in%2C1.busy"
 
 
+def test_metrics_of_single_tasks_are_asked_for_once_each(server: Server, rest: FlinkRest) -> None:
+    names = [f"{task}.offset-of-a-partition-with-a-long-name-{task}" for task in range(200)]
+    server.answers = [(200, [{"id": name, "value": "3"} for name in names])]
+    assert rest.task_metrics("j", "v", names) == dict.fromkeys(names, 3.0)
+    asked = [one for _, path, _ in server.asked for one in path.partition("?get=")[2].split("%2C")]
+    assert asked == names and max(len(path) for _, path, _ in server.asked) < 4000
+    assert rest.task_metrics("j", "v", []) == {}
+
+
 def test_metrics_of_many_tasks_are_asked_for_in_requests_that_flink_takes(server: Server, rest: FlinkRest) -> None:
     names = [f"a-metric-with-a-name-that-is-long-{i}" for i in range(12)]
     server.answers = [(200, [{"id": f"{task}.{names[0]}", "value": f"{task}"} for task in range(40)])]
