@@ -203,6 +203,8 @@ class PlanRequest(Format):
         self._check_objective()
         if (self.testbed == "recorded") != (self.measurements is not None):
             raise ValueError("'measurements' must be given for the testbed 'recorded', and only there")
+        if self.measurement_rows is not None and self.testbed != "recorded":
+            raise ValueError("'measurement_rows' (--rows) must be given for the testbed 'recorded' only")
         if self.risk is not None and self.headroom is not None:
             raise ValueError("either 'risk' or 'headroom' may be given, not both")
         if self.flink is not None and self.testbed != "flink":

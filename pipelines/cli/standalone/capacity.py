@@ -16,7 +16,7 @@ from models.capacity.growth.twin import TwinCurve
 from models.capacity.observation import Observation
 from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, check_margin, slots_interval, task_slots_for
-from models.errors import Infeasible
+from models.errors import Infeasible, InvalidInput
 from models.resources.planned import PlanResources
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
@@ -140,6 +140,8 @@ def size(
     """Predict the task slots that a rate needs. The prediction extrapolates from small measurements."""
     check_amounts(memory, rate)
     check_margin(risk, headroom)
+    if slots_per_worker is not None and cluster is None:
+        raise InvalidInput("--slots-per-worker says how a TaskManager of --cluster is divided; give the cluster, too")
     columns = Columns(memory_column, slots_column, mst_column)
     observations = read_measurements(measurements, columns, rows)
     data = Dataset.of(observations)

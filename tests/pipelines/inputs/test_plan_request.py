@@ -45,6 +45,13 @@ def test_a_version_is_that_of_a_flink_that_sluice_starts(testbed: dict[str, str]
         PlanRequest(job="nexmark-q1", rate=1.0, flink_version="2.3", **testbed)
 
 
+def test_rows_are_those_of_published_measurements() -> None:
+    with pytest.raises(
+        ValidationError, match=r"'measurement_rows' \(--rows\) must be given for the testbed 'recorded' only"
+    ):
+        PlanRequest(job="nexmark-q1", rate=1.0, measurement_rows=14)
+
+
 @pytest.mark.parametrize(
     ("asked", "drains"),
     [

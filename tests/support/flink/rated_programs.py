@@ -54,6 +54,36 @@ public final class Remainders {
     }
 }
 """
+TABLE_JAR = """
+package example;
+
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
+import sluice.Rated;
+import sluice.source.Events;
+
+public final class TableRemainders {
+    static final class Numbers implements Events<Long> {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public Long at(long index, long timeMs) {
+            return index;
+        }
+    }
+
+    public static void main(String[] args) {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        StreamTableEnvironment tables = StreamTableEnvironment.create(env);
+        tables.createTemporaryView("numbers",
+                Rated.source(env, "numbers", new Numbers(), Types.LONG, WatermarkStrategy.noWatermarks()));
+        tables.executeSql("CREATE TABLE sums (r BIGINT, total BIGINT) WITH ('connector' = 'blackhole')");
+        tables.executeSql("INSERT INTO sums SELECT MOD(f0, 7), SUM(f0) FROM numbers WHERE MOD(f0, 4) = 0 GROUP BY MOD(f0, 7)");
+    }
+}
+"""
 
 
 def clicks_script(folder: Path) -> SqlScript:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from flink.conformance import OneRun, OnFlink
-from flink.rated_programs import JAR, clicks_script, made_jar
+from flink.rated_programs import JAR, TABLE_JAR, clicks_script, made_jar
 from flink.releases import NEWEST_IN_CI
 from flink_client.address import FlinkAddress
 from flink_client.overrides import ignored_at_start
@@ -118,13 +118,19 @@ def jar(cluster: LocalCluster, release: Release, tmp_path_factory: pytest.TempPa
     return made_jar(JAR, "Remainders", tmp_path_factory.mktemp("jar"), cluster.kit, home, find_jdk())
 
 
+@pytest.fixture(scope="module")
+def table_jar(cluster: LocalCluster, release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = flink_home(release=release)
+    return made_jar(TABLE_JAR, "TableRemainders", tmp_path_factory.mktemp("jar"), cluster.kit, home, find_jdk())
+
+
 def _testbed(cluster: LocalCluster, program: UserProgram) -> NamedFlinkTestbed:
     return NamedFlinkTestbed(FlinkAddress(rest_url=cluster.rest.url), program=program, warm_up_s=0.0)
 
 
-def _window(testbed: NamedFlinkTestbed, job: Job) -> MeasuredWindow:
+def _window(testbed: NamedFlinkTestbed, job: Job, **tasks: int) -> MeasuredWindow:
     """A window of 5 s; measured again if the machine was too busy."""
-    configuration = Configuration({o.name: 1 for o in job.operators}, MEMORY_MB)
+    configuration = Configuration({o.name: 1 for o in job.operators} | tasks, MEMORY_MB)
     with testbed.deploy(job, configuration, run="r", seed=1) as run:
         for _ in range(8):
             window = run.inject(RATE, 5.0, "observe")
@@ -189,6 +195,18 @@ def test_a_users_jar_is_measured(cluster: LocalCluster, jar: Path) -> None:
     assert _records_in(window, divisible) == pytest.approx(5 * RATE, rel=DATING)
     assert _records_in(window, total) == pytest.approx(5 * RATE / 4, rel=DATING)
     assert _left_there(cluster.rest) == there
+
+
+def test_a_users_jar_that_uses_the_table_api_is_measured_with_the_tasks_that_are_wanted(
+    cluster: LocalCluster, table_jar: Path
+) -> None:
+    with _testbed(cluster, UserJar(table_jar, "example.TableRemainders")) as testbed:
+        job = testbed.dataflow("remainders")
+        assert [o.name for o in job.sources] == ["numbers"]
+        window = _window(testbed, job, **{"group-aggregate": 2})
+    assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
+    assert _records_in(window, "group-aggregate") == pytest.approx(5 * RATE / 4, rel=DATING)
+    assert len(set(window.samples.filter(pc.field("operator") == "group-aggregate")["task"].to_pylist())) == 2
 
 
 def test_a_source_whose_rate_cannot_be_set_is_refused(cluster: LocalCluster, jar: Path) -> None:

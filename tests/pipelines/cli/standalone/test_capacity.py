@@ -241,6 +241,8 @@ def test_size_states_task_managers_and_their_price(capsys, data, tmp_path):
     plain = run_json(capsys, *asked)
     assert (plain["task_slots"], plain["interval"]["low"], plain["interval"]["high"]) == (19, 17, 23)
     assert "resources" not in plain
+    assert run([*(str(a) for a in asked), "--slots-per-worker", "16"]) == 2
+    assert "--slots-per-worker says how a TaskManager of --cluster is divided" in capsys.readouterr().err
     # 5 small workers for 19 slots and 17, 6 for 23; two large ones cost 1.8.
     asked += ["--cluster", cloud]
     found = run_json(capsys, *asked, "--slots-per-worker", 16)["resources"]

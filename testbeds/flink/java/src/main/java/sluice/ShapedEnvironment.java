@@ -34,6 +34,12 @@ final class ShapedEnvironment extends StreamExecutionEnvironment {
         return shape.of(all, () -> super.getStreamGraph(clearTransformations));
     }
 
+    /** What the Table API submits. */
+    @Override
+    public StreamGraph generateStreamGraph(List<Transformation<?>> transformations) {
+        return shape.of(transformations, () -> super.generateStreamGraph(transformations));
+    }
+
     @Override
     public JobExecutionResult execute(StreamGraph graph) throws Exception {
         graph.setJobName(jobName);
