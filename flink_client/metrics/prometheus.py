@@ -42,7 +42,7 @@ Sample = tuple[float, float]
 
 @dataclass
 class _Task:
-    attempt: str
+    attempt: int
     told_until: float = 0.0
     scrapes: dict[float, dict[str, float]] = field(default_factory=dict)
 
@@ -113,6 +113,8 @@ class PrometheusReadings:
             if labels.get("quantile", _MEDIAN) != _MEDIAN:
                 continue
             task = self._task(labels)
+            if task is None:
+                continue
             name = labels["__name__"]
             if name.startswith(f"{_OPERATOR}state_name_"):
                 name = f"{name}:{labels.get('operator_id')}:{labels.get('state_name')}"
@@ -122,14 +124,19 @@ class PrometheusReadings:
                 if when > task.told_until:
                     task.scrapes.setdefault(when, {})[name] = value
 
-    def _task(self, labels: Mapping[str, str]) -> _Task:
-        key = (labels["task_id"], int(labels["subtask_index"]))
-        task = self._tasks.setdefault(key, _Task(labels["task_attempt_num"]))
-        if labels["task_attempt_num"] != task.attempt:
+    def _task(self, labels: Mapping[str, str]) -> _Task | None:
+        """None for a series of what ran before the task's attempt, as scraped until a rescale."""
+        key, attempt = (labels["task_id"], int(labels["subtask_index"])), int(labels["task_attempt_num"])
+        task = self._tasks.setdefault(key, _Task(attempt))
+        if attempt < task.attempt:
+            return None
+        if attempt > task.attempt and task.told_until > 0:
             raise SluiceError(
                 f"task {key[1]} of vertex {key[0]} was restarted while it was measured (attempt {task.attempt}, then "
-                f"{labels['task_attempt_num']}); measure again"
+                f"{attempt}); measure again"
             )
+        if attempt > task.attempt:
+            task = self._tasks[key] = _Task(attempt)
         return task
 
     def _clock(self) -> float:

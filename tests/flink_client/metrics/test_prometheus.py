@@ -93,11 +93,27 @@ def test_of_two_scrape_jobs_one_is_used(answers: Answers, readings: Callable[[],
     assert len(readings().of_vertex(VERTEX, by_operator=False)) == 2
 
 
-def test_a_task_that_was_restarted_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
+def test_a_task_that_is_restarted_while_it_is_read_is_reported(
+    answers: Answers, readings: Callable[[], PrometheusReadings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flink_client.metrics.prometheus._ASK_EVERY_S", 0.0)
     answers.counters([6.0, 4.0])
+    made = readings()
+    assert len(made.of_vertex(VERTEX, by_operator=False)) == 2
     answers.counters([2.0], task_attempt_num="1")
     with pytest.raises(SluiceError, match=r"task 0 of vertex v1 was restarted .*attempt 0, then 1"):
-        readings().of_vertex(VERTEX, by_operator=False)
+        made.of_vertex(VERTEX, by_operator=False)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_scraped_before_a_rescale_is_left_out(
+    answers: Answers, readings: Callable[[], PrometheusReadings], order: int
+) -> None:
+    answers.counters([6.0, 4.0])
+    answers.counters([2.0], task_attempt_num="1")
+    answers.series = answers.series[::order]
+    now, (one,) = time.monotonic(), readings().of_vertex(VERTEX, by_operator=False)
+    assert now - one.time_s == pytest.approx(2.0, abs=1.0)
 
 
 def test_a_counter_that_was_reset_is_reported(answers: Answers, readings: Callable[[], PrometheusReadings]) -> None:
