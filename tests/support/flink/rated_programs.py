@@ -11,10 +11,12 @@ from testbeds.flink.programs.user_programs import SqlScript
 from testbeds.local.javac import compile_java
 
 SCRIPT = """
-CREATE TABLE clicks (page BIGINT, visitor BIGINT, clicked TIMESTAMP(3), WATERMARK FOR clicked AS clicked)
+CREATE TABLE clicks (page BIGINT, visitor BIGINT, clicked TIMESTAMP(3) METADATA FROM 'timestamp',
+  WATERMARK FOR clicked AS clicked)
 WITH ('connector' = 'kafka', 'topic' = 'clicks', 'format' = 'json', 'json.timestamp-format.standard' = 'SQL');
 CREATE TEMPORARY VIEW people AS SELECT page, clicked FROM clicks WHERE visitor >= 10;
-CREATE TABLE counts (page BIGINT, clicks BIGINT) WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
+CREATE TABLE counts (page BIGINT, clicks BIGINT, `offset` BIGINT METADATA VIRTUAL)
+WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
 INSERT INTO counts
 SELECT page, COUNT(*) FROM people GROUP BY page, TUMBLE(clicked, INTERVAL '1' SECOND);
 """

@@ -57,7 +57,7 @@ def plan_job(
         rows = [_sample_of(job, operator, run, CPU_S["window"]) for operator in CPU_S]
         workspace.write_table(measured.key(OBSERVED_SAMPLES), pa.Table.from_pylist(rows, SAMPLE_SCHEMA))
     else:
-        features = [_feature_of(operator) for operator in CPU_S for _ in range(2)]
+        features = [{"run": measured_in} | _feature_of(operator) for operator in CPU_S for measured_in in ("m1", "m2")]
         workspace.write_table(measured.key(FEATURES_FILE), pa.Table.from_pylist(features))
     plan = read_as(ROOT / "tests" / "data" / "plans" / "nexmark-q5-v1.json", Plan)
     content = {name: getattr(plan, name) for name in PlanContent.model_fields} | {"job": job}

@@ -115,6 +115,7 @@ final class SqlJob {
         CatalogTable own = (CatalogTable) table;
         Map<String, String> all = new HashMap<>(options);
         String format = options.get("format");
+        Schema schema = withoutMetadata(own.getUnresolvedSchema(), format != null);
         if (format != null) {
             // How the user reads such lines, for example the style of times in JSON.
             own.getOptions().forEach((key, value) -> {
@@ -122,13 +123,37 @@ final class SqlJob {
                     all.putIfAbsent(key, value);
                 }
             });
-            timeColumn(path.getObjectName(), own.getUnresolvedSchema()).ifPresent(c -> all.putIfAbsent(TIME_COLUMN, c));
-            if (!own.getUnresolvedSchema().getWatermarkSpecs().isEmpty() && !all.containsKey(TIME_COLUMN)) {
+            timeColumn(path.getObjectName(), schema).ifPresent(c -> all.putIfAbsent(TIME_COLUMN, c));
+            if (!schema.getWatermarkSpecs().isEmpty() && !all.containsKey(TIME_COLUMN)) {
                 throw new ValidationException("the watermark of table " + path.getObjectName() + " is on a computed"
                         + " column; name the column of the recorded file that holds its time (time_column)");
             }
         }
-        catalog.alterTable(path, own.copy(all), false);
+        CatalogTable made = CatalogTable.newBuilder().schema(schema).comment(own.getComment())
+                .partitionKeys(own.getPartitionKeys()).options(all).build();
+        catalog.alterTable(path, made, false);
+    }
+
+    /**
+     * What a connector would add to a record, such as Kafka's timestamp, is a column of the recorded file; a sink gets all but
+     * virtual columns.
+     */
+    private static Schema withoutMetadata(Schema own, boolean isSource) {
+        List<Schema.UnresolvedColumn> columns = new ArrayList<>();
+        for (Schema.UnresolvedColumn column : own.getColumns()) {
+            if (!(column instanceof Schema.UnresolvedMetadataColumn)) {
+                columns.add(column);
+                continue;
+            }
+            Schema.UnresolvedMetadataColumn metadata = (Schema.UnresolvedMetadataColumn) column;
+            if (isSource || !metadata.isVirtual()) {
+                columns.add(new Schema.UnresolvedPhysicalColumn(metadata.getName(), metadata.getDataType()));
+            }
+        }
+        Schema.Builder made = Schema.newBuilder().fromColumns(columns);
+        own.getWatermarkSpecs().forEach(one -> made.watermark(one.getColumnName(), one.getWatermarkExpression()));
+        own.getPrimaryKey().ifPresent(key -> made.primaryKeyNamed(key.getConstraintName(), key.getColumnNames()));
+        return made.build();
     }
 
     /** Kafka tables read from the begin of the given brokers' topics, which are as new as the job. */
