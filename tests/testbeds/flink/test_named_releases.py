@@ -202,7 +202,8 @@ def test_a_users_jar_that_uses_the_table_api_is_measured_with_the_tasks_that_are
 ) -> None:
     with _testbed(cluster, UserJar(table_jar, "example.TableRemainders")) as testbed:
         job = testbed.dataflow("remainders")
-        assert [o.name for o in job.sources] == ["numbers"]
+        (source,) = job.sources
+        assert source.name in ("numbers", "numbers-1")  # on 1.20 the scan of the view is an operator of its own
         window = _window(testbed, job, **{"group-aggregate": 2})
     assert window.achieved_rate == pytest.approx(RATE, rel=0.05)
     assert _records_in(window, "group-aggregate") == pytest.approx(5 * RATE / 4, rel=DATING)
