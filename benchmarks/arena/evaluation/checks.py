@@ -6,7 +6,7 @@ limits here are ours, and were fixed before these replays were first made.
 
 One check was replaced after a run: that DS2 is late for the lag of its rescales was first read from the share of late
 minutes in which the tasks could take more than came in (48 to 79 %, where 50 % was asked of every run). Both versions differ
-from the paper.
+from the paper. Likewise a round that ends with all slots in use and records waiting was first counted as converged.
 """
 
 from collections.abc import Callable
@@ -185,30 +185,30 @@ def _rests(all_: Replays, policy: str) -> list[Replay]:
 
 def _converged(runs: list[Replay]) -> str:
     def rounds(r: Replay) -> str:
-        return "/".join("-" if c.seconds is None else f"{c.seconds / 60:.0f} min" for c in r.outcome.convergences)
+        return "/".join("-" if c.seconds is None else f"{c.seconds / 60:.0f} min" for c in r.rounds)
 
     return _each(runs, rounds)
 
 
 def dhalion_never_rests(all_: Replays) -> Verdict:
     runs = _rests(all_, "dhalion")
-    return _converged(runs), all(c.seconds is None for r in runs for c in r.outcome.convergences)
+    return _converged(runs), all(c.seconds is None for r in runs for c in r.rounds)
 
 
 def varga_never_rests(all_: Replays) -> Verdict:
     runs = _rests(all_, "hpa-varga")
-    return _converged(runs), all(c.seconds is None for r in runs for c in r.outcome.convergences)
+    return _converged(runs), all(c.seconds is None for r in runs for c in r.rounds)
 
 
 def only_cpu_and_ds2_rest_on_map(all_: Replays) -> Verdict:
-    last = {p: all_.one("Map", "steps", p).last_round for p in POLICIES}
+    last = {p: all_.one("Map", "steps", p).rounds[-1] for p in POLICIES}
     text = ", ".join(f"{p} {'never' if c.seconds is None else f'after {c.steps}'}" for p, c in last.items())
     return text, {p for p, c in last.items() if c.seconds is not None} == {"ds2", "hpa-cpu"}
 
 
 def none_rests_on_swa(all_: Replays) -> Verdict:
     runs = [all_.one("SWA", "steps", p) for p in POLICIES]
-    resting = [r.policy for r in runs if any(c.seconds is not None for c in r.outcome.convergences)]
+    resting = [r.policy for r in runs if any(c.seconds is not None for c in r.rounds)]
     return f"some round converged: {', '.join(resting) or 'none'}", not resting
 
 

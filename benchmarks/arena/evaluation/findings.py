@@ -63,7 +63,7 @@ def convergence(found: Replays) -> Table:
         table.add_column(column)
     for job in JOBS:
         runs = (found.one(job, Pattern.STEPS.value, policy) for policy in POLICIES)
-        table.add_row(job, *(", ".join(map(_round, run.outcome.convergences)) for run in runs))
+        table.add_row(job, *(", ".join(map(_round, run.rounds)) for run in runs))
     return table
 
 

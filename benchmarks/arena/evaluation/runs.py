@@ -62,10 +62,22 @@ class Replay:
         """Completed rescales."""
         return [r for r in self.rescales if not r.refused]
 
-    @property
-    def last_round(self) -> Convergence:
-        """Of the workload in steps: from the high rate back to the medium one."""
-        return self.outcome.convergences[-1]
+    @cached_property
+    def rounds(self) -> list[Convergence]:
+        """How it converged after each change of the workload in steps.
+
+        Tasks that stay since they take all slots are no convergence while records wait.
+        """
+        found = self.outcome.convergences
+        ends = [round(c.change_s / 60) for c in found[1:]] + [len(self.tasks)]
+        return [
+            c.model_copy(update={"seconds": None}) if self._held_by_slots(end) else c
+            for c, end in zip(found, ends, strict=True)
+        ]
+
+    def _held_by_slots(self, end: int) -> bool:
+        """Whether all slots were taken and records waited just before this minute."""
+        return bool(self.tasks[end - 1] >= self.slots and self._by_minute("latency_s")[end - 1] > LATE_S)
 
     @cached_property
     def rate(self) -> np.ndarray:
