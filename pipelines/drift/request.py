@@ -6,7 +6,7 @@ Each request in a row after which nothing else has drifted doubles the cool-down
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
-from operator import itemgetter
+from operator import attrgetter
 from typing import Final, Literal
 
 from pydantic import Field
@@ -41,6 +41,10 @@ class ReprofileRequest(Format):
     drifted: tuple[str, ...] = Field(
         (), description="What has drifted: each an operator, a quantity and the direction."
     )
+
+    @property
+    def at(self) -> datetime:
+        return datetime.fromisoformat(self.created_at)
 
 
 def can_be_measured(workspace: Workspace, job: str) -> bool:
@@ -119,11 +123,8 @@ def _drifted(report: DriftReport) -> tuple[str, ...]:
 def _cooling(workspace: Workspace, job: str, now: datetime, cool_down_s: float, drifted: Sequence[str]) -> bool:
     """Whether the last request is that recent; one in the future, after a clock was set back, is not."""
     made = [workspace.read(key, ReprofileRequest) for key in workspace.list(f"{FOLDER}/{job}/{REQUESTS}")]
-    aged = sorted(
-        (((now - datetime.fromisoformat(one.created_at)).total_seconds(), one) for one in made), key=itemgetter(0)
-    )
-    past = [(age, one) for age, one in aged if age >= 0]
+    past = sorted((one for one in made if one.at <= now), key=attrgetter("at"), reverse=True)
     if not past:
         return False
-    in_vain = sum(1 for _ in takewhile(lambda aged: set(drifted) <= set(aged[1].drifted), past))
-    return past[0][0] < cool_down_s * 2.0 ** min(in_vain, _MOST_DOUBLINGS)
+    in_vain = sum(1 for _ in takewhile(lambda one: set(drifted) <= set(one.drifted), past))
+    return (now - past[0].at).total_seconds() < cool_down_s * 2.0 ** min(in_vain, _MOST_DOUBLINGS)

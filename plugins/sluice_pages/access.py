@@ -53,7 +53,7 @@ def may_switch_autopilots(request: Request, _: Annotated[None, Depends(_may_star
 
 def _refuse_other_sites(request: Request, what: str) -> None:
     host = request.headers.get("x-forwarded-host") or request.headers.get("host")
-    # Browsers without Sec-Fetch-Site say the origin; programs, which cannot be made to send a user's cookie, neither.
+    # Browsers send Sec-Fetch-Site, older ones Origin. Whoever sends neither is a program, which no page can misuse.
     origin = request.headers.get("origin")
     same = "same-origin" if origin is None or urlsplit(origin).netloc == host else "cross-site"
     if request.headers.get("sec-fetch-site", same) != "same-origin":

@@ -20,7 +20,18 @@ WITH ('connector' = 'kafka', 'topic' = 'counts', 'format' = 'json');
 INSERT INTO counts
 SELECT page, COUNT(*) FROM people GROUP BY page, TUMBLE(clicked, INTERVAL '1' SECOND);
 """
-JAR = """
+_NUMBERS = """
+    static final class Numbers implements Events<Long> {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public Long at(long index, long timeMs) {
+            return index;
+        }
+    }
+"""
+JAR = (
+    """
 package example;
 
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
@@ -30,16 +41,9 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import sluice.Rated;
 import sluice.source.Events;
 
-public final class Remainders {
-    static final class Numbers implements Events<Long> {
-        private static final long serialVersionUID = 1;
-
-        @Override
-        public Long at(long index, long timeMs) {
-            return index;
-        }
-    }
-
+public final class Remainders {"""
+    + _NUMBERS
+    + """
     public static void main(String[] args) throws Exception {
         long divisor = Long.parseLong(args[0]);
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
@@ -56,7 +60,9 @@ public final class Remainders {
     }
 }
 """
-TABLE_JAR = """
+)
+TABLE_JAR = (
+    """
 package example;
 
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
@@ -66,16 +72,9 @@ import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import sluice.Rated;
 import sluice.source.Events;
 
-public final class TableRemainders {
-    static final class Numbers implements Events<Long> {
-        private static final long serialVersionUID = 1;
-
-        @Override
-        public Long at(long index, long timeMs) {
-            return index;
-        }
-    }
-
+public final class TableRemainders {"""
+    + _NUMBERS
+    + """
     public static void main(String[] args) {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         StreamTableEnvironment tables = StreamTableEnvironment.create(env);
@@ -86,6 +85,7 @@ public final class TableRemainders {
     }
 }
 """
+)
 
 
 def clicks_script(folder: Path) -> SqlScript:
