@@ -5,11 +5,12 @@ import sys
 from typing import Any
 
 from pydantic import BaseModel
-from rich.console import Console
 
-console = Console(highlight=False)
+from pipelines.terminal.tables import UncroppedConsole
+
+console = UncroppedConsole(highlight=False)
 """Standard output, for tables."""
-progress_console = Console(stderr=True, highlight=False)
+progress_console = UncroppedConsole(stderr=True, highlight=False)
 """Standard error, for progress and remarks, so that standard output stays clean."""
 
 

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from models.plan.content import Plan
 from models.plan.differences import difference
 from pipelines.terminal.plan_tables import difference_view, list_view, plan_view
-from pipelines.terminal.tables import table
+from pipelines.terminal.tables import UncroppedConsole, table
 
 COLUMNS = 80
 LONG_JOB = "nexmark-q11"
 
 
-def lines_of(shown: RenderableType) -> list[str]:
-    console = Console(width=COLUMNS, record=True, file=io.StringIO())
-    console.print(shown)
-    return [line.rstrip() for line in console.export_text().splitlines()]
+def lines_of(shown: RenderableType, columns: int = COLUMNS) -> list[str]:
+    written = io.StringIO()
+    UncroppedConsole(width=columns, file=written).print(shown)
+    return [line.rstrip() for line in written.getvalue().splitlines()]
 
 
 def printed(*arguments: str) -> list[str]:
@@ -86,3 +86,11 @@ def test_only_columns_that_may_wrap_do() -> None:
     lines = lines_of(shown)
     assert lines[2].startswith("x" * 20) and "2026-11-23 05:39" in lines[2]
     assert len(lines) > 3 and max(map(len, lines)) <= COLUMNS
+
+
+@pytest.mark.parametrize("columns", [60, 40, 10])
+def test_in_a_narrow_terminal_no_digit_is_lost(columns: int) -> None:
+    shown = table("operator", "tasks", "records/s", "why", wrap=("why",))
+    shown.add_row("count-window", "12", "2,500,000", "because " * 10)
+    line = lines_of(shown, columns)[2]
+    assert line.split() == ["count-window", "12", "2,500,000", "because"]
