@@ -61,6 +61,15 @@ class CommandGroup(TyperGroup):
             self.commands[args[0]] = load_command(args[0])
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            from pipelines.cli.options.misuse import explain
+
+            explain(error)
+            raise
+
 
 app = typer.Typer(
     name="sluice",

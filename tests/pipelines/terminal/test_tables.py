@@ -93,4 +93,4 @@ def test_in_a_narrow_terminal_no_digit_is_lost(columns: int) -> None:
     shown = table("operator", "tasks", "records/s", "why", wrap=("why",))
     shown.add_row("count-window", "12", "2,500,000", "because " * 10)
     line = lines_of(shown, columns)[2]
-    assert line.split() == ["count-window", "12", "2,500,000", "because"]
+    assert line.split()[:4] == ["count-window", "12", "2,500,000", "because"]

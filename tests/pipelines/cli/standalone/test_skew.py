@@ -89,7 +89,7 @@ def test_what_cannot_be_a_key_is_one_message_and_exit_code_2(
     [
         (["nowhere.parquet", "--key", "a"], "nowhere.parquet does not exist"),
         (["EMPTY", "--key", "a"], "all of one format, but has none"),
-        (["FILE", "--key", "a", "--parallelism", "0"], "greater than or equal to 1"),
+        (["FILE", "--key", "a", "--parallelism", "0"], "it must be 1 or more, but got '0'"),
         (["FILE", "--key", "a", "--parallelism", "9", "--max-parallelism", "8"], "between 1 and the 8 key groups"),
         (["FILE", "--key", "a", "--window", "0"], "window_s"),
         (["FILE"], "--key"),
