@@ -8,7 +8,7 @@ from models.cluster import Cluster, WorkerOffer
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.plan.content import PlanContent
-from models.resources.memory import managed_memory_per_slot_mb, measured_memory_mb
+from models.resources.memory import jvm_memory_mb, managed_memory_per_slot_mb, measured_memory_mb
 
 
 def stateful_per_slot(job: Job) -> int:
@@ -42,8 +42,12 @@ def check_memory(memory_mb: float, cluster: Cluster | WorkerOffer) -> None:
     """Check the memory of a TaskManager that a user asks for; kinds on offer get their share of it by their slots.
 
     Raises:
-        InvalidInput: a worker of the cluster has less.
+        InvalidInput: a worker of the cluster has less, or the JVM alone needs as much.
     """
+    if memory_mb <= (jvm_mb := jvm_memory_mb(memory_mb)):
+        raise InvalidInput(
+            f"TaskManagers of {memory_mb:,.0f} MiB were asked for, of which the JVM alone takes {jvm_mb:,.0f} MiB; ask for more"
+        )
     workers = cluster.workers if isinstance(cluster, Cluster) else ()
     most, name = min(((w.memory_mb, w.name) for w in workers if w.memory_mb is not None), default=(math.inf, ""))
     if memory_mb > most:

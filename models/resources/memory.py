@@ -75,19 +75,24 @@ def _for_slots_mb(memory_mb: float, slots: int, wanted: int) -> tuple[float, flo
     """Memory of a TaskManager with `wanted` slots, MiB: with as much managed memory for each, and with as much in all."""
     without_overhead = _flink_memory_mb(memory_mb) * wanted / slots + METASPACE_MB
     total = without_overhead / (1 - OVERHEAD_FRACTION)
-    overhead = min(max(OVERHEAD_FRACTION * total, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
-    return without_overhead + overhead, memory_mb * wanted / slots
+    return without_overhead + _overhead_mb(total), memory_mb * wanted / slots
+
+
+def jvm_memory_mb(memory_mb: float) -> float:
+    """What the JVM takes for itself of a TaskManager's memory, MiB: metaspace and overhead."""
+    return METASPACE_MB + _overhead_mb(memory_mb)
+
+
+def _overhead_mb(memory_mb: float) -> float:
+    return min(max(OVERHEAD_FRACTION * memory_mb, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
 
 
 def _flink_memory_mb(memory_mb: float) -> float:
     """F, the memory without the JVM's own share."""
-    overhead = min(max(OVERHEAD_FRACTION * memory_mb, OVERHEAD_MIN_MB), OVERHEAD_MAX_MB)
-    flink = memory_mb - METASPACE_MB - overhead
-    if flink <= 0:
-        raise Infeasible(
-            f"a TaskManager needs more than {METASPACE_MB + overhead:g} MiB for the JVM alone, but got {memory_mb:g} MiB"
-        )
-    return flink
+    own = jvm_memory_mb(memory_mb)
+    if memory_mb <= own:
+        raise Infeasible(f"a TaskManager needs more than {own:g} MiB for the JVM alone, but got {memory_mb:g} MiB")
+    return memory_mb - own
 
 
 def deployed_memory_mb(parallelism: Mapping[str, int], managed_mb: Mapping[str, float]) -> float:

@@ -33,6 +33,15 @@ def test_no_more_memory_may_be_asked_for_than_each_worker_has() -> None:
         check_memory(2048, cluster(LARGE, SMALL))
 
 
+def test_more_memory_must_be_asked_for_than_the_jvm_takes() -> None:
+    """Flink's defaults: 256 MiB of metaspace, and a tenth of the memory, 192 MiB at least."""
+    check_memory(449, cluster(LARGE))
+    with pytest.raises(
+        InvalidInput, match=r"of 448 MiB were asked for, of which the JVM alone takes 448 MiB; ask for more"
+    ):
+        check_memory(448, cluster(LARGE))
+
+
 def test_kinds_on_offer_get_their_share_by_their_slots() -> None:
     kinds = [SMALL | {"price_per_hour": 1}, LARGE | {"price_per_hour": 4}]
     offer = WorkerOffer.model_validate({"name": "cloud", "kinds": kinds})
