@@ -1,11 +1,16 @@
 """Samples from production, in the format of all samples, and their features."""
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from models.errors import InvalidInput
 from models.job import Job
+from models.metrics import SAMPLE_COLUMNS
 from pipelines.stages.features import extract
 from pipelines.store.digests import digest_bytes
 from pipelines.store.workspace import Workspace, checked_key
@@ -39,7 +44,7 @@ def find_samples(workspace: Workspace, job: str, samples: str | None, windows: i
             the workspace.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: there are none, or a file lacks columns.
     """
     place, key = _located(workspace, samples or production_key(job))
     keys = [key] if key and place.exists(key) else sorted(k for k in place.list(key) if k.endswith(SUFFIX))
@@ -49,17 +54,35 @@ def find_samples(workspace: Workspace, job: str, samples: str | None, windows: i
             f"there, or name another file or folder"
         )
     newest = keys[-windows:]
-    return ProductionSamples({place.uri(k): digest_bytes(place.read_bytes(k)) for k in newest})
+    found = {place.uri(k): place.read_bytes(k) for k in newest}
+    for uri, content in found.items():
+        _check_columns(uri, content)
+    return ProductionSamples({uri: digest_bytes(content) for uri, content in found.items()})
+
+
+def _check_columns(uri: str, content: bytes) -> None:
+    """What is no Parquet file is left to Spark, which says so; missing columns it would take for nulls."""
+    try:
+        names = pq.read_schema(pa.BufferReader(content)).names
+    except pa.ArrowInvalid:
+        return
+    in_path = {"job", "run"} if "/job=" in uri else set()
+    missing = [c.name for c in SAMPLE_COLUMNS if not c.nullable and c.name not in {*names, *in_path}]
+    if missing:
+        raise InvalidInput(
+            f"{uri} lacks columns of samples: {', '.join(missing)}; write them, or name another file or folder"
+        )
 
 
 def _located(workspace: Workspace, samples: str) -> tuple[Workspace, str]:
     """The store that holds the samples, and their key in it; an empty key is the whole store."""
     if samples.split("/")[0] == FOLDER:
         return workspace, checked_key(samples.rstrip("/"))
-    if samples.endswith(SUFFIX):
-        folder, _, name = samples.rpartition("/")
-        return Workspace(folder or "."), checked_key(name)
-    return Workspace(samples), ""
+    folder, name = posixpath.split(samples) if samples.endswith(SUFFIX) else (samples, "")
+    try:
+        return Workspace(folder or "."), checked_key(name) if name else ""
+    except InvalidInput as error:
+        raise InvalidInput(f"samples must be in a file named *{SUFFIX}, or a folder of such files: {error}") from None
 
 
 def production_features(job: Job, samples: ProductionSamples) -> list[dict[str, Any]]:

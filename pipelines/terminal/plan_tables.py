@@ -66,7 +66,7 @@ def summary(change: Difference) -> str:
     moved = f"{change.tasks_moved} tasks start on another worker, {change.tasks_stopped} stop"
     return (
         f"from version {change.from_version}: tasks {', '.join(changes) or 'as before'}; "
-        f"memory {', '.join(memory) or 'as before'}; {moved}"
+        f"managed memory {', '.join(memory) or 'as before'}; {moved}"
     )
 
 
