@@ -149,6 +149,14 @@ class Optimizer:
         limits = {source.name: source.max_parallelism or wanted[source.name] for source in self.job.sources}
         wanted = {name: min(tasks, limits[name]) for name, tasks in wanted.items()}
         most = self.testbed.limits.max_source_tasks
-        if most is None or sum(wanted.values()) <= most:
-            return wanted
-        return {name: max(1, tasks * most // sum(wanted.values())) for name, tasks in wanted.items()}
+        return wanted if most is None or sum(wanted.values()) <= most else _within(most, wanted)
+
+
+def _within(most: int, wanted: Mapping[str, int]) -> dict[str, int]:
+    """A task for each, and what is left of `most` in proportion to what more is wanted."""
+    more, left = sum(wanted.values()) - len(wanted), max(0, most - len(wanted))
+    given = {name: 1 + (tasks - 1) * left // max(1, more) for name, tasks in wanted.items()}
+    short = sorted((name for name, tasks in wanted.items() if given[name] < tasks), key=lambda n: -wanted[n])
+    for name in short[: max(0, most - sum(given.values()))]:
+        given[name] += 1
+    return given

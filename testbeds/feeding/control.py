@@ -169,8 +169,8 @@ class _Connection(socketserver.StreamRequestHandler):
     owner: SourceControl
 
     def handle(self) -> None:
-        match self.rfile.readline().decode().split():
-            case ["source", name, subtask, _] if subtask.isdigit():
+        match self.rfile.readline().decode().rstrip("\n").split(" ", 3):
+            case ["source", subtask, _, name] if subtask.isdigit():
                 task = (name, int(subtask))
             case _:
                 return

@@ -49,7 +49,8 @@ def shared_out(
     """CPU seconds of each task: its TaskManager's, divided by busy time, and at most the busy time.
 
     A task is one thread, so it cannot have used more CPU time than it was busy; the rest of a TaskManager's CPU time
-    (compilation, garbage collection, metrics) belongs to no task.
+    (compilation, garbage collection, metrics) belongs to no task. Where readings are interpolated, either may be a little
+    below 0: that is none.
 
     Args:
         cpu_s: by TaskManager, float64[intervals].
@@ -57,10 +58,11 @@ def shared_out(
         workers: TaskManager of each task.
     """
     together: dict[str, np.ndarray] = {}
+    busy_s = {task: np.maximum(busy, 0.0) for task, busy in busy_s.items()}
     for task, busy in busy_s.items():
         together[workers[task]] = together.get(workers[task], np.zeros_like(busy)) + busy
     share = {
-        name: np.minimum(np.divide(cpu_s[name], busy, out=np.zeros_like(busy), where=busy > 0), 1.0)
+        name: np.clip(np.divide(cpu_s[name], busy, out=np.zeros_like(busy), where=busy > 0), 0.0, 1.0)
         for name, busy in together.items()
     }
     return {task: busy * share[workers[task]] for task, busy in busy_s.items()}

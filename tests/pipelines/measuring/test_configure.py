@@ -61,10 +61,38 @@ def test_a_source_gets_no_more_tasks_than_it_may_have(optimizer: Optimizer) -> N
     assert replace(optimizer, job=job).source_tasks(350_000) == {"source": 2}
 
 
+class RoomForFourSources(Simulator):
+    @property
+    def limits(self) -> Limits:
+        return replace(super().limits, max_source_tasks=4)
+
+
 class RoomForOneSource(Simulator):
     @property
     def limits(self) -> Limits:
         return replace(super().limits, max_source_tasks=1)
+
+
+@pytest.mark.parametrize(
+    ("shares", "tasks"),
+    [
+        ((0.98, 0.01, 0.01), [2, 1, 1]),
+        ((0.5, 0.25, 0.25), [2, 1, 1]),
+        ((0.2,) * 5, [1] * 5),
+        ((0.0001, 0.0001), [1, 1]),
+    ],
+)
+def test_all_sources_together_get_no_more_than_there_is_room_for(shares: tuple[float, ...], tasks: list[int]) -> None:
+    """Room for four; each has a task, even where there is no room for that."""
+    job = load_job("wordcount")
+    names = [f"source {number}" for number in range(len(shares))]
+    sources = [
+        job.sources[0].model_copy(update={"name": name, "rate_share": share})
+        for name, share in zip(names, shares, strict=True)
+    ]
+    job = job.model_copy(update={"operators": (*sources, *job.scaled_operators)})
+    testbed = RoomForFourSources(load_cluster("testbed"), physics=IDEAL)
+    assert list(Optimizer(job, testbed, dict.fromkeys(names, 10.0), RATES).source_tasks(4000).values()) == tasks
 
 
 @pytest.mark.parametrize(("cpu_s", "is_reported"), [(1e-3, True), (1e-5, False)])

@@ -12,7 +12,7 @@ class SourceTask(Closing):
     def __init__(self, control: SourceControl, source: str, number: int, tasks: int) -> None:
         host, port = control.address.split(":")
         self._socket = socket.create_connection((host, int(port)), timeout=10)
-        self._say(f"source {source} {number} {tasks}")
+        self._say(f"source {number} {tasks} {source}")
 
     def reports(self, order: str, seconds: float, emitted: int, pending: int, in_all: int) -> None:
         self._say(f"at {order} {seconds} {emitted} {pending} {in_all}")

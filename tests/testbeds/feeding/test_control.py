@@ -44,18 +44,25 @@ def _eventually(holds: Callable[[], bool]) -> None:
 def test_orders_reach_tasks_that_are_there_and_those_that_come_later(
     control: SourceControl, connect: Callable[[str], TextIO]
 ) -> None:
-    first = connect("source bids 0 2")
+    first = connect("source 0 2 bids")
     _eventually(lambda: control.tasks("bids") == 1)
     assert control.offer({"bids": 1000.0}) == "1"
     assert first.readline() == "rate 1 1000.0\n"
-    assert connect("source bids 1 2").readline() == "rate 1 1000.0\n"
+    assert connect("source 1 2 bids").readline() == "rate 1 1000.0\n"
     _eventually(lambda: control.tasks("bids") == 2)
+
+
+def test_the_name_of_a_source_may_have_blanks(control: SourceControl, connect: Callable[[str], TextIO]) -> None:
+    bids = connect("source 0 1 all my bids")
+    _eventually(lambda: control.tasks("all my bids") == 1)
+    control.offer({"all my bids": 10.0})
+    assert bids.readline() == "rate 1 10.0\n"
 
 
 def test_a_shift_ends_the_order_of_the_source_that_has_one(
     control: SourceControl, connect: Callable[[str], TextIO]
 ) -> None:
-    bids, persons = connect("source bids 0 1"), connect("source persons 0 1")
+    bids, persons = connect("source 0 1 bids"), connect("source 0 1 persons")
     _eventually(lambda: control.tasks("bids") == control.tasks("persons") == 1)
     control.offer({"bids": 900.0, "persons": 20.0}, {"bids": 5})
     assert (bids.readline(), persons.readline()) == ("rate 1 900.0 5\n", "rate 1 20.0\n")
@@ -71,7 +78,7 @@ def test_a_lease_is_reported_before_anything_else() -> None:
             socket.create_connection((host, int(port)), timeout=5) as task,
             task.makefile("rw", newline="\n") as stream,
         ):
-            stream.write("source bids 0 1\n")
+            stream.write("source 0 1 bids\n")
             stream.flush()
             assert [stream.readline(), stream.readline()] == ["lease 60.0\n", "rate 1 10.0\n"]
 
@@ -79,19 +86,19 @@ def test_a_lease_is_reported_before_anything_else() -> None:
 def test_each_source_has_its_own_rate(control: SourceControl, connect: Callable[[str], TextIO]) -> None:
     control.offer({"bids": 900.0, "persons": 20.0})
     control.offer({"persons": 30.0})
-    assert connect("source bids 0 1").readline() == "rate 1 900.0\n"
-    assert connect("source persons 0 1").readline() == "rate 2 30.0\n"
+    assert connect("source 0 1 bids").readline() == "rate 1 900.0\n"
+    assert connect("source 0 1 persons").readline() == "rate 2 30.0\n"
 
 
 def test_a_log_says_what_is_in_it_and_since_when(control: SourceControl, connect: Callable[[str], TextIO]) -> None:
     control.fill({"bids": 10.0}, {"bids": 500.0})
-    kind, order, rate, arrived, at_ms = connect("source bids 0 1").readline().split()
+    kind, order, rate, arrived, at_ms = connect("source 0 1 bids").readline().split()
     assert (kind, order, rate, arrived) == ("log", "1", "10.0", "500.0")
     assert abs(int(at_ms) / 1000 - time.time()) < 5
 
 
 def test_reports_are_kept_until_the_task_leaves(control: SourceControl, connect: Callable[[str], TextIO]) -> None:
-    task = connect("source bids 3 4")
+    task = connect("source 3 4 bids")
     task.write("at 1 2.5 250 7 1250\n")
     task.flush()
     _eventually(lambda: 3 in control.reports("bids"))
@@ -105,7 +112,7 @@ def test_reports_are_kept_until_the_task_leaves(control: SourceControl, connect:
 
 
 def test_closing_cuts_the_tasks_off(connect: Callable[[str], TextIO], control: SourceControl) -> None:
-    task = connect("source bids 0 1")
+    task = connect("source 0 1 bids")
     _eventually(lambda: control.tasks("bids") == 1)
     control.close()
     assert task.readline() == ""

@@ -17,10 +17,10 @@ final class ControlTest {
     @Test
     void aTaskFollowsOrdersReportsAndConnectsAgain() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
-                Control control = new Control("127.0.0.1:" + server.getLocalPort(), "bids", 2, 4)) {
+                Control control = new Control("127.0.0.1:" + server.getLocalPort(), "my bids", 2, 4)) {
             server.setSoTimeout(10_000);
             try (Socket task = server.accept()) {
-                assertEquals("source bids 2 4", reader(task).readLine());
+                assertEquals("source 2 4 my bids", reader(task).readLine());
                 send(task, "rate a 500");
                 awaitRate(control, 500);
                 control.report("a 1.0 500 0 500");
@@ -30,7 +30,7 @@ final class ControlTest {
             }
             awaitRate(control, 0);
             try (Socket again = server.accept()) {
-                assertEquals("source bids 2 4", reader(again).readLine());
+                assertEquals("source 2 4 my bids", reader(again).readLine());
                 send(again, "faster");
                 awaitFailure(control, "faster");
             }

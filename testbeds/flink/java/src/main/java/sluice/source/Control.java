@@ -9,8 +9,8 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The connection of one task to the server that sets the rates. The task introduces itself ({@code source NAME SUBTASK
- * TASKS}), receives orders, and reports its progress ({@code at} and the words of {@link Pace#report}) every REPORT_MS.
+ * The connection of one task to the server that sets the rates. The task introduces itself ({@code source SUBTASK TASKS
+ * NAME}, whose name may have blanks), receives orders, and reports its progress ({@code at} and the words of {@link Pace#report}) every REPORT_MS.
  * Without a connection it emits nothing, so that a job whose controller died does not continue; and if a lease was given
  * ({@code lease SECONDS}), the task fails after that time without a connection, so that the job frees its slots.
  */
@@ -41,7 +41,7 @@ public final class Control implements AutoCloseable {
         }
         host = address.substring(0, colon);
         port = Integer.parseInt(address.substring(colon + 1));
-        greeting = "source " + source + " " + subtask + " " + tasks + "\n";
+        greeting = "source " + subtask + " " + tasks + " " + source + "\n";
         thread = new Thread(this::keepConnected, "sluice-control-" + source + "-" + subtask);
         thread.setDaemon(true);
         thread.start();
