@@ -98,7 +98,7 @@ def choose(
             version=max(before, default=0) + 1,
             created_at=created_at,
             policy=best.policy,
-            settings=_settings(request, mode, best),
+            settings=_peak(evaluation, job, best.policy) | _settings(request, mode, best),
             reason=judged.sentence,
             rescale_mode=mode,
             objective_s=request.objective_of(mode),
@@ -154,6 +154,13 @@ def _newest(workspace: Workspace, job: str) -> PolicyChoice | None:
 def _settings(request: EvaluationRequest, mode: RescaleMode, best: PolicyTotal) -> dict[str, JsonValue]:
     settings = request.settings_of(best.policy, mode)
     return POLICIES[best.policy].with_knob(settings, best.value) if request.sweep else settings
+
+
+def _peak(evaluation: Evaluation, job: str, policy: str) -> dict[str, JsonValue]:
+    """What a policy was provisioned for, the highest peak of all workloads: `static` knows no rate but this."""
+    cells = (done.cell for done in evaluation.finished if (done.cell.job.name, done.cell.policy) == (job, policy))
+    rates = [rate for cell in cells if isinstance(rate := cell.settings.get("rate"), float)]
+    return {"rate": max(rates)} if rates else {}
 
 
 def _best_total(policy: str, rankings: Sequence[Ranking]) -> PolicyTotal:

@@ -93,6 +93,15 @@ def test_the_first_mode_of_the_request_decides(request_of, workspace: Workspace,
     assert len(made.winners) == 1
 
 
+def test_a_chosen_static_is_for_the_peak_that_it_was_replayed_for(request_of, workspace: Workspace) -> None:
+    """Left to the rate of a replan, it would have the tasks of that rate."""
+    request = request_of(policies=["static"], workloads=["increasing", "steps"], minutes=60)
+    evaluation = evaluate(request, workspace, processes=1)
+    made = choose(request, evaluation, "nexmark-q1", workspace, WHEN)
+    assert made.settings["rate"] == max(done.cell.workload.peak_rate for done in evaluation.finished)
+    assert {done.cell.settings["rate"] for done in evaluation.finished} > {made.settings["rate"]}
+
+
 def test_a_choice_is_kept_once_and_another_evaluation_makes_the_next_version(
     asked: EvaluationRequest, evaluated: Evaluation, workspace: Workspace
 ) -> None:
