@@ -13,7 +13,7 @@ from models.capacity.growth.sustained import Sustained
 from models.capacity.observation import Observation, OperatorRates
 from models.errors import SluiceError
 from models.job import Job, records_in_per_source_record
-from models.planning.physical.expansion import UnitCost, catalogue_unit_costs
+from models.planning.physical.expansion import UnitCost, broadcast_factor, catalogue_unit_costs
 from models.planning.physical.sharing import tasks_for_partitions
 from models.scaling.meter import MeteredGraph
 from models.scaling.rates import OperatorMetrics, Rates
@@ -178,6 +178,7 @@ def measured_operators(
     rates = {row["operator"]: row for row in features if row["run"] == largest.run}
     costs = {row["operator"]: row for row in features if row["run"] == profile_run}
     names = [o.name for o in job.operators]
+    profiled = {name: int(_given(costs, name, "tasks")) for name in names}
     return MeasuredOperators(
         job=job,
         true_rate_per_task={n: _given(rates, n, "true_rate_per_task") for n in names},
@@ -187,7 +188,7 @@ def measured_operators(
             n: UnitCost(
                 cpu_s=_given(costs, n, "cpu_s_per_record"),
                 state_bytes=_given(costs, n, "state_bytes_per_record"),
-                bytes_out=_given(costs, n, "bytes_out_per_record"),
+                bytes_out=_given(costs, n, "bytes_out_per_record") / broadcast_factor(job, n, profiled),
             )
             for n in names
         },

@@ -11,6 +11,8 @@ from statistics import fmean
 
 from pipelines.arena.bound.lower import lower_bound
 from pipelines.arena.grid import Finished
+from pipelines.arena.replays.cell import Cell
+from pipelines.arena.replays.compute import start, with_key_groups
 from pipelines.arena.request import EvaluationRequest, RescaleMode
 from pipelines.arena.scoring.frontier import holds
 from pipelines.arena.scoring.runs import by_value
@@ -116,9 +118,17 @@ def _ranking(finished: Sequence[Finished], mode: RescaleMode, request: Evaluatio
 
 
 def _bound_hours(finished: Sequence[Finished], group: GroupScore) -> float | None:
-    by_seed = {one.cell.seed: one.cell for one in finished}
-    found = [lower_bound(cell, group.objective_s, group.attainment) for cell in by_seed.values()]
-    return _mean([None if bound is None else bound.task_hours for bound in found])
+    """Mean over the seeds of the least of their starts, which differ only where they decide the job's key groups."""
+    alike = {(one.cell.seed, _key_groups(one.cell)): one.cell for one in finished}
+    hours: dict[int, list[float]] = {one.cell.seed: [] for one in finished}
+    for cell in alike.values():
+        if (bound := lower_bound(cell, group.objective_s, group.attainment)) is not None:
+            hours[cell.seed].append(bound.task_hours)
+    return _mean([min(own, default=None) for own in hours.values()])
+
+
+def _key_groups(cell: Cell) -> int | None:
+    return with_key_groups(cell.job, start(cell).parallelism).key_groups
 
 
 def _standing(runs: Sequence[Finished], value: float, late_share: float, attainment: float) -> Standing:

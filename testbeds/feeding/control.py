@@ -45,6 +45,9 @@ class SourceControl(Closing):
         Args:
             host: address to listen on; the TaskManagers must be able to reach it.
             lease_s: a task without a connection for this long fails, and with it the job; None: it waits.
+
+        Raises:
+            InvalidInput: `host` is not an address of this machine.
         """
         self._lease = None if lease_s is None else f"lease {lease_s!r}\n"
         self._lock = threading.Lock()
@@ -57,7 +60,13 @@ class SourceControl(Closing):
         class Connection(_Connection):
             owner = control
 
-        self._server = _Server((host, 0), Connection)
+        try:
+            self._server = _Server((host, 0), Connection)
+        except OSError as error:
+            raise InvalidInput(
+                f"the server that sets the rates of sources must listen on an IPv4 address of this machine, but {host!r} is "
+                f"none: {error.strerror}; give one that the TaskManagers reach as control_host in the cluster's file"
+            ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), name="source-control", daemon=True
         )

@@ -17,7 +17,7 @@ class UnitCost(Format):
 
     cpu_s: NonNegative = Field(description="CPU seconds.")
     state_bytes: NonNegative = Field(description="State bytes read and written.")
-    bytes_out: NonNegative = Field(description="Bytes emitted.")
+    bytes_out: NonNegative = Field(description="Bytes emitted; once, if it is broadcast.")
 
 
 def catalogue_unit_costs(job: Job) -> dict[str, UnitCost]:
@@ -34,6 +34,20 @@ def catalogue_unit_costs(job: Job) -> dict[str, UnitCost]:
     }
 
 
+def copies(job: Job, name: str, parallelism: Mapping[str, int]) -> dict[str, float]:
+    """Copies of a record out of an operator that each operator downstream gets, all its tasks together."""
+    return {
+        e.downstream: e.share * (parallelism[e.downstream] if e.partitioning is Partitioning.BROADCAST else 1)
+        for e in job.downstream_edges(name)
+    }
+
+
+def broadcast_factor(job: Job, name: str, parallelism: Mapping[str, int]) -> float:
+    """Bytes that an operator emits over those of its `UnitCost`, which counts a broadcast record once."""
+    once = sum(e.share for e in job.downstream_edges(name))
+    return sum(copies(job, name, parallelism).values()) / once if once else 1.0
+
+
 def expand(
     job: Job,
     parallelism: Mapping[str, int],
@@ -43,7 +57,8 @@ def expand(
 ) -> Dataflow:
     """The physical dataflow with U_cpu (cores), U_io and U_net (bytes/s) of each task (CAPSys Table 1).
 
-    A forward edge between operators of different parallelism becomes a rebalance, as Flink does it.
+    A forward edge between operators of different parallelism becomes a rebalance, as Flink does it. The share of each of
+    several outgoing edges is that of the records sent: each edge of a job takes all records, unless it states a share.
 
     Args:
         parallelism: tasks of each operator, sources included.
@@ -60,17 +75,25 @@ def expand(
                 parallelism=parallelism[name],
                 cpu=cost.cpu_s * per_task,
                 io=cost.state_bytes * per_task,
-                net=cost.bytes_out * per_task if job.downstream_edges(name) else 0.0,
+                net=_sent(job, name, cost, parallelism) * per_task,
                 memory_mb=memory_mb_per_task,
             )
         )
-    return Dataflow(
-        name=job.name, operators=tuple(operators), edges=tuple(_physical(e, parallelism) for e in job.edges)
-    )
+    edges = tuple(_physical(job, e, parallelism) for e in job.edges)
+    return Dataflow(name=job.name, operators=tuple(operators), edges=edges)
 
 
-def _physical(edge: Edge, parallelism: Mapping[str, int]) -> Edge:
+def _sent(job: Job, name: str, cost: UnitCost, parallelism: Mapping[str, int]) -> float:
+    """Bytes that leave a task of an operator per record in."""
+    return cost.bytes_out * broadcast_factor(job, name, parallelism) if job.downstream_edges(name) else 0.0
+
+
+def _physical(job: Job, edge: Edge, parallelism: Mapping[str, int]) -> Edge:
+    sent = copies(job, edge.upstream, parallelism)
+    changed: dict[str, object] = {}
+    if len(sent) > 1:
+        changed["share"] = sent[edge.downstream] / sum(sent.values())
     unequal = parallelism[edge.upstream] != parallelism[edge.downstream]
     if edge.partitioning is Partitioning.FORWARD and unequal:
-        return edge.model_copy(update={"partitioning": Partitioning.REBALANCE})
-    return edge
+        changed["partitioning"] = Partitioning.REBALANCE
+    return edge.model_copy(update=changed)

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from models.capacity.observation import Observation
+from models.dataflow import Partitioning
 from models.job import Job, records_in_per_source_record
-from models.planning.inputs import MeasuredOperators
+from models.planning.inputs import MeasuredOperators, measured_operators
+from models.planning.physical.expansion import expand
 from models.scaling.ds2.model import ds2
 from models.scaling.flink.policy import FlinkAutoscaler
 from models.scaling.flink.settings import FlinkSettings
@@ -83,3 +86,27 @@ def test_a_policy_asks_for_no_more_tasks_than_an_operator_may_have() -> None:
     operators = measured(["s keyed 1", "keyed out 1"], {}, keyed={}, out=SINK | {"max_parallelism": 4})
     assert ds2(operators.policy_rates(4_290.0)).parallelism == {"keyed": 5, "out": 4}
     assert ds2(operators.policy_rates(135_000.0)).parallelism == {"keyed": 128, "out": 4}
+
+
+def test_what_a_profile_broadcast_is_counted_once() -> None:
+    """100 bytes to a and to each of the 3 tasks of b; a plan multiplies it by the tasks of b that it has."""
+    job = measured(["s a 1", "s b 1"], {}, a=SINK, b=SINK).job
+    to_a, to_b = job.edges
+    to_b = to_b.model_copy(update={"partitioning": Partitioning.BROADCAST})
+    job = job.model_copy(update={"edges": (to_a, to_b)})
+    costs = {"cpu_s_per_record": 1e-3, "state_bytes_per_record": 0.0, "bytes_out_per_record": 400.0}
+    rates = {"true_rate_per_task": 1000.0, "selectivity": 1.0, "records_in_per_source_record": 1.0}
+    features = [{"run": "first", "operator": n, "tasks": t} | costs | rates for n, t in (("s", 2), ("a", 1), ("b", 3))]
+    seen = Observation(
+        run="first",
+        task_slots=4,
+        memory_mb=512,
+        parallelism={"s": 2, "a": 1, "b": 3},
+        mst=1000,
+        operators=(),
+        measured_s=60,
+    )
+    found = measured_operators(job, features, (seen,), "first")
+    assert found.unit_costs["s"].bytes_out == pytest.approx(200)
+    wider = expand(job, {"s": 2, "a": 1, "b": 5}, dict.fromkeys("sab", 10.0), found.unit_costs, 0)
+    assert wider.operators[0].net == pytest.approx(5 * 600)

@@ -1,15 +1,23 @@
 """Requests become cells, and cells a ranking by the stated rule."""
 
+from collections.abc import Callable
+from itertools import product
+from types import SimpleNamespace
+
 import pytest
 from pydantic import ValidationError
 
+from models.cluster import Cluster
+from models.dataflow import Partitioning
 from models.errors import Infeasible, InvalidInput
+from models.job import Job
 from models.scaling.policies import POLICIES
 from pipelines.arena.evaluation import PEAK_SHARE, cells, evaluate
 from pipelines.arena.grid import Finished
 from pipelines.arena.ranking import rank
+from pipelines.arena.replays.cell import Cell
 from pipelines.arena.replays.compute import capacity
-from pipelines.arena.replays.workloads import Pattern, pattern
+from pipelines.arena.replays.workloads import Pattern, Workload, pattern
 from pipelines.arena.request import EvaluationRequest
 from pipelines.arena.results import RESULTS_SCHEMA
 from pipelines.inputs.catalogue import load_cluster, load_job
@@ -174,6 +182,35 @@ def test_each_rescale_mode_has_its_ranking_and_its_objective(finished):
         ("in-place", 10, False),
         ("savepoint", 60, True),
     ]
+
+
+def test_the_bound_of_a_seed_is_the_least_of_its_starts(
+    finished: list[Finished], cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keyed map starts with over, but not twice, 64 tasks: only "over" decides for more than 128 key groups."""
+    found, asked = {("over", 1): 5.0, ("over", 2): None, ("well", 1): 7.0, ("well", 2): 3.0}, []
+
+    def bound(of: Cell, objective_s: float, attainment: float) -> SimpleNamespace | None:
+        asked.append(of.seed)
+        hours = found["over" if of.start == "over" else "well", of.seed]
+        return None if hours is None else SimpleNamespace(task_hours=hours)
+
+    def bound_hours(job: Job) -> float | None:
+        asked.clear()
+        given = {"job": job, "cluster": many, "workload": Workload(name="large", rates=(600_000,) * 4)}
+        grid = product((1, 2), ("over", "well", "under"))
+        runs = [_as(finished[0], "ds2", 0, 10, **given, start=start, seed=seed) for seed, start in grid]
+        return rank(runs, _request())[0].bound_hours
+
+    monkeypatch.setattr("pipelines.arena.ranking.lower_bound", bound)
+    many = Cluster.model_validate({"name": "many", "count": 300, "slots": 1, "cores": 1, "memory_mb": 4096})
+    into, out = cell("ds2").job.edges
+    keyed = cell("ds2").job.model_copy(
+        update={"edges": (into.model_copy(update={"partitioning": Partitioning.HASH}), out)}
+    )
+    assert (bound_hours(keyed), sorted(asked)) == ((5.0 + 3.0) / 2, [1, 1, 2, 2])
+    assert bound_hours(keyed.model_copy(update={"key_groups": 128})) == (7.0 + 3.0) / 2
+    assert sorted(asked) == [1, 2]
 
 
 def test_a_sweep_replays_each_value_of_the_knob_and_the_own_one():

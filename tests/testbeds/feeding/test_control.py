@@ -122,3 +122,11 @@ def test_closing_cuts_the_tasks_off(connect: Callable[[str], TextIO], control: S
 def test_a_rate_that_is_none_is_refused(control: SourceControl, rate: float) -> None:
     with pytest.raises(InvalidInput, match="source 'bids'"):
         control.offer({"bids": rate})
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "203.0.113.7", "::1"])
+def test_an_address_of_another_machine_is_refused(host: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=f"IPv4 address of this machine, but '{host}' is none: .*; give .* control_host"
+    ):
+        SourceControl(host)

@@ -1,6 +1,7 @@
 package sluice.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
@@ -12,6 +13,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class ControlTest {
     @Test
@@ -50,6 +53,13 @@ final class ControlTest {
         }
         awaitFailure(leased, "no controller");
         leased.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nowhere", ":80", "host:", "host:http", "host:65536", "host:-1"})
+    void anAddressWithoutAPortIsRefused(String address) {
+        String message = assertThrows(IllegalArgumentException.class, () -> new Control(address, "bids", 0, 1)).getMessage();
+        assertTrue(message.contains("must be HOST:PORT") && message.contains("but got '" + address + "'; give"), message);
     }
 
     private static BufferedReader reader(Socket socket) throws IOException {

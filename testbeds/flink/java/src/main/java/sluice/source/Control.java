@@ -7,14 +7,19 @@ import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The connection of one task to the server that sets the rates. The task introduces itself ({@code source SUBTASK TASKS
- * NAME}, whose name may have blanks), receives orders, and reports its progress ({@code at} and the words of {@link Pace#report}) every REPORT_MS.
- * Without a connection it emits nothing, so that a job whose controller died does not continue; and if a lease was given
- * ({@code lease SECONDS}), the task fails after that time without a connection, so that the job frees its slots.
+ * NAME}, whose name may have blanks), receives orders, and reports its progress ({@code at} and the words of
+ * {@link Pace#report}) every REPORT_MS. Without a connection it emits nothing, so that a job whose controller died does
+ * not continue; and if a lease was given ({@code lease SECONDS}), the task fails after that time without a connection, so
+ * that the job frees its slots.
  */
 public final class Control implements AutoCloseable {
+    private static final Pattern ADDRESS = Pattern.compile("(.+):(\\d{1,5})");
+    private static final int MOST_PORT = 65535;
     private static final String LEASE = "lease ";
     private static final long REPORT_MS = 200;
     private static final int TIMEOUT_MS = 5000;
@@ -35,12 +40,13 @@ public final class Control implements AutoCloseable {
 
     /** @param address host:port */
     public Control(String address, String source, int subtask, int tasks) {
-        int colon = address.lastIndexOf(':');
-        if (colon < 1) {
-            throw new IllegalArgumentException("'control' must be HOST:PORT, but got '" + address + "'");
+        Matcher parts = ADDRESS.matcher(address);
+        if (!parts.matches() || Integer.parseInt(parts.group(2)) > MOST_PORT) {
+            throw new IllegalArgumentException("'control' must be HOST:PORT with a port of at most " + MOST_PORT
+                    + ", but got '" + address + "'; give the address of the server that sets the rates");
         }
-        host = address.substring(0, colon);
-        port = Integer.parseInt(address.substring(colon + 1));
+        host = parts.group(1);
+        port = Integer.parseInt(parts.group(2));
         greeting = "source " + subtask + " " + tasks + " " + source + "\n";
         thread = new Thread(this::keepConnected, "sluice-control-" + source + "-" + subtask);
         thread.setDaemon(true);
