@@ -39,8 +39,9 @@ def run(arguments: list[str]) -> int:
         app(args=arguments, prog_name="sluice")
     except SystemExit as exit_:  # typer has printed what is wrong with the arguments
         if exit_.code in EXITS_STOPPED:
-            resumes = "; measurements are stored, and the same command resumes from them"
-            _say(f"stopped{resumes if arguments[:1] in MEASURING else ''}")
+            measures = arguments[:1] in MEASURING and "--from-running" not in arguments
+            resumes = "; measurements are stored, and the same command resumes from them" if measures else ""
+            _say(f"stopped{resumes}")
         return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     except Stopped as error:
         _say(f"stopped; {error}")

@@ -153,9 +153,13 @@ class Sensor:
             )
             if activity is not None and activity.seconds > self._longest_s:
                 activity, self._kept = None, [counts]
-            elif activity is not None:
+            elif activity is not None and not activity.growth_unknown.keys() & activity.lag_unknown:
                 self._kept = [*self._kept, counts][-_KEPT:]
-        said, names = self._reader.faults[faults:], self._named(counts.vertices)
+        said, names = list(self._reader.faults[faults:]), self._named(counts.vertices)
+        if activity is not None and activity.growth_unknown:
+            unknown = [f"{names[id_]}, since {why}" for id_, why in activity.growth_unknown.items()]
+            said.append(f"it is unknown by how much the lag grew of {' and of '.join(unknown)}")
+            activity = None
         sight = Sight(counts.time_s, counts, slowly, names, activity, restarted, said[-1] if said else None)
         ended = self._metered - {v.id for v in sight.vertices}
         self._metered -= ended
@@ -237,11 +241,6 @@ def _complete(counts: JobCounts) -> bool:
     return bool(tasks) and all(task.runs and None not in (task.records_in, task.records_out) for task in tasks)
 
 
-def _partitions(source: VertexCounts) -> int | None:
-    known = [task.partitions for task in source.tasks if task.partitions is not None]
-    return sum(known) or None
-
-
 def record(meter: Meter, sight: Sight) -> None:
     """Add to a meter what was done since the last complete reading."""
     activity = sight.activity
@@ -254,7 +253,7 @@ def record(meter: Meter, sight: Sight) -> None:
 def known_rates(rates: Rates, sight: Sight, reads: frozenset[str]) -> Rates:
     """The rates without what was not read, with the records in flight, and with partitions that sources name only now."""
     activity = sight.activity
-    partitions = {sight.names[v.id]: known for v in sight.vertices if v.is_source and (known := _partitions(v))}
+    partitions = {sight.names[v.id]: known for v in sight.vertices if v.is_source and (known := v.partitions)}
     in_flight = {} if activity is None else {sight.names[id_]: n for id_, n in activity.in_flight.items()}
     no_lag = set() if activity is None else {sight.names[id_] for id_ in activity.lag_unknown}
     not_busy = set() if activity is None else {sight.names[id_] for id_ in activity.busy_unknown}

@@ -1,8 +1,10 @@
 """The decisions of a plan for a running job at another rate, from what was observed of it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
 from typing import Final
 
 from flink_client.jobs.running import room_for
@@ -13,12 +15,14 @@ from models.capacity.observation import Budget, Observation
 from models.capacity.observed.record import ObservedCapacity, ObservedVertex
 from models.capacity.observed.scaling import ObservedScaling
 from models.capacity.sizing import Margin, slots_interval
-from models.cluster import WorkerKind, WorkerOffer
+from models.cluster import Cluster, WorkerKind, WorkerOffer
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job, records_in_per_source_record
 from models.planning.budget import Sizing
 from models.planning.inputs import MeasuredOperators, PlanningModel
 from models.planning.physical.expansion import catalogue_unit_costs
+from models.schema import NAME
+from models.wording import natural_order
 from pipelines.observe.observation import Observed
 
 AS_DEPLOYED: Final = "as-deployed"
@@ -31,6 +35,8 @@ class TaskManagers:
 
     slots: int
     memory_mb: float
+    ids: tuple[str, ...]
+    """Flink's, in their natural order."""
 
     @classmethod
     def of(cls, rest: FlinkRest, job: str) -> "TaskManagers":
@@ -47,12 +53,23 @@ class TaskManagers:
                 f"the TaskManagers must have equal slots and memory to plan more of them, but have {sorted(slots)} slots and "
                 f"{sorted(f'{m:,.0f}' for m in memory if m is not None)} MiB; name the cluster to plan for with --cluster"
             )
-        return cls(slots=slots.pop(), memory_mb=next(m for m in memory if m is not None))
+        ids = tuple(sorted((one.task_manager for one in found), key=natural_order))
+        return cls(slots=slots.pop(), memory_mb=next(m for m in memory if m is not None), ids=ids)
 
     def offer(self) -> WorkerOffer:
         """As many as the plan needs."""
         kind = WorkerKind(name=KIND, slots=self.slots, memory_mb=self.memory_mb)
         return WorkerOffer(name=AS_DEPLOYED, description="More of the TaskManagers that run the job.", kinds=(kind,))
+
+    def named(self, planned: Cluster) -> Cluster:
+        """The planned workers with the ids of these as far as there are as many, so that tasks can be placed on them; as
+        they are where Flink's ids can be no names of workers."""
+        if not all(re.fullmatch(NAME, id_) for id_ in self.ids):
+            return planned
+        further = (f"{KIND}-{n}" for n in count(len(self.ids) + 1))
+        names = [*self.ids, *(name for name in islice(further, 2 * len(planned.workers)) if name not in self.ids)]
+        workers = [w.model_copy(update={"name": name}) for w, name in zip(planned.workers, names, strict=False)]
+        return planned.model_copy(update={"workers": tuple(workers)})
 
 
 @dataclass(frozen=True)

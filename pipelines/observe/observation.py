@@ -153,14 +153,24 @@ def job_file_text(job: Job) -> str:
     return yaml.safe_dump({"schema_version": 1, **content}, sort_keys=False, allow_unicode=True, width=120)
 
 
+def checked_new(path: Path) -> None:
+    """Raises InvalidInput: a job file cannot be written there, since there is a file already, or no folder."""
+    if path.exists():
+        raise InvalidInput(f"{path} exists already; remove it, or name another file with --write-job")
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"the folder of a job file must exist, but there is none at {path.parent}; make it, or name another file with "
+            "--write-job"
+        )
+
+
 def write_job_file(job: Job, path: Path) -> None:
     """Write the job as a YAML file that the catalogue reads.
 
     Raises:
         InvalidInput: there is a file already, or it cannot be written.
     """
-    if path.exists():
-        raise InvalidInput(f"{path} exists already; remove it, or name another file with --write-job")
+    checked_new(path)
     try:
         path.write_text(job_file_text(job), encoding="utf-8")
     except OSError as error:

@@ -1,6 +1,6 @@
 """A plan for a running job at another rate: no testbed, and an interval that says what one observation leaves open."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -77,6 +77,8 @@ def plan_running(
     operators = known.operators(sizing.planned_rate)
     scaling = scale(operators, sizing, asked.rate, BIDS2)
     workers = PlannedWorkers.of(cluster, sizing, scaling, asked.rate)
+    if asked.cluster is None:
+        workers = replace(workers, cluster=task_managers.named(workers.cluster))
     decisions = Decisions(sizing, scaling, tuned_placement(scaling, asked.rate, workers.cluster), workers)
     run = _stored_request(known, asked, workspace, progress)
     observation = known.observation()

@@ -56,9 +56,7 @@ def _more_slots(facts: BoundFacts, finding: Finding) -> Remedy:
     listed = ", ".join(
         f"{before.name} {before.parallelism} -> {then.parallelism}" for before, then in grown[:MOST_NAMED]
     )
-    change = (
-        f"{task_slots(facts)} -> {task_slots(after)} task slots ({listed}{', ...' if len(grown) > MOST_NAMED else ''})"
-    )
+    change = f"{task_slots(facts)} -> {task_slots(after)} tasks ({listed}{', ...' if len(grown) > MOST_NAMED else ''})"
     return Remedy(f"more slots for {who}, and for those as tight", after, change)
 
 

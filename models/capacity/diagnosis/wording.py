@@ -1,11 +1,14 @@
 """A finding in plain words, with the figures that it rests on."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from models.capacity.diagnosis.facts import BoundFacts, OperatorFacts
 from models.capacity.diagnosis.finding import FULL, UNEVEN, Finding
 from models.capacity.diagnosis.rates import of_groups
 from models.wording import tasks
+
+_ROUNDING: Final = 1e-6
 
 
 def sentence(facts: BoundFacts, finding: Finding) -> str:
@@ -49,7 +52,7 @@ def _busy(facts: BoundFacts, operator: OperatorFacts) -> str:
     busy = f"the {count} of {operator.name} {be} busy for {_share(operator.busyness)} of the time"
     if facts.measured:
         return f"{busy}, the fullest for {_share(held)}" if operator.parallelism > 1 else busy
-    fewer = ", by these facts and fewer than the capacity model predicts," if held > 1 else ""
+    fewer = ", by these facts and fewer than the capacity model predicts," if held > 1 + _ROUNDING else ""
     return f"{busy} in the mean; {facts.rate / max(held, 1e-9):,.0f} records/s{fewer} fill the fullest"
 
 

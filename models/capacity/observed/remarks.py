@@ -80,7 +80,13 @@ def _of_sources(
             if held_back(seen)
             else "what they emit counts as what arrives, which holds unless they limit their own rate, as generators do"
         )
-        yield f"the sources do not report how many records wait before them (pendingRecords); {rest}"
+        reported = any(one.lag is not None for one in of_sources)
+        yield (
+            "it is unknown whether the records that wait before the sources become more, since fewer than two readings say how "
+            f"many they are; observe for longer; {rest}"
+            if reported
+            else f"the sources do not report how many records wait before them (pendingRecords); {rest}"
+        )
     elif sources and held_back(seen) and not about.lag_by_broker:
         yield (
             "the sources are held back, and report what waits as of their last fetch, so that more may arrive; give --kafka to "
@@ -135,7 +141,7 @@ def _starved(seen: Sequence[VertexSeen]) -> bool:
 def _silent(source: VertexSeen, partitions: Sequence[str]) -> str:
     shown = ", ".join(partitions[:3]) + (f" and {len(partitions) - 3} more" if len(partitions) > 3 else "")
     return (
-        f"{source.label} has read no record of {len(partitions)} of its {source.partitions} partitions ({shown}) since it "
+        f"{source.label} has read no record of {len(partitions)} of its {source.last.partitions} partitions ({shown}) since it "
         "started; where watermarks are made per partition, event time waits for them unless they are declared idle "
         "(withIdleness, table.exec.source.idle-timeout)"
     )

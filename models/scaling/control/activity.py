@@ -12,7 +12,7 @@ import numpy as np
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts
 from models.capacity.observed.counters.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
 from models.capacity.observed.waiting.in_flight import in_flight
-from models.capacity.observed.waiting.lag import lag_before, rounds
+from models.capacity.observed.waiting.lag import MOST_LATE_S, lag_before, reported_lag, rounds
 from models.metrics import Activity
 
 LEAST_S: Final = 1.0
@@ -41,6 +41,9 @@ class JobActivity:
     """Records/s that came in, by the id of the source; what it read where its lag is unknown."""
     lag_unknown: frozenset[str]
     """Sources, by id, that do not report what waits."""
+    growth_unknown: Mapping[str, str]
+    """Why it is unknown by how much the lag of a source grew that does report what waits, by id. An overloaded source reads
+    less than arrives, so that what arrives is unknown as well."""
     busy_unknown: frozenset[str]
     """Vertices, by id, that do not report their busy time."""
     in_flight: Mapping[str, float]
@@ -86,7 +89,7 @@ def activity_since(
     if seconds < LEAST_S or not wanted or any(key not in by_task for key in wanted):
         return None
     cpu_per_busy = cpu_per_busy_s(done, cpu_shares((before, after)))
-    arriving, unknown, lags = {}, set(), {}
+    arriving, unknown, lags, no_growth = {}, set(), {}, {}
     for vertex in (v for v in running if v.is_source):
         own = [_alone(reading, vertex.id) for reading in readings]
         between = intervals(own)
@@ -96,6 +99,8 @@ def activity_since(
         emitted = sum(one.records_in / one.seconds for one in done if one.vertex == vertex.id)
         if lag is None:
             unknown.add(vertex.id)
+        if None in (lag, was) and any(reported_lag(reading) is not None for reading in own):
+            no_growth[vertex.id] = _why_unknown(own[-2] if was is None else own[-1])
         grown = 0.0 if lag is None or was is None else (lag - was) / seconds
         arriving[vertex.id] = max(emitted + grown, 0.0)
         lags[vertex.id] = lag
@@ -116,6 +121,7 @@ def activity_since(
         traffic={v.id: _traffic([one for one in done if one.vertex == v.id]) for v in running},
         arriving=arriving,
         lag_unknown=frozenset(unknown),
+        growth_unknown=no_growth,
         busy_unknown=frozenset(one.vertex for one in done if one.busy_s is None),
         in_flight=in_flight(after, done, senders or {}),
     )
@@ -128,6 +134,13 @@ def _traffic(tasks: Sequence[TaskInterval]) -> VertexTraffic:
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:
     return replace(reading, vertices=tuple(v for v in reading.vertices if v.id == vertex))
+
+
+def _why_unknown(reading: JobCounts) -> str:
+    """Why what waits at a reading is unknown."""
+    if reported_lag(reading) is None:
+        return "not all of its tasks report it"
+    return f"its counters are more than {MOST_LATE_S:g} s late"
 
 
 def _finished(vertex: VertexCounts, task: TaskCounts, ended_s: float, seconds: float) -> TaskInterval:

@@ -9,7 +9,7 @@ from models.plan.content import Plan
 from pipelines.cli import app
 from pipelines.cli.extras import require
 from pipelines.cli.options.duration import LEAST_S, seconds_of
-from pipelines.cli.options.from_request import request_options
+from pipelines.cli.options.from_request import ARGUMENT, request_options
 from pipelines.cli.options.standard import (
     JsonOption,
     PrometheusOption,
@@ -48,7 +48,10 @@ def plan(
         ),
     ] = None,
     duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="With --from-running: how long to observe it.")
+        str,
+        typer.Option(
+            "--for", metavar="TIME", help=f"With --from-running: how long to observe it, at least {LEAST_S:g} s."
+        ),
     ] = "3m",
     prometheus: PrometheusOption = None,
     prometheus_token_variable: PrometheusTokenOption = None,
@@ -120,7 +123,8 @@ def _plan_running(
         name for name, value in fields.items() if name not in USED and value != defaults[name] and value is not None
     ]
     if unused:
-        raise InvalidInput(f"--from-running measures nothing, so leave out {', '.join(unused)}")
+        named = ("JOB" if name == ARGUMENT else f"--{name.replace('_', '-')}" for name in unused)
+        raise InvalidInput(f"--from-running measures nothing, so leave out {', '.join(named)}")
     if fields["flink"] is None:
         raise InvalidInput("--from-running needs --flink: the address of the Flink that runs the job")
     cluster = None if fields["cluster"] == defaults["cluster"] else fields["cluster"]

@@ -186,7 +186,11 @@ def stop(
     from pipelines.store.workspace import Workspace
 
     files = AutopilotFiles(Workspace(workspace), _known(job, workspace))
-    switch = files.stop(StopSwitch(job=job, by=by or account(), reason=reason, stopped_at=datetime.now(UTC)))
+    asked = StopSwitch(job=job, by=by or account(), reason=reason, stopped_at=datetime.now(UTC))
+    switch = files.stop(asked)
+    if switch != asked:
+        because = f" ({switch.reason})" if switch.reason else ""
+        _say(f"autopilot: {job} had been stopped before{because}, which stays; `sluice autopilot start {job}` ends it")
     print_json(switch) if json else console.print(
         f"{job}: stopped by {switch.by} at {switch.stopped_at:%F %T} UTC", markup=False
     )
@@ -219,8 +223,11 @@ def log(
 
     files = AutopilotFiles(Workspace(workspace), _known(job, workspace))
     begin = None if since is None else datetime.now(UTC) - timedelta(seconds=seconds_of(since, 1.0))
+    decision = None
     for decision in files.decisions(since=begin):
         print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)
+    if decision is None:
+        _say(f"autopilot: no decision was recorded for {job}{'' if since is None else f' in the last {since}'}")
 
 
 def _known(job: str, workspace: str | None) -> str:

@@ -35,7 +35,9 @@ def observe(
             show_default=False,
         ),
     ] = None,
-    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long to observe: 90s, 3m, 1h.")] = "3m",
+    duration: Annotated[
+        str, typer.Option("--for", metavar="TIME", help=f"How long to observe: 90s, 3m, 1h; at least {LEAST_S:g} s.")
+    ] = "3m",
     write_job: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the job as a job file (YAML), to plan it with.", show_default=False),
@@ -52,25 +54,24 @@ def observe(
     Reads counters from Flink's REST interface, or from Prometheus. Stores samples that `sluice drift` reads in the workspace.
     """
     from flink_client.rest.client import FlinkRest
-    from models.errors import InvalidInput
     from pipelines.measuring.flink import named_address
-    from pipelines.observe.observation import running_job_id, write_job_file
+    from pipelines.observe.observation import checked_new, running_job_id, write_job_file
     from pipelines.observe.scraped import Scraper, observe_or_read
     from pipelines.progress import TerminalProgress
     from pipelines.store.workspace import Workspace
     from pipelines.terminal.observation_tables import observed_view
 
     seconds = seconds_of(duration, LEAST_S)
-    if write_job is not None and write_job.exists():
-        raise InvalidInput(f"{write_job} exists already; remove it, or name another file with --write-job")
+    if write_job is not None:
+        checked_new(write_job)
     scraper = Scraper.of(prometheus, prometheus_token_variable, kafka)
     address = named_address(flink)
     place = Workspace(workspace)
     with FlinkRest(address.rest_url, token_variable=token_variable) as rest:
         id_ = running_job_id(rest, job)
         found = observe_or_read(rest, id_, seconds, place, TerminalProgress(), kafka=kafka, scraper=scraper)
+    print_json(found.job) if as_json else console.print(observed_view(found.job))
+    progress_console.print(f"observed: {found.uri}\nsamples:  {place.uri(found.samples_key)}", soft_wrap=True)
     if write_job is not None:
         write_job_file(found.as_job(), write_job)
         progress_console.print(f"job file: {write_job}", soft_wrap=True)
-    print_json(found.job) if as_json else console.print(observed_view(found.job))
-    progress_console.print(f"observed: {found.uri}\nsamples:  {place.uri(found.samples_key)}", soft_wrap=True)

@@ -58,6 +58,17 @@ def test_a_command_that_measures_says_that_it_resumes(
     assert capsys.readouterr().err == "stopped; measurements are stored, and the same command resumes from them\n"
 
 
+def test_ctrl_c_promises_no_measurements_where_a_running_job_is_observed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(**_: object) -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr(cli, "app", stopped)
+    assert run(["plan", "--from-running", "--rate", "10"]) == 130
+    assert capsys.readouterr().err == "stopped\n"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [

@@ -73,3 +73,24 @@ def test_a_vertex_that_has_ended_since_the_job_was_metered_is_named_once() -> No
         ended, after = sensor.look(), sensor.look()
     assert [sight.ended for sight in (before, ended, after)] == [(), ("out",), ()]
     assert set(after.tasks) == {"clicks", "count"}
+
+
+def test_a_round_without_the_growth_of_the_lag_is_not_measured_but_the_next_one_is_whole() -> None:
+    """The source reads 584 of the 2,500 records/s that arrive. In the second round it does not report its lag."""
+    clock = SimulatedClock()
+    job = SteeredJob(clock, tasks={SOURCE: 1, COUNT: 1, SINK: 1}, rate=lambda t: 2500.0, per_task=584.0)
+    with SteeredFlink(job) as flink, FlinkRest(flink.url) as rest:
+        sensor = Sensor(rest, job.id, frozenset(), clock)
+
+        def look(reports_lag: bool) -> Sight:
+            job.reports_lag = reports_lag
+            clock.sleep(10.0)
+            return sensor.look()
+
+        look(True)
+        unread, whole = look(False), look(True)
+    assert unread.activity is None
+    assert unread.fault == "it is unknown by how much the lag grew of clicks, since not all of its tasks report it"
+    assert whole.fault is None and whole.activity is not None
+    assert whole.activity.seconds == pytest.approx(20.0)
+    assert whole.activity.arrival_rate == pytest.approx(2500.0)

@@ -77,6 +77,12 @@ class VertexCounts:
     is_source: bool
     tasks: tuple[TaskCounts, ...]
 
+    @property
+    def partitions(self) -> int | None:
+        """Of topics, that its tasks read together; None where they report none."""
+        known = [task.partitions for task in self.tasks if task.partitions is not None]
+        return sum(known) or None
+
 
 @dataclass(frozen=True)
 class WorkerCounts:

@@ -106,7 +106,7 @@ _Key = tuple[str, int, float]
 def _corrected(reading: JobCounts, own: Sequence[TaskInterval], late: Mapping[_Key, float]) -> float | None:
     """What waits at a reading, less what was read since its counters were taken, at the rates of these intervals."""
     by_task = [(one, late.get((one.vertex, one.task, reading.time_s), 0.0)) for one in own]
-    lag = None if any(seconds > MOST_LATE_S for _, seconds in by_task) else _lag(reading)
+    lag = None if any(seconds > MOST_LATE_S for _, seconds in by_task) else reported_lag(reading)
     read = sum(one.records_in / one.seconds * seconds for one, seconds in by_task)
     return None if lag is None else max(lag - read, 0.0)
 
@@ -132,8 +132,8 @@ def _is_held(one: TaskInterval) -> bool:
     return busy or one.backpressured_s > HELD_BACK * one.seconds
 
 
-def _lag(reading: JobCounts) -> float | None:
-    """Of the sources with a lag; None where one that still runs does not report it."""
+def reported_lag(reading: JobCounts) -> float | None:
+    """Records that wait by what the sources report, uncorrected; None where a task that still runs does not report it."""
     tasks = [task for v in reading.vertices if v.is_source for task in v.tasks if task.runs]
     known = [task.pending for task in tasks if task.pending is not None]
     return sum(known) if tasks and len(known) == len(tasks) else None

@@ -33,7 +33,7 @@ def test_even_and_busy_tasks_are_bound_by_cpu() -> None:
     assert found.sentence.startswith("at 100,000 records/s, the 4 tasks of count are busy for 100% of the time")
     # 6 slots and 2 more, both for count: 4 tasks' worth of work on 6 tasks.
     assert found.effect is not None
-    assert found.effect.change == "6 -> 8 task slots (count 4 -> 6)"
+    assert found.effect.change == "6 -> 8 tasks (count 4 -> 6)"
     assert found.effect.rate_then == pytest.approx(RATE * 6 / 4)
     assert found.effect.then_bound_by == "count"
     assert "more slots for count" in str(found.remedy)
@@ -140,7 +140,7 @@ def test_a_job_chained_whole_is_its_source() -> None:
     waits = diagnose(facts(source(busyness=0.5, peak_busyness=0.5, **chained), cores_use=1.0))
     assert (waits.vertex, waits.cause) == ("source", "CPU")
     assert waits.effect is not None
-    assert waits.effect.change == "4 -> 5 task slots (source 4 -> 5)"
+    assert waits.effect.change == "4 -> 5 tasks (source 4 -> 5)"
     assert waits.effect.rate_then == pytest.approx(RATE * 5 / 4)
 
 

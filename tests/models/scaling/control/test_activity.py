@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from known_answers.counted import Doing, Vertex, readings
+from known_answers.counted import Doing, Vertex, job_counts, readings
 from models.capacity.observed.counters.counts import JobCounts
 from models.scaling.control.activity import activity_since
 
@@ -31,3 +31,33 @@ def test_what_arrives_is_of_now_after_a_task_has_finished() -> None:
     assert done.idle_s.tolist() == pytest.approx([10.0, 5.0])
     assert done.lag_records.sum() == pytest.approx(70 * 20.0)
     assert found.arrival_rate == pytest.approx(100 + 20)
+
+
+def test_growth_of_the_lag_is_unknown_where_the_reading_before_has_none() -> None:
+    """The source reads 584 of 2,500 records/s, as one that is held back does: what arrives cannot be known from that."""
+    held = Doing(584, 584, 0.0, backpressure=1.0, pending=0.0, pending_grows=1916.0)
+    before, *others = readings(Vertex("source", [held], is_source=True))
+    (source,) = before.vertices
+    unread = replace(before, vertices=(replace(source, tasks=(replace(source.tasks[0], pending=None),)),))
+    unknown, known = activity_since([unread, *others[:1]]), activity_since([unread, *others[:2]])
+    assert unknown is not None and unknown.lag_unknown == frozenset()
+    assert unknown.growth_unknown == {"id-source": "not all of its tasks report it"}
+    assert known is not None and not known.growth_unknown
+    assert known.arrival_rate == pytest.approx(2500.0)
+
+
+def test_a_source_that_never_reports_a_lag_counts_by_what_it_reads() -> None:
+    found = activity_since(readings(Vertex("source", [Doing(584, 584, 0.5)], is_source=True)))
+    assert found is not None and found.lag_unknown == {"id-source"} and not found.growth_unknown
+    assert found.arrival_rate == pytest.approx(584.0)
+
+
+def test_counters_that_are_late_do_not_say_by_how_much_the_lag_grew() -> None:
+    """By the broker 100 records/s more arrive than are read; the last counters are 8 s older than those before."""
+    tasks = [Doing(100, 100, 0.5, pending=0.0, pending_grows=100.0)]
+    source = Vertex("source", tasks, is_source=True)
+    on_time = readings(source, times=(10, 20, 30))
+    late = job_counts([source], 40.0, ran_s=32.0)
+    found = activity_since([*on_time, late], lag_by_broker=True)
+    assert found is not None and found.lag_unknown == {"id-source"}
+    assert found.growth_unknown == {"id-source": "its counters are more than 6 s late"}

@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,9 @@ def test_decisions_are_printed_one_a_line_and_logged(flight: Flight, capsys: pyt
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [decision]
     assert run(["autopilot", "log", "clicks", "--workspace", flight.workspace.url]) == 0
     assert "6 tasks  none (restarting): a task has run for" in capsys.readouterr().out
+    time.sleep(1.1)
+    assert run(["autopilot", "log", "clicks", "--since", "1s", "--workspace", flight.workspace.url]) == 0
+    assert capsys.readouterr() == ("", "autopilot: no decision was recorded for clicks in the last 1s\n")
 
 
 def test_a_job_that_was_never_seen_is_a_failure(flight: Flight, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +54,10 @@ def test_it_is_stopped_and_started(flight: Flight, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert run(["autopilot", "stop", "clicks", "--by", "ada", "--reason", "a release", "--json", *place]) == 0
     assert json.loads(capsys.readouterr().out)["by"] == "ada"
+    assert run(["autopilot", "stop", "clicks", "--by", "bob", "--reason", "another", *place]) == 0
+    again = capsys.readouterr()
+    assert again.out.startswith("clicks: stopped by ada at")
+    assert "clicks had been stopped before (a release), which stays" in again.err
     assert run(["autopilot", "start", "clicks", *place]) == 0
     assert capsys.readouterr().out == "clicks: its autopilot may act again\n"
 

@@ -46,6 +46,14 @@ def test_people_see_a_table_what_binds_and_how_far_it_goes(
     assert load_job(written).name == "Fraud-detection"
 
 
+def test_a_job_file_that_cannot_be_written_is_refused_before_the_job_is_observed(
+    flink: ObservedFlink, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing" / "fraud.yaml"
+    assert run(["observe", "--flink", flink.url, "--for", "1h", "--write-job", str(missing)]) == 2
+    assert f"there is none at {missing.parent}" in capsys.readouterr().err
+
+
 def test_machines_get_one_document(flink: ObservedFlink, capsys: pytest.CaptureFixture[str]) -> None:
     flink.pending = None
     assert run(["observe", "--flink", flink.url, "--job", JOB_ID, "--for", "0.8", "--json"]) == 0
@@ -78,6 +86,7 @@ def test_a_running_job_is_planned(flink: ObservedFlink, capsys: pytest.CaptureFi
     assert run([*arguments, "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert {o["name"]: o["parallelism"] for o in plan["operators"]}["count"] == 8
+    assert sorted(plan["placement"]) == ["taskmanager-2", "tm1"]  # the one that runs, and one more
     assert plan["bound_by"]["vertex"] is not None
 
 
@@ -87,7 +96,7 @@ def test_a_running_job_is_planned(flink: ObservedFlink, capsys: pytest.CaptureFi
         (["observe", "--flink", "{url}", "--job", "other"], "running jobs: 'Fraud detection'"),
         (["observe", "--flink", "{url}", "--for", "soon"], "a duration must be like 90s, 3m or 1h"),
         (["plan", "--from-running", "--rate", "10"], "--from-running needs --flink"),
-        (["plan", "--from-running", "--flink", "{url}", "--rate", "10", "--model", "log"], "leave out model"),
+        (["plan", "--from-running", "--flink", "{url}", "--rate", "10", "--model", "log"], "leave out --model"),
         (["plan", "--rate", "10"], "JOB must be given"),
         (["plan", "nexmark-q1", "--rate", "10", "--job", "x"], "--job names a running job, and needs --from-running"),
         (["plan", "nexmark-q1", "--rate", "10", "--testbed", "running"], "plan it with `sluice plan --from-running"),

@@ -87,6 +87,7 @@ def test_each_wanted_task_gets_an_even_share_of_what_was_seen() -> None:
         traffic={SOURCE: VertexTraffic(sent=300.0, state=0.0), COUNT: VertexTraffic(sent=100.0, state=40.0)},
         arriving={},
         lag_unknown=frozenset(),
+        growth_unknown={},
         busy_unknown=frozenset(),
         in_flight={},
     )
