@@ -5,7 +5,7 @@ import re
 
 def amount(value: float) -> str:
     """A quantity: whole with thousands separators from 100 on, three digits below."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value + 0.0:.3g}"  # + 0.0: never "-0"
 
 
 def tasks(count: int) -> str:

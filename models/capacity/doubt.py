@@ -4,6 +4,7 @@ from typing import Final
 
 from models.capacity.growth.capacity_model import CapacityModel
 from models.capacity.growth.curves import DrawnCurves
+from models.wording import amount
 
 WORTH_SAYING: Final = 2.0
 """Ratio of the highest to the lowest expectation of the laws."""
@@ -30,6 +31,6 @@ def why_wide(model: CapacityModel, memory_mb: float, task_slots: int) -> str | N
     weights = model.weights
     return (
         f"the observations do not determine the law: they end at {most} task slots, and with {task_slots:,} "
-        f"{lowest} ({weights[lowest]:.0%}) expects {expected[lowest]:,.0f} records/s and {highest} ({weights[highest]:.0%}) "
-        f"{expected[highest]:,.0f}; measuring more than {most} slots narrows the interval"
+        f"{lowest} ({weights[lowest]:.0%}) expects {amount(expected[lowest])} records/s and {highest} ({weights[highest]:.0%}) "
+        f"{amount(expected[highest])}; measuring more than {most} slots narrows the interval"
     )

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from models.capacity.growth.capacity_model import PROBABILITY, CapacityModel
 from models.errors import Infeasible, InvalidInput
 from models.schema import Format, PositiveInt, Ratio
+from models.wording import amount
 
 DEFAULT_RISK: Final = 0.1
 DEFAULT_HEADROOM: Final = 1.1
@@ -90,9 +91,9 @@ class Margin(Format):
     def of(self, rate: float) -> str:
         """What is planned for, in words."""
         if self.risk is None:
-            return f"{self.factor:.4g} x {rate:,.0f} records/s"
+            return f"{self.factor:.4g} x {amount(rate)} records/s"
         times = f"{self.factor:.4g} x " if self.factor > 1 else ""
-        return f"{times}{rate:,.0f} records/s, {self.certainty:.0%} sure"
+        return f"{times}{amount(rate)} records/s, {self.certainty:.0%} sure"
 
 
 class SlotsInterval(Format):
@@ -172,20 +173,20 @@ def _out_of_reach(model: CapacityModel, memory_mb: float, rate: float, margin: M
     regression, target = model.regression, margin.factor * rate
     if regression is not None and regression.slots <= 0:
         return (
-            f"the {regression.law} law predicts no growth of the MST with more task slots, so {target:,.0f} records/s is "
+            f"the {regression.law} law predicts no growth of the MST with more task slots, so {amount(target)} records/s is "
             "never reached; choose another law, or measure more budgets"
         )
     if regression is not None and margin.risk is None:
         most = float(regression.predict(memory_mb, MOST_TASK_SLOTS))
         return (
-            f"the {regression.law} law reaches {most:,.0f} records/s with {MOST_TASK_SLOTS:,} task slots and "
+            f"the {regression.law} law reaches {amount(most)} records/s with {MOST_TASK_SLOTS:,} task slots and "
             f"{memory_mb:,.0f} MiB per TaskManager, less than the {target:,.0f} asked for; lower the rate, or "
             "choose another law"
         )
     sure = float(model.sustains(memory_mb, MOST_TASK_SLOTS, target)[0])
     return (
-        f"even {MOST_TASK_SLOTS:,} task slots with {memory_mb:,.0f} MiB per TaskManager sustain {target:,.0f} records/s with a "
-        f"probability of {sure:.0%} only, less than {margin.certainty:.0%}; measure budgets with more slots, lower the "
+        f"even {MOST_TASK_SLOTS:,} task slots with {memory_mb:,.0f} MiB per TaskManager sustain {amount(target)} records/s "
+        f"with a probability of {sure:.0%} only, less than {margin.certainty:.0%}; measure budgets with more slots, lower the "
         "rate, or accept more risk"
     )
 

@@ -15,6 +15,7 @@ from models.plan.parts import Interval
 from models.planning.inputs import MeasuredCapacity, PlanningModel
 from models.planning.resources import check_memory, fitting_memory, stateful_per_slot
 from models.schema import SCHEMA_VERSION, Format, Positive, PositiveInt
+from models.wording import amount
 
 
 class Sizing(Format):
@@ -95,7 +96,7 @@ def shortfall(model: PlanningModel, budget: Budget, rate: float) -> str | None:
         return None
     short = 1 - float(model.capacity.sustains(budget.memory_mb, budget.task_slots, rate)[0])
     return (
-        f"the {predicted.probability:.0%} interval of the predicted MST begins at {predicted.low:,.0f} records/s, below the "
+        f"the {predicted.probability:.0%} interval of the predicted MST begins at {amount(predicted.low)} records/s, below the "
         f"target of {rate:,.0f}: with a probability of {short:.1%}, by the capacity model, the plan does not sustain the "
         f"target; plan with a smaller risk, or measure more, to be surer"
     )

@@ -19,6 +19,7 @@ from models.objectives.outcome import ObjectiveOutcome, PlanObjectives
 from models.objectives.recovery import recovery_s
 from models.plan.parts import Interval
 from models.planning.budget import Sizing, predicted_mst
+from models.wording import amount
 
 STEP: Final = 1.1
 MOST_STEPS: Final = 12
@@ -140,7 +141,7 @@ def _out_of_reach(asked: Objectives, missed: SizingKind, slots: int, foreseen: F
     )
     return (
         f"'{_text(asked, missed)}' is out of reach: with {slots} task slots, {why}, the twin predicts {time} at "
-        f"{foreseen.rate:,.0f} records/s; {lift}"
+        f"{amount(foreseen.rate)} records/s; {lift}"
     )
 
 
@@ -154,7 +155,7 @@ def _rate_outcome(sizing: Sizing, rate: float, alone: int, most_rate: float) -> 
         predicted=predicted,
         unit="records/s",
         predicted_by="capacity model",
-        sentence=f"{stated}: {alone} task slots; the plan is expected to sustain {predicted:,.0f} records/s",
+        sentence=f"{stated}: {alone} task slots; the plan is expected to sustain {amount(predicted)} records/s",
     )
 
 
@@ -179,7 +180,7 @@ def _recovery_outcome(
         unit="s",
         predicted_by="capacity model" if seen is None else "twin",
         sentence=(
-            f"{asked.text}: {sizing.margin.catch_up:.4g} x {rate:,.0f} records/s, {needs} task slots; the plan {recovers} "
+            f"{asked.text}: {sizing.margin.catch_up:.4g} x {amount(rate)} records/s, {needs} task slots; the plan {recovers} "
             f"after an outage of {seconds_in_words(asked.outage_s)}{counted}, while records keep arriving at the rate"
         ),
     )
@@ -209,6 +210,6 @@ def _lag_outcome(asked: LagObjective, found: _Found) -> ObjectiveOutcome:
         predicted_by="twin",
         sentence=(
             f"{asked.text}: {more}; the twin predicts {asked.name} of {lag_s:,.1f} s in the log at "
-            f"{found.foreseen.rate:,.0f} records/s, to {seconds_in_words(5)}"
+            f"{amount(found.foreseen.rate)} records/s, to {seconds_in_words(5)}"
         ),
     )

@@ -22,6 +22,7 @@ from models.planning.resources import managed_memory, stateful_per_slot
 from models.scaling.policies import POLICIES, make_policy
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt
 from models.vertices import JobVertex, slots_by_group
+from models.wording import amount
 from models.wording import tasks as task_count
 
 BIDS2: Final = "bids2"
@@ -185,7 +186,7 @@ def _evenness(operators: MeasuredOperators, tasks: Mapping[str, int], predicted:
         if o.records_in_per_source_record > 0
     )
     return (
-        f"under even load, these tasks would take {even:,.0f} records/s; the model expects {predicted.value:,.0f} "
+        f"under even load, these tasks would take {amount(even)} records/s; the model expects {amount(predicted.value)} "
         f"({predicted.value / even:.0%}): the rest is lost to skew, bursts and contention"
     )
 
@@ -197,7 +198,7 @@ def _slower_sources(operators: MeasuredOperators, tasks: Mapping[str, int], mst:
         if tasks[name] < needed[name]:
             reads, it, its = ("reads", "it", "its") if tasks[name] == 1 else ("read", "them", "their")
             remarks.append(
-                f"{task_count(tasks[name])} of {name} {reads} {its} share of at most {tasks[name] / busy:,.0f} records/s, "
+                f"{task_count(tasks[name])} of {name} {reads} {its} share of at most {amount(tasks[name] / busy)} records/s, "
                 f"though the operators after {it} are expected to take {mst:,.0f}; {needed[name]} would read that"
             )
     return remarks
@@ -220,7 +221,7 @@ def _operator_reasons(
     tightest = min((n for n in scaled if records_in[n] > 0), key=lambda name: capacity[name] / records_in[name])
     reasons = {}
     for name, tasks in parallelism.items():
-        takes = f"one task takes {operators.true_rate_per_task[name]:,.0f} records/s"
+        takes = f"one task takes {amount(operators.true_rate_per_task[name])} records/s"
         limited = tasks == job.most_tasks(name) and capacity[name] < records_in[name]
         headroom = "as many as it may have, which leaves less headroom" if limited else "with headroom"
         if name not in scaled:

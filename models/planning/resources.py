@@ -9,6 +9,7 @@ from models.errors import Infeasible, InvalidInput
 from models.job import Job
 from models.plan.content import PlanContent
 from models.resources.memory import jvm_memory_mb, managed_memory_per_slot_mb, measured_memory_mb
+from models.wording import amount
 
 
 def stateful_per_slot(job: Job) -> int:
@@ -98,7 +99,7 @@ def check_slots(slots: int, rate: float, cluster: Cluster) -> None:
     """Raises Infeasible where the cluster has fewer slots than the plan takes, sources included."""
     if slots > cluster.slots:
         raise Infeasible(
-            f"{rate:,.0f} records/s need {slots} slots, sources included, but cluster {cluster.name!r} has "
+            f"{amount(rate)} records/s need {slots} slots, sources included, but cluster {cluster.name!r} has "
             f"{cluster.slots}; use a larger cluster, or a lower rate"
         )
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, Positive, PositiveInt, Ratio
+from models.wording import amount
 
 LEAST_RATE: Final = 0.9
 """Share of the previous rate below which a job counts as worse off."""
@@ -63,7 +64,7 @@ def harm(before: Effect, after: Effect, sources: Collection[str]) -> str | None:
     if after.rate >= LEAST_RATE * before.rate or is_ <= MOST_BACKPRESSURE:
         return None
     return (
-        f"the plan made it worse: {after.rate:,.0f} records/s after {before.rate:,.0f} before, with the sources "
+        f"the plan made it worse: {amount(after.rate)} records/s after {amount(before.rate)} before, with the sources "
         f"backpressured {is_:.0%} of the time after {was:.0%}"
     )
 

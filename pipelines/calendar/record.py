@@ -13,6 +13,7 @@ from pydantic import Field
 
 from models.calendar.schedule import ScheduledRate
 from models.schema import SCHEMA_VERSION, Format, Name, PositiveInt
+from models.wording import amount
 from pipelines.store.workspace import Damaged, Missing, Workspace, to_json
 
 FOLDER: Final = "calendar-changes"
@@ -50,7 +51,8 @@ def in_words(scheduled: ScheduledRate, zone: ZoneInfo) -> str:
     begins = scheduled.event_begins_at
     if scheduled.event is not None and begins is not None:
         return f"{scheduled.event} from {begins.astimezone(zone):%H:%M on %a %d %b %Y} ({zone.key})"
-    return f"season, {scheduled.rate:,.0f} records/s at {scheduled.rises_at.astimezone(zone):%H:%M on %a %d %b %Y} ({zone.key})"
+    at = f"{scheduled.rises_at.astimezone(zone):%H:%M on %a %d %b %Y} ({zone.key})"
+    return f"season, {amount(scheduled.rate)} records/s at {at}"
 
 
 def for_what(scheduled: ScheduledRate, zone: ZoneInfo) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from models.capacity.calibration import median_absolute, relative_error
 from models.errors import InvalidInput
 from models.job import Job
+from models.wording import amount
 from pipelines.calibration.configurations import larger_ones, one_task_each
 from pipelines.calibration.fitting import fit, unit_costs
 from pipelines.calibration.measuring import Measurer
@@ -110,7 +111,7 @@ def measure(measurer: Measurer) -> MeasuredConfigurations:
 def _tell(measurer: Measurer, number: int, one: MeasuredConfiguration) -> None:
     measurer.progress.say(
         f"calibrate: {number + 1} of {measurer.request.configurations}: {tasks_in_words(one.parallelism)} -> "
-        f"{one.mst:,.0f} records/s"
+        f"{amount(one.mst)} records/s"
     )
 
 

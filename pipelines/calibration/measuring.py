@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from models.capacity.mst import MstSearch, Phase
 from models.errors import SluiceError
 from models.job import Job
+from models.wording import amount
 from pipelines.calibration.configurations import one_task_each
 from pipelines.calibration.request import CalibrationRequest, MeasuredConfiguration
 from pipelines.measuring.estimate import samples_of, search_mst, source_rates_per_task
@@ -76,7 +77,7 @@ class Measurer:
             while not is_steady(rates) and len(rates) * REHEARSAL_WINDOW_S < self.request.rehearsal_s:
                 rates.append(run.inject(PROBE_RATE, REHEARSAL_WINDOW_S, "warmup").achieved_rate)
         self.progress.say(
-            f"calibrate: warmed up for {run.elapsed_s:g} s, up to {max(rates, default=0.0):,.0f} records/s"
+            f"calibrate: warmed up for {run.elapsed_s:g} s, up to {amount(max(rates, default=0.0))} records/s"
         )
 
     def _measure(self, number: int, parallelism: Mapping[str, int], expected: float | None) -> MeasuredConfiguration:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from models.errors import InvalidInput, SluiceError
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.extras import missing_extra
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
@@ -173,7 +174,7 @@ def _view(
         slots = "" if taken is None or taken.slots is None else str(taken.slots)
         price = "" if taken is None or taken.price_per_hour is None else f"{taken.price_per_hour:.2f}"
         bar = "█" * max(1, round(BAR * one.rate / highest))
-        cells = (f"{one.starts_at.astimezone(zone):%a %d %b %H:%M}", for_what(one, zone), f"{one.rate:,.0f}", bar)
+        cells = (f"{one.starts_at.astimezone(zone):%a %d %b %H:%M}", for_what(one, zone), amount(one.rate), bar)
         rows.add_row(*map(Text, (*cells, *((slots, price) if sized else ()))))
     season = {"none": "no season", "day": "a season of a day", "week": "a season of a week"}[week.season]
     lead = (

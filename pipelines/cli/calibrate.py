@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from models.errors import InvalidInput
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
@@ -102,9 +103,9 @@ def _show(calibration: "Calibration") -> None:
     runs = table("", "tasks", "measured MST", "uncalibrated", "error", "calibrated", "error", wrap=("tasks",))
     for one in calibration.comparisons:
         runs.add_row(
-            *(one.role, tasks_in_words(one.parallelism), f"{one.measured:,.0f}"),
-            *(f"{one.uncalibrated:,.0f}", f"{one.uncalibrated_error:+.0%}"),
-            *(f"{one.calibrated:,.0f}", f"{one.calibrated_error:+.0%}"),
+            *(one.role, tasks_in_words(one.parallelism), amount(one.measured)),
+            *(amount(one.uncalibrated), f"{one.uncalibrated_error:+.0%}"),
+            *(amount(one.calibrated), f"{one.calibrated_error:+.0%}"),
         )
     cores = calibration.cluster.workers[0].cores
     console.print(costs, runs, sep="\n")

@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from models.errors import InvalidInput
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption, NameOption, WorkspaceOption, account
 from pipelines.cli.output import console, print_json, progress_console
@@ -148,7 +149,7 @@ def _table(versions: list[VersionInfo]) -> Group:
             ", ".join([*info.aliases, info.review]),
             selection.model,
             str(selection.observations),
-            f"{selection.loocv_rmse:,.0f}",
+            amount(selection.loocv_rmse),
         )
     return Group(rows, Text("LOOCV: RMSE in records/s, leaving one observation out"))
 
@@ -159,7 +160,7 @@ def _view(info: VersionInfo) -> Group:
     aliases = f" ({', '.join(info.aliases)})" if info.aliases else ""
     errors = table("law", "weight", "LOOCV RMSE")
     for law, error in selection.loocv.items():
-        errors.add_row(law, f"{selection.weights.get(law, 0.0):.0%}", f"{error:,.0f}")
+        errors.add_row(law, f"{selection.weights.get(law, 0.0):.0%}", amount(error))
     return Group(
         Text(f"{info.job}@{info.version}{aliases}", style="bold"),
         Text(info.description),

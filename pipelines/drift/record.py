@@ -6,6 +6,7 @@ from pydantic import Field
 
 from models.planning.drift import BUSY, BYTES_OUT, CPU, MST, SELECTIVITY, STATE, DriftTest
 from models.schema import SCHEMA_VERSION, Format, Name, NonNegative, PositiveInt
+from models.wording import amount
 
 MOST_NAMED: Final = 5
 """Most drifts that a reason names; the report holds all."""
@@ -80,4 +81,4 @@ def _amount(one: DriftTest, value: float) -> str:
         return f"{value / factor:.3g} {prefix}s"
     if one.quantity in (STATE, BYTES_OUT):
         return f"{value:,.3g} bytes" if value < 1000 else f"{value:,.0f} bytes"
-    return f"{value:,.0f} records/s" if one.quantity == MST else f"{value:.3g}"
+    return f"{amount(value)} records/s" if one.quantity == MST else f"{value:.3g}"

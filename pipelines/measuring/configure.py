@@ -12,6 +12,7 @@ from models.capacity.mst import MstSettings
 from models.capacity.observation import Budget, Observation, OperatorRates
 from models.errors import Infeasible, InvalidInput, SluiceError
 from models.job import Job
+from models.wording import amount
 from pipelines.measuring.bound_facts import bound_facts, limit_window
 from pipelines.measuring.estimate import OBSERVE, drained_mst, mst_settings, operator_rates, samples_of, search_mst
 from testbeds.protocol import Configuration, Testbed
@@ -136,7 +137,7 @@ class Optimizer:
             emits = parallelism[source.name] * self.source_rate_per_task[source.name]
             if mst * source.rate_share > SOURCES_FULL * emits:
                 self.say(
-                    f"{run}: {mst:,.0f} records/s is all that {source.name!r} emits with its tasks "
+                    f"{run}: {amount(mst)} records/s is all that {source.name!r} emits with its tasks "
                     f"({parallelism[source.name]}); the job takes at least as much, and its plan may be larger than needed"
                 )
 

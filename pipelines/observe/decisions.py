@@ -22,7 +22,7 @@ from models.planning.budget import Sizing
 from models.planning.inputs import MeasuredOperators, PlanningModel
 from models.planning.physical.expansion import catalogue_unit_costs
 from models.schema import NAME
-from models.wording import natural_order
+from models.wording import amount, natural_order
 from pipelines.observe.observation import Observed
 
 AS_DEPLOYED: Final = "as-deployed"
@@ -201,7 +201,7 @@ class RunningPlan:
             self.scaling.tasks(needed)
         except Infeasible as limit:
             return Infeasible(
-                f"to sustain {margin.of(rate)}, the job must take {needed:,.0f} records/s by its figures, and {limit}; or "
+                f"to sustain {margin.of(rate)}, the job must take {amount(needed)} records/s by its figures, and {limit}; or "
                 "accept more risk (--risk)"
             )
         return None

@@ -13,6 +13,7 @@ from models.plan.differences import same_deployment
 from models.planning.assembling import Decisions, with_moves
 from models.planning.parallelism import Scaling
 from models.planning.workers.planned import PlannedWorkers
+from models.wording import amount
 from pipelines.planning.gathering import gather
 from pipelines.planning.placing import tuned_placement
 from pipelines.planning.replan_policy import ReplanPolicy, scaled_for_replan
@@ -82,7 +83,7 @@ def replan(
     progress = progress or Quiet()
     proposal = propose(workspace, job, rate, progress, policy, cause)
     if not proposal.is_new and not proposal.is_unfinished:
-        progress.say(f"replan: plan {job}@{proposal.current.version} is already the plan for {rate:,.0f} records/s")
+        progress.say(f"replan: plan {job}@{proposal.current.version} is already the plan for {amount(rate)} records/s")
         return Replanned(proposal.current, is_new=False)
     plan = store_version(proposal.run, proposal.content, proposal.decisions)
     return Replanned(plan, is_new=plan.version != proposal.current.version)
@@ -130,7 +131,7 @@ def propose(
     content = content_of(run, decisions, trigger="replan")
     content = _with_grounds(_with_fewest_moves(content, scaling, current, planned), chosen, cause)
     progress.say(
-        f"replan: planned {job} for {rate:,.0f} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
+        f"replan: planned {job} for {amount(rate)} records/s in {time.monotonic() - began:.2f} s; {chosen.reason}"
     )
     return ReplanProposal(run, current, content, decisions)
 

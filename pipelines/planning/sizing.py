@@ -15,6 +15,7 @@ from models.planning.inputs import PlanningInputs
 from models.planning.meeting import Foreseen, meet
 from models.planning.parallelism import BIDS2, scale
 from models.planning.physical.external import check_limit, tightest_limit
+from models.wording import amount
 from pipelines.inputs.job_files import operations_of
 from pipelines.run import PipelineRun
 from pipelines.stages.twin import MOST_SLOTS, twin_of, twin_to_serve
@@ -123,4 +124,4 @@ def _in_words(task_slots: int, seen: Foreseen) -> str:
     recovery = "" if seen.recovery_s is None else ", no recovery in twice the time" if never else ""
     if seen.recovery_s is not None and not never:
         recovery = f", recovery in {seen.recovery_s:,.0f} s"
-    return f"the twin predicts with {task_slots} task slots at {seen.rate:,.0f} records/s{lag}{recovery}"
+    return f"the twin predicts with {task_slots} task slots at {amount(seen.rate)} records/s{lag}{recovery}"

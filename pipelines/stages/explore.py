@@ -18,6 +18,7 @@ from models.capacity.observation import Budget, Observation
 from models.capacity.sizing import DEFAULT_RISK, Margin
 from models.errors import Infeasible
 from models.planning.resources import fitting_memory, stateful_per_slot
+from models.wording import amount
 from pipelines.inputs.measurements import read_measurements
 from pipelines.measuring.configure import Measurement, Optimizer
 from pipelines.measuring.exploration_record import (
@@ -124,7 +125,7 @@ class _Explorer:
             bound = "" if observation.bound_by is None else f", {observation.bound_by.title}"
             run.progress.say(
                 f"explore: {number + 1:2d}. {observation.task_slots} slots, {observation.memory_mb:,.0f} MiB "
-                f"-> {observation.mst:,.0f} records/s{bound}{remark}"
+                f"-> {amount(observation.mst)} records/s{bound}{remark}"
             )
         return ExplorationRecord(
             job=run.job.name,

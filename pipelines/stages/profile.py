@@ -9,6 +9,7 @@ from models.capacity.observation import OperatorRates
 from models.job import Job
 from models.plan.parts import Placement
 from models.schema import Format, NonNegative, Positive
+from models.wording import amount
 from pipelines.measuring.estimate import operator_rates, samples_of, source_rates_per_task
 from pipelines.measuring.testbeds import Measuring, measuring, measuring_inputs, opened_profiling_testbed
 from pipelines.run import PipelineRun
@@ -45,7 +46,7 @@ def profile(run: PipelineRun) -> str:
         lambda: _measure(run),
         lambda kept: samples_flaw(run.workspace, run.job.name, kept.run, kept.samples_digest),
     )
-    run.progress.say(f"profile: one task of each operator saturates at {record.saturated_rate:,.0f} records/s")
+    run.progress.say(f"profile: one task of each operator saturates at {amount(record.saturated_rate)} records/s")
     return run.workspace.uri(key)
 
 

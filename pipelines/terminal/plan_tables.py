@@ -12,7 +12,7 @@ from models.plan.content import Plan
 from models.plan.differences import placement_changes
 from models.plan.slots import SlotBundle
 from models.resources.price import in_words
-from models.wording import natural_order
+from models.wording import amount, natural_order
 from pipelines.terminal.resource_tables import alternatives_view, resources_in_words
 from pipelines.terminal.tables import table
 
@@ -30,7 +30,7 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> Table:
         if "damaged" in row:
             listed.add_row(name, "damaged", style="red")
             continue
-        figures = (f"{row[figure]:,.0f}" for figure in ("target_rate", "predicted_mst", "task_slots"))
+        figures = (amount(row[figure]) for figure in ("target_rate", "predicted_mst", "task_slots"))
         price = "" if row.get("price_per_hour") is None else f"{row['price_per_hour']:,.2f}"
         moved = "" if row["tasks_moved"] is None else str(row["tasks_moved"])
         made = row["created_at"][:16].replace("T", " ")
@@ -95,14 +95,14 @@ def _all_slots(plan: Plan) -> str:
 def _headline(plan: Plan) -> Iterator[Text]:
     mst = plan.predicted_mst
     yield Text(f"{plan.job}@{plan.version}", style="bold").append(
-        f"  for {plan.target_rate:,.0f} records/s with {_margin(plan)}, made {plan.created_at}", style="none"
+        f"  for {amount(plan.target_rate)} records/s with {_margin(plan)}, made {plan.created_at}", style="none"
     )
     yield Text(
-        f"predicted MST {mst.value:,.0f} records/s, between {mst.low:,.0f} and {mst.high:,.0f} "
+        f"predicted MST {amount(mst.value)} records/s, between {amount(mst.low)} and {amount(mst.high)} "
         f"with {mst.probability:.0%} probability"
     )
     if mst.low < plan.target_rate:
-        yield Text(f"the low end of that is below the target of {plan.target_rate:,.0f} records/s", style="yellow")
+        yield Text(f"the low end of that is below the target of {amount(plan.target_rate)} records/s", style="yellow")
     yield Text(
         f"{plan.task_slots} task slots{_needed(plan)}{_all_slots(plan)}; "
         f"TaskManagers of {plan.memory_mb:,.0f} MiB"
@@ -148,7 +148,7 @@ def _operators(plan: Plan) -> Table:
     for o in plan.operators:
         memory = f"{o.managed_memory_mb:,.0f}" if o.managed_memory_mb else "-"
         rows.add_row(
-            Text(o.name), str(o.parallelism), memory, f"{o.records_in_per_s:,.0f}", f"{o.predicted_busyness:.0%}"
+            Text(o.name), str(o.parallelism), memory, amount(o.records_in_per_s), f"{o.predicted_busyness:.0%}"
         )
     return rows
 
@@ -220,7 +220,7 @@ def _figures(before: Plan, after: Plan) -> Table:
         ("TaskManagers", len(before.placement), len(after.placement)),
         ("TaskManager memory, MiB", before.memory_mb, after.memory_mb),
     ):
-        rows.add_row(name, f"{one:,.0f}", f"{two:,.0f}", style="bold" if one != two else None)
+        rows.add_row(name, amount(one), amount(two), style="bold" if one != two else None)
     cores = [None if found is None else found.total_cores for found in (old, new)]
     prices = [None if found is None else found.price_per_hour for found in (old, new)]
     for name, pair in (

@@ -18,6 +18,7 @@ from models.capacity.twin.ladder import larger_rungs, measured_rungs, tasks_of
 from models.cluster import Worker
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
+from models.wording import amount
 from pipelines.measuring.estimate import mst_settings, operator_rates, search_mst, source_rates_per_task
 from pipelines.twin.simulation import Twin, in_production, machine_of_twin
 from testbeds.protocol import Configuration
@@ -73,7 +74,7 @@ def twin_of_job(
             break
         if mst is not None:
             found[slots] = mst
-            say(f"twin: {slots} task slots take {mst:,.0f} records/s")
+            say(f"twin: {slots} task slots take {amount(mst)} records/s")
         if slots > measured[-1] and mst is not None and mst >= BEYOND * rate:
             break
     if len(found) < 2:

@@ -12,6 +12,7 @@ from models.capacity.observation import Observation, OperatorRates
 from models.capacity.twin.ladder import larger_rungs, tasks_of
 from models.errors import Infeasible
 from models.schema import Format, NonNegative, Positive, PositiveInt
+from models.wording import amount
 from pipelines.run import PipelineRun
 from pipelines.twin.simulation import Twin, in_production, measured_like
 
@@ -112,6 +113,6 @@ class Ladder:
     def _once(self, slots: int, memory_mb: float, make: Callable[[], Rung]) -> Rung:
         name = f"{memory_mb:g}-{slots:06}.json"
         rung = self.run.workspace.once(self.run.key(FOLDER, name), dict(self.inputs), Rung, make)
-        beside = "" if rung.measured_mst is None else f"; measured {rung.measured_mst:,.0f}"
-        self.run.progress.say(f"twin: {slots} task slots take {rung.mst:,.0f} records/s{beside}")
+        beside = "" if rung.measured_mst is None else f"; measured {amount(rung.measured_mst)}"
+        self.run.progress.say(f"twin: {slots} task slots take {amount(rung.mst)} records/s{beside}")
         return rung

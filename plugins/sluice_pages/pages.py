@@ -13,6 +13,7 @@ from plotly import __version__ as plotly_version
 
 from models.plan.equal_workers import spans
 from models.resources.price import in_words
+from models.wording import amount
 from pipelines.store.code_version import code_version
 from sluice_pages.sparkline import sparkline
 
@@ -44,7 +45,6 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "whole": _whole,
         "share": _share,
         "time": _time,
         "time_s": _time_s,
@@ -54,7 +54,7 @@ def _templates() -> Environment:
         "age": _age,
         "dollars": _dollars,
         "wall": _wall,
-        "amount": _amount,
+        "amount": amount,
     }
     return made
 
@@ -63,10 +63,6 @@ def _templates() -> Environment:
 def _fingerprint() -> str:
     """Changes when a static file changes, so that browsers can cache them."""
     return f"{code_version()}-{plotly_version}"
-
-
-def _whole(number: float) -> str:
-    return f"{number:,.0f}"
 
 
 def _share(ratio: float) -> str:
@@ -90,11 +86,6 @@ def _time_s(moment: datetime) -> str:
 def _wall(moment: datetime, time_zone: str, year: bool = False) -> str:
     """On the clock of a time zone, to the minute: `Fri 27 Nov 07:45`, or with its year."""
     return moment.astimezone(ZoneInfo(time_zone)).strftime("%a %d %b %Y %H:%M" if year else "%a %d %b %H:%M")
-
-
-def _amount(number: float) -> str:
-    """With a decimal where there are few, never `-0`."""
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{round(number, 1) + 0.0:,.1f}"
 
 
 def _age(seconds: float) -> str:

@@ -28,6 +28,7 @@ import numpy as np
 
 from models.errors import InvalidInput
 from models.metrics import SAMPLE_INTERVAL_S
+from models.wording import amount
 from testbeds.flink.deployed_run import DeployedRun
 from testbeds.flink.feeding.emitted import SourceMeter
 from testbeds.flink.measuring.samples import TaskIntervals, samples
@@ -272,6 +273,6 @@ class FedRun(DeployedRun):
         if achieved < WRITTEN * rate and not self._has_said:
             self._has_said = True
             self._say(
-                f"{self._name}: {rate:,.0f} records/s were to be written to the topics, but {achieved:,.0f} were; the job "
+                f"{self._name}: {amount(rate)} records/s were to be written to the topics, but {achieved:,.0f} were; the job "
                 f"kept up, and may take more"
             )

@@ -8,6 +8,7 @@ from models.closing import Closing
 from models.cluster import Cluster
 from models.errors import Infeasible, InvalidInput
 from models.job import Job
+from models.wording import amount
 from testbeds.feeding.control import SourceControl
 from testbeds.flink.fed_run import FedRun
 from testbeds.flink.feeding.warming import WARM_AGAIN_S, WARM_UP_S, run_until_steady, warm_up
@@ -180,7 +181,7 @@ class FlinkTestbed(Closing):
         opened = FedRun(submission, deployed, run, self._closed, fed, say=self._say, undisturbed=self._least_stolen)
         try:
             self._report("warming up until the program is compiled", 0.0)
-            self._report(f"warmed up: the whole machine takes {opened.warm_up():,.0f} records/s", 1.0)
+            self._report(f"warmed up: the whole machine takes {amount(opened.warm_up())} records/s", 1.0)
             if self._has_quotas():
                 self.local.limit_cpu(True)
                 opened.find_pace()
@@ -235,7 +236,7 @@ class FlinkTestbed(Closing):
                 taken = run_until_steady(control, job, deployed, self.local.check)
             finally:
                 self.local.rest.cancel(deployed.id)
-        self._report(f"warmed up: the whole machine takes {taken:,.0f} records/s", 1.0)
+        self._report(f"warmed up: the whole machine takes {amount(taken)} records/s", 1.0)
         self._is_warm = True
 
     def _hold_to_cores(self, job: Job, deployed: Deployed, control: SourceControl) -> None:

@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from models.schema import Format, Label, Positive
+from models.wording import amount
 
 Cause = Literal[
     "CPU",
@@ -77,6 +78,6 @@ class BoundBy(Format):
             return f"effect not computed: {self.no_effect_because}"
         then = f", then bound by {self.effect.then_bound_by}" if self.effect.then_bound_by else ""
         return (
-            f"{self.effect.change}: {self.effect.rate_now:,.0f} -> up to {self.effect.rate_then:,.0f} records/s "
+            f"{self.effect.change}: {amount(self.effect.rate_now)} -> up to {amount(self.effect.rate_then)} records/s "
             f"({self.effect.gain:+.0%}){then}"
         )

@@ -6,7 +6,7 @@ from typing import Final
 from models.capacity.diagnosis.facts import BoundFacts, OperatorFacts
 from models.capacity.diagnosis.finding import FULL, UNEVEN, Finding
 from models.capacity.diagnosis.rates import of_groups
-from models.wording import tasks
+from models.wording import amount, tasks
 
 _ROUNDING: Final = 1e-6
 
@@ -38,7 +38,7 @@ def names(of: Sequence[str]) -> str:
 
 
 def _at(facts: BoundFacts) -> str:
-    return f"at {'' if facts.measured else 'the predicted '}{facts.rate:,.0f} records/s"
+    return f"at {'' if facts.measured else 'the predicted '}{amount(facts.rate)} records/s"
 
 
 def _share(value: float | None) -> str:
@@ -53,7 +53,7 @@ def _busy(facts: BoundFacts, operator: OperatorFacts) -> str:
     if facts.measured:
         return f"{busy}, the fullest for {_share(held)}" if operator.parallelism > 1 else busy
     fewer = ", by these facts and fewer than the capacity model predicts," if held > 1 + _ROUNDING else ""
-    return f"{busy} in the mean; {facts.rate / max(held, 1e-9):,.0f} records/s{fewer} fill the fullest"
+    return f"{busy} in the mean; {amount(facts.rate / max(held, 1e-9))} records/s{fewer} fill the fullest"
 
 
 def _cpu(facts: BoundFacts, operator: OperatorFacts) -> str:

@@ -20,6 +20,7 @@ from models.capacity.growth.capacity_model import CapacityModel, Weighted
 from models.capacity.growth.curves import DrawnCurves
 from models.capacity.growth.dataset import Array
 from models.schema import Format, Positive, PositiveInt
+from models.wording import amount
 
 
 class Sustained(Format):
@@ -33,7 +34,7 @@ class Sustained(Format):
     @property
     def text(self) -> str:
         """Such as "2,010,000 records/s with 505 slots (plan 2)"."""
-        return f"{self.rate:,.0f} records/s with {self.task_slots:,} slots (plan {self.plan_version})"
+        return f"{amount(self.rate)} records/s with {self.task_slots:,} slots (plan {self.plan_version})"
 
 
 _NEXT_TO_NOTHING: Final = 1e-12

@@ -25,6 +25,7 @@ from models.capacity.observed.waiting.lag import Round, arriving, at_capacity, c
 from models.dataflow import Partitioning
 from models.errors import InvalidInput
 from models.plan.parts import Interval
+from models.wording import amount
 
 FEWEST_READINGS: Final = 2
 IDLE_RATE: Final = 1e-9
@@ -223,7 +224,7 @@ def _capacity(
     return ObservedCapacity(
         mst=computed.model_copy(update={"low": low}),
         seen=False,
-        reason=f"computed from how busy its tasks were at {facts.rate:,.0f} records/s, since no backlog was seen",
+        reason=f"computed from how busy its tasks were at {amount(facts.rate)} records/s, since no backlog was seen",
     )
 
 

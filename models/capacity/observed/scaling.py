@@ -34,6 +34,7 @@ from models.capacity.growth.posterior import TYPICAL_NOISE
 from models.capacity.growth.twin import TwinCurve, TwinCurves
 from models.errors import Infeasible
 from models.plan.parts import Interval
+from models.wording import amount
 
 MOST_RATE: Final = 1e12
 """Records/s that nothing takes: a vertex that does nothing is never full."""
@@ -73,14 +74,14 @@ class ObservedScaling:
         if work * hot >= 1:
             raise Infeasible(
                 f"one task of {operator.name!r} gets {hot:.0%} of the records beside its even share, and is full at "
-                f"{self.facts.rate / (self._work(operator) * hot):,.0f} records/s however many tasks there are; {rate:,.0f} "
-                "are asked for; spread its hot key, such as by aggregating in two phases"
+                f"{amount(self.facts.rate / (self._work(operator) * hot))} records/s however many tasks there are; "
+                f"{amount(rate)} are asked for; spread its hot key, such as by aggregating in two phases"
             )
         needed = max(1, math.ceil(work * (1 - hot) / (1 - work * hot) * (1 - _ROUNDING)))
         most = self.most_tasks.get(operator.name)
         if most is not None and needed > most:
             raise Infeasible(
-                f"{operator.name!r} needs {needed} tasks for {rate:,.0f} records/s, but may have {most}; raise the job's "
+                f"{operator.name!r} needs {needed} tasks for {amount(rate)} records/s, but may have {most}; raise the job's "
                 "maximum parallelism or the topic's partitions"
             )
         return needed

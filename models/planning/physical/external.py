@@ -16,6 +16,7 @@ from models.capacity.diagnosis.bound_by import BoundBy, RemedyEffect
 from models.errors import Infeasible
 from models.job import Job
 from models.schema import Format, Label, Positive
+from models.wording import amount
 
 _ROUNDING = 1e-9
 """Share by which a rate may exceed a limit that it was computed from."""
@@ -57,13 +58,13 @@ def check_limit(limit: ExternalLimit | None, rate: float, catch_up: float = 1.0)
     if limit is None or catch_up * rate <= limit.source_rate * (1 + _ROUNDING):
         return
     into, most = limit.records_in_per_source_record, limit.source_rate / catch_up
-    wanted = f"{rate:,.0f} records/s at the sources"
+    wanted = f"{amount(rate)} records/s at the sources"
     if rate <= limit.source_rate * (1 + _ROUNDING):
         wanted = f"recovering from the outage, {catch_up:.4g} x {wanted},"
     raise Infeasible(
-        f"{wanted} would send {into * rate * catch_up:,.0f} records/s to {limit.operator}, but its rate_limit is "
-        f"{limit.rate_limit:,.0f}; plan for at most {most:,.0f} records/s, or raise the limit of what {limit.operator} writes "
-        "to or calls, and the rate_limit in the job's file with it"
+        f"{wanted} would send {amount(into * rate * catch_up)} records/s to {limit.operator}, but its rate_limit is "
+        f"{amount(limit.rate_limit)}; plan for at most {amount(most)} records/s, or raise the limit of what {limit.operator} "
+        "writes to or calls, and the rate_limit in the job's file with it"
     )
 
 
@@ -78,8 +79,8 @@ def limited_bound(limit: ExternalLimit, beyond: float, inner: BoundBy) -> BoundB
         vertex=limit.operator,
         cause="rate limit",
         sentence=(
-            f"{limit.operator} may take {limit.rate_limit:,.0f} records/s, by the job's file, which is reached at "
-            f"{limit.source_rate:,.0f} records/s at the sources; the tasks would sustain {beyond:,.0f}"
+            f"{limit.operator} may take {amount(limit.rate_limit)} records/s, by the job's file, which is reached at "
+            f"{amount(limit.source_rate)} records/s at the sources; the tasks would sustain {amount(beyond)}"
         ),
         remedy=f"a higher rate limit of what {limit.operator} writes to or calls, and no more slots",
         effect=RemedyEffect(

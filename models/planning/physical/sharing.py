@@ -13,7 +13,7 @@ from models.errors import Infeasible
 from models.job import Job
 from models.keys.awkward import awkward_key_groups, divisors
 from models.keys.groups import key_groups
-from models.wording import tasks
+from models.wording import amount, tasks
 
 UNEVEN: Final = 1.1
 """Fullest task's key groups over the mean from which a plan says so."""
@@ -51,10 +51,10 @@ def check_partitions(job: Job, busy: Mapping[str, float], rate: float) -> None:
         partitions, needed = source.max_parallelism, busy[source.name]
         if partitions is not None and needed > partitions * (1 + _ROUNDING):
             raise Infeasible(
-                f"{source.name} needs {math.ceil(needed)} tasks to read its share of {rate:,.0f} records/s, but its topic has "
-                f"{partitions} partitions, and a task without one reads nothing; give the topic {math.ceil(needed)} partitions "
-                f"or more (and state them as max_parallelism of {source.name}), or plan for at most "
-                f"{rate * partitions / needed:,.0f} records/s"
+                f"{source.name} needs {math.ceil(needed)} tasks to read its share of {amount(rate)} records/s, but its topic "
+                f"has {partitions} partitions, and a task without one reads nothing; give the topic {math.ceil(needed)} "
+                f"partitions or more (and state them as max_parallelism of {source.name}), or plan for at most "
+                f"{amount(rate * partitions / needed)} records/s"
             )
 
 

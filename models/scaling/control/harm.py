@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from models.wording import amount
+
 LEAST_READ: Final = 0.9
 """Share of the former rate below which a job reads less than before."""
 LEAST_GROWTH: Final = 0.05
@@ -31,6 +33,6 @@ def did_worse(before: JobProgress, after: JobProgress) -> str | None:
     if after.arriving_rate - after.read_rate <= LEAST_GROWTH * after.read_rate:
         return None
     return (
-        f"it reads {after.read_rate:,.0f} records/s after {before.read_rate:,.0f} before, while "
-        f"{after.arriving_rate:,.0f} arrive"
+        f"it reads {amount(after.read_rate)} records/s after {amount(before.read_rate)} before, while "
+        f"{amount(after.arriving_rate)} arrive"
     )

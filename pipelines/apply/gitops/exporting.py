@@ -8,6 +8,7 @@ from typing import Final
 from models.errors import InvalidInput, SluiceError
 from models.plan.content import Plan
 from models.plan.differences import difference
+from models.wording import amount
 from pipelines.apply.export import ExportFormat, Vertices, export
 from pipelines.apply.gitops.git.branch import Committed, commit_file
 from pipelines.apply.gitops.manifest import is_manifest, planned_manifest
@@ -73,14 +74,14 @@ def planned_text(plan: Plan, form: ExportFormat, vertices: Vertices | None, form
 
 def commit_message(plan: Plan, before: Plan | None) -> str:
     """A title, and what changes from another version, where there was one."""
-    title = f"Plan {plan.job}@{plan.version} for {plan.target_rate:,.0f} records/s"
+    title = f"Plan {plan.job}@{plan.version} for {amount(plan.target_rate)} records/s"
     body = [f"The first plan of {plan.job} here."] if before is None else list(_changes(before, plan))
     return "\n".join([title, "", *body, ""])
 
 
 def _changes(before: Plan, after: Plan) -> Iterator[str]:
     change = difference(before, after)
-    yield f"From {before.job}@{before.version} for {before.target_rate:,.0f} records/s:"
+    yield f"From {before.job}@{before.version} for {amount(before.target_rate)} records/s:"
     yield from (f"- {c.operator}: {c.before} -> {c.after} tasks" for c in change.parallelism)
     yield from (f"- {c.operator}: {c.before_mb:,.0f} -> {c.after_mb:,.0f} MiB a task" for c in change.managed_memory)
     for what, old, new in (

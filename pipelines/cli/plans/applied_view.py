@@ -3,6 +3,7 @@
 from rich.text import Text
 
 from models.plan.content import Plan
+from models.wording import amount
 from pipelines.apply.applied import Applied, Effect
 from pipelines.cli.output import console, progress_console
 from pipelines.terminal.tables import table
@@ -29,8 +30,8 @@ def print_applied(plan: Plan, applied: Applied) -> None:
 
 
 def _print_effect(effect: Effect) -> None:
-    rate = "an unknown rate" if effect.rate is None else f"{effect.rate:,.0f} records/s"
-    console.print(f"observed for {effect.window_s:g} s at {rate}; the plan is for {effect.target_rate:,.0f}")
+    rate = "an unknown rate" if effect.rate is None else f"{amount(effect.rate)} records/s"
+    console.print(f"observed for {effect.window_s:g} s at {rate}; the plan is for {amount(effect.target_rate)}")
     shown = table("operators", "records/s in", "predicted", "busy", "predicted", "backpressured", wrap=("operators",))
     for v in effect.vertices:
         figures = (*map(_rate, (v.records_in_per_s, v.expected_records_in_per_s)),)
@@ -46,7 +47,7 @@ def print_advice(advice: tuple[str, ...]) -> None:
 
 
 def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+    return "-" if value is None else amount(value)
 
 
 def _share(value: float | None) -> str:

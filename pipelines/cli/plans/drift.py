@@ -6,6 +6,7 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
 from pipelines.cli.output import console, print_json, progress_console
@@ -53,7 +54,7 @@ def _view(report: DriftReport) -> Group:
             rows.add_row(*row, style="bold" if one.drifted else None)
     verdict = "drift" if report.drifted else "no drift"
     return Group(
-        Text(f"{report.job}: {verdict}, at {report.source_rate:,.0f} records/s", style="bold"),
+        Text(f"{report.job}: {verdict}, at {amount(report.source_rate)} records/s", style="bold"),
         rows,
         Text(report.reason),
         Text(f"beside plan {report.job}@{report.plan_version}, measured by run {report.run}"),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.from_request import request_options
 from pipelines.cli.options.standard import JsonOption, WorkspaceOption
@@ -53,7 +54,7 @@ def _view(made: "ThresholdTable") -> Table:
     for row in made.rows:
         least = row.thresholds
         costs = ("", "", "") if least is None else (f"{least.cpu:.5f}", f"{least.io:.5f}", f"{least.net:.5f}")
-        rows.add_row(f"{row.rate:,.0f}", str(row.total_slots), row.status, *costs, f"{row.seconds:.3f}")
+        rows.add_row(amount(row.rate), str(row.total_slots), row.status, *costs, f"{row.seconds:.3f}")
     for out in made.unreachable:
-        rows.add_row(f"{out.rate:,.0f}", "", "out of reach", "", "", "", "")
+        rows.add_row(amount(out.rate), "", "out of reach", "", "", "", "")
     return rows

@@ -18,6 +18,7 @@ from models.capacity.selection import Selection, select
 from models.capacity.sizing import Margin, SlotsInterval, check_amounts, check_margin, slots_interval, task_slots_for
 from models.errors import Infeasible, InvalidInput
 from models.resources.planned import PlanResources
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json, progress_console
@@ -184,13 +185,13 @@ def size(
         )
         return
     console.print(
-        f"[bold]{slots.value} task slots[/bold] for {rate:,.0f} records/s with {memory:,.0f} MiB per TaskManager"
+        f"[bold]{slots.value} task slots[/bold] for {amount(rate)} records/s with {memory:,.0f} MiB per TaskManager"
     )
     planned = f"{margin.certainty:.0%} sure" if margin.risk is not None else f"planned for {margin.factor:g} x the rate"
     console.print(f"  {planned}; {_range(slots)}", soft_wrap=True)
     console.print(
-        f"  predicted MST {predicted.value:,.0f} records/s, with {predicted.probability:.0%} probability "
-        f"{predicted.low:,.0f} to {predicted.high:,.0f}",
+        f"  predicted MST {amount(predicted.value)} records/s, with {predicted.probability:.0%} probability "
+        f"{amount(predicted.low)} to {amount(predicted.high)}",
         soft_wrap=True,
     )
     console.print(f"  {selection.reason}", soft_wrap=True)
@@ -265,7 +266,7 @@ def _print_candidates(selection: Selection, observations: int) -> None:
     rows = table("law", "weight", "LOOCV", "log density", text=("law",))
     for law, candidate in sorted(selection.candidates.items(), key=lambda item: -weights.get(item[0], 0.0)):
         share = f"{weights[law]:.1%}" if law in weights else "-"
-        rows.add_row(law, share, f"{candidate.loocv_rmse:,.0f}", f"{candidate.log_density:.1f}")
+        rows.add_row(law, share, amount(candidate.loocv_rmse), f"{candidate.log_density:.1f}")
     console.print(rows)
     console.print(selection.reason, soft_wrap=True)
 
@@ -275,5 +276,5 @@ def _print_regressions(regressions: dict[str, Regression], errors: dict[str, flo
     rows = table("law", "memory", "slots", "intercept", "LOOCV", text=("law",))
     for law, regression in regressions.items():
         numbers = (regression.memory, regression.slots, regression.intercept)
-        rows.add_row(law, *(f"{n:.4g}" for n in numbers), f"{errors[law]:,.0f}")
+        rows.add_row(law, *(f"{n:.4g}" for n in numbers), amount(errors[law]))
     console.print(rows)

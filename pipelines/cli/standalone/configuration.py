@@ -10,6 +10,7 @@ from rich.markup import escape
 from models.capacity.bids2 import Bids2Result, bids2
 from models.capacity.observation import OperatorRates
 from models.schema import PositiveInt
+from models.wording import amount
 from pipelines.cli import app
 from pipelines.cli.options.standard import JsonOption
 from pipelines.cli.output import console, print_json
@@ -50,7 +51,7 @@ def configure(
 
 
 def _print_configuration(operators: tuple[InstanceOperator, ...], best: Bids2Result) -> None:
-    console.print(f"source rate {best.source_rate:,.0f} records/s")
+    console.print(f"source rate {amount(best.source_rate)} records/s")
     rows = table("operator", "tasks", "busyness at that rate", wrap=("operator",))
     for operator in operators:
         tasks = best.parallelism[operator.name]

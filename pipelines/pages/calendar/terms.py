@@ -8,6 +8,7 @@ from pydantic import Field
 from models.calendar.demand import Occurrence, next_time, openings
 from models.calendar.rules import Calendar, StatedEvent, instant
 from models.schema import Format
+from models.wording import amount
 
 MOST_TERMS: Final = 50
 """Events, or freezes, that are listed."""
@@ -59,5 +60,5 @@ def _event(one: Occurrence) -> CalendarEvent:
 
 def _effect(event: StatedEvent) -> str:
     if event.rate is not None:
-        return f"at least {event.rate:,.0f} records/s"
+        return f"at least {amount(event.rate)} records/s"
     return f"{event.factor:g} times the season"

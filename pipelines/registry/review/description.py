@@ -1,5 +1,6 @@
 """What a person decides from: the description of a model version, short, in Markdown."""
 
+from models.wording import amount
 from pipelines.registry.models import APPROVED_BY_RULE, PENDING, REJECTED
 from pipelines.registry.review.pages import run_link
 from pipelines.registry.review.record import ReviewRecord, Score, SlotChange
@@ -57,7 +58,7 @@ def _held_out_name(record: ReviewRecord) -> str:
 def _rmse(score: Score) -> str:
     if score.rmse is None:
         return "not compared"
-    return f"{score.rmse:,.0f} (median error {score.median_error:.0%}, {score.missed} outside of their intervals)"
+    return f"{amount(score.rmse)} (median error {score.median_error:.0%}, {score.missed} outside of their intervals)"
 
 
 def _rate(slots: SlotChange) -> str:
@@ -90,6 +91,6 @@ def _model(subject: ReviewSubject) -> str:
     return (
         f"{law}; fitted on {selection.observations} observations of {data.task_slots.min():.0f} to "
         f"{data.task_slots.max():.0f} task slots and {data.memory_mb.min():,.0f} to {data.memory_mb.max():,.0f} MiB "
-        f"(run {selection.run}). {selection.reason} Leave-one-out RMSE: {selection.loocv_rmse:,.0f} records/s, of each law "
+        f"(run {selection.run}). {selection.reason} Leave-one-out RMSE: {amount(selection.loocv_rmse)} records/s, of each law "
         f"{errors}."
     )

@@ -18,6 +18,7 @@ from scipy.special import bdtrc
 from models.capacity.growth.capacity_model import PROBABILITY, CapacityModel
 from models.capacity.growth.dataset import Array, Dataset
 from models.capacity.observation import Observation
+from models.wording import amount
 from pipelines.inputs.operations.operations import Reviewing
 from pipelines.registry.models import APPROVED_BY_RULE, PENDING, REJECTED, Verdict
 from pipelines.registry.review.record import RULE, HeldOut, ReviewRecord, Score, SlotChange
@@ -227,8 +228,8 @@ def _errors(challenger_rmse: float, champion: Predictions, limits: Reviewing) ->
         inside = "within" if challenger_rmse <= error_limit(champion.rmse, limits) else "beyond"
         allowed = f", {inside} the {limits.max_error_increase:.0%} allowed"
     return (
-        f"on {len(champion.measured)} observations that neither has seen its RMSE is {challenger_rmse:,.0f} records/s, "
-        f"{'' if worse else 'not '}worse than the {champion.rmse:,.0f} of the champion {champion.selection.model_uri} "
+        f"on {len(champion.measured)} observations that neither has seen its RMSE is {amount(challenger_rmse)} records/s, "
+        f"{'' if worse else 'not '}worse than the {amount(champion.rmse)} of the champion {champion.selection.model_uri} "
         f"({champion.selection.model}){allowed}"
     )
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from models.wording import amount
 from sluice_airflow.notices.notifying import notify
 from sluice_airflow.reporting import reported, task_progress
 from sluice_airflow.tasks.plan_events import opened, plan_of, plans_of
@@ -91,7 +92,7 @@ def question(rehearsal_uri: str) -> Question | None:
     if applying.mode == "alone":
         return None
     return Question(
-        subject=f"Apply {rehearsal.job}@{rehearsal.version}, for {rehearsal.target_rate:,.0f} records/s?",
+        subject=f"Apply {rehearsal.job}@{rehearsal.version}, for {amount(rehearsal.target_rate)} records/s?",
         body=_body(rehearsal, plan.reasons[0], rehearsal_uri),
         patience_s=applying.approval_s,
     )

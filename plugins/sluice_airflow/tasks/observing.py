@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from models.wording import amount
 from sluice_airflow.reporting import reported, task_progress
 
 
@@ -29,7 +30,7 @@ def _seen(one: Mapping[str, Any]) -> str:
         return "it had ended or was deployed again, or was read only once" + (
             f"; samples: {one['samples']}" if one.get("samples") else ""
         )
-    rates = [f"{one[name]:,.0f} {what}" for name, what in _FIGURES.items() if one.get(name) is not None]
+    rates = [f"{amount(one[name])} {what}" for name, what in _FIGURES.items() if one.get(name) is not None]
     return f"{', '.join(rates)}; {one.get('bound_by')}; {one['observed']}"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from models.wording import amount
 from sluice_airflow.embedded.stage_process import call
 from sluice_airflow.reporting import reported, task_progress
 from sluice_airflow.unread import STARTED_BY_EVENTS, content_of, understood, unread, what_is_understood
@@ -59,7 +60,7 @@ def newest_of_job(change: Change, events: Any, dag_run: Any) -> Change:
     extras = unread(Workspace(), later, dag_run.dag_id, dag_run.run_id, is_of_job)
     newest = [change, *(later for later in understood(extras, _change)[0] if _take(later, dag_run.run_id))][-1]
     if newest != change:
-        task_progress().say(f"the newest rate of {change['job']} is {newest['rate']:,.0f} records/s")
+        task_progress().say(f"the newest rate of {change['job']} is {amount(newest['rate'])} records/s")
     return newest
 
 
