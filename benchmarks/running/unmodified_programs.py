@@ -1,6 +1,6 @@
 """Programs that were not written here: observed, planned from running, the plan applied; true rates beside those of a drain.
 
-    python -m benchmarks.running.unmodified_programs [--programs SQL,WindowJoin,...] [--flink-version 1.20] [--seconds 60]
+    python -m benchmarks.running.unmodified_programs [--programs SQL,WindowJoin,...] [--flink-version 1.20] [--seconds 60] [--share 0.6]
 
 Starts a Flink of one TaskManager and, for the programs that read it, a Kafka broker and a feeder. Each program is submitted
 as it is (`unmodified/`), with one task of each vertex. Then:
@@ -9,7 +9,7 @@ as it is (`unmodified/`), with one task of each vertex. Then:
    it catches up, it is observed. Its topic is fed meanwhile, with what it is fed at 2: feeder and broker take processors of
    the same machine, so that without them the job is another fifth faster. Where it takes another rate than was thought, the
    drain is repeated.
-2. It is fed with 0.6 of that, or makes up records at the rate that its arguments say, and is observed.
+2. It is fed with a share of that, or makes up records at the rate that its arguments say, and is observed.
 3. A plan is made from what was observed, applied to the running job, and verified: for 1.5 times the rate or, of a program
    that makes up its records, 1.5 times the MST.
 
@@ -47,7 +47,6 @@ from testbeds.kafka.measuring import drain, point_of
 from testbeds.kafka.offsets import OffsetReader
 
 SETTLE_S: Final = 20.0
-SHARE: Final = 0.6
 GROWTH: Final = 1.5
 WARMUP_S: Final = 20.0
 WINDOW_S: Final = 20.0
@@ -71,7 +70,7 @@ class Drained:
     """While it caught up."""
 
 
-def drained(running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float) -> Drained:
+def drained(running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float, share: float) -> Drained:
     """The MST by drain, and what is observed meanwhile."""
     settings = DrainSettings(
         first_backlog=DRAINED_S * topic.about,
@@ -87,7 +86,7 @@ def drained(running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float)
         feeder.offer({topic.name: FILL_RATE})
         while feeder.report(topic.name).emitted_in_all < begun + records:
             time.sleep(0.1)
-        feeder.offer({topic.name: SHARE * topic.about})
+        feeder.offer({topic.name: share * topic.about})
 
     def reader() -> OffsetReader:
         assert running.job is not None
@@ -104,15 +103,17 @@ def drained(running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float)
     return found
 
 
-def drained_as_fed(running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float) -> tuple[Drained, Topic]:
+def drained_as_fed(
+    running: Running, topic: Topic, feeder: KafkaFeeder, seconds: float, share: float
+) -> tuple[Drained, Topic]:
     """The drain, repeated where the program takes another rate than was thought: it is fed by that rate meanwhile.
 
     Returns:
         The last drain, and the topic with what the program takes.
     """
     for _ in range(MOST_DRAINS):
-        found = drained(running, topic, feeder, seconds)
-        NOTES.print(f"drain, fed with {SHARE * topic.about:,.0f}/s: {found.measurement.reason}", markup=False)
+        found = drained(running, topic, feeder, seconds, share)
+        NOTES.print(f"drain, fed with {share * topic.about:,.0f}/s: {found.measurement.reason}", markup=False)
         known, topic = topic, replace(topic, about=found.measurement.mst or topic.about)
         if abs(topic.about / known.about - 1) < CLOSE:
             break
@@ -149,7 +150,7 @@ HEADS: Final = (
 )
 
 
-def measured(lab: Lab, program: Program, rate: float, seconds: float) -> Row:
+def measured(lab: Lab, program: Program, rate: float, seconds: float, share: float) -> Row:
     """Drain, observe, plan and apply one program."""
     start = Row(program.name, lab.rest.flink_version())
     with feeder_of(lab, program) as feeder:
@@ -163,9 +164,9 @@ def measured(lab: Lab, program: Program, rate: float, seconds: float) -> Row:
             topic = program.topic
             feeder.offer({topic.name: topic.about / 10})
             time.sleep(SETTLE_S)
-            behind, topic = drained_as_fed(running, topic, feeder, min(seconds, 40.0))
+            behind, topic = drained_as_fed(running, topic, feeder, min(seconds, 40.0), share)
             feeder.offer({topic.name: 0.0})
-            rate = SHARE * topic.about
+            rate = share * topic.about
             running.start()
             reader = OffsetReader(lab.broker.connection, [topic.name], topic.group)
             most_s = START_S + 2 * point_of(reader).lag / topic.about
@@ -254,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--programs", default=",".join(one.name for one in PROGRAMS))
     parser.add_argument("--flink-version", default="1.20")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each observation takes")
+    parser.add_argument("--share", type=float, default=0.6, help="what a program that reads Kafka is fed, of its MST")
     options = parser.parse_args(arguments)
     wanted = options.programs.split(",")
     chosen = [one for one in PROGRAMS if one.name in wanted and options.flink_version in one.releases]
@@ -261,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with lab(options.flink_version) as started:
         for program in chosen:
             for rate in program.rates:
-                row = measured(started, program, rate, options.seconds)
+                row = measured(started, program, rate, options.seconds, options.share)
                 NOTES.print(*vars(row).values(), sep=" | ", markup=False)
                 table.add_row(*vars(row).values())
     Console(width=260).print(table)

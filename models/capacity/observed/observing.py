@@ -35,6 +35,9 @@ UNSEEN: Final = 0.1
 """Standard deviation of log MST that is computed from busyness, at full busyness."""
 UNSEEN_PER_FACTOR: Final = 0.25
 """The same for each factor e between the rate that was seen and the MST: a record costs another time under another load."""
+UNSEEN_IDLE: Final = 0.27
+"""The same upwards for a task that is idle all the time, by the root of the share that it is: a record costs the more, the fewer
+come at a time. By how much drains took more than was computed from 0.3 to 0.85 of that; none took less (benchmarks/flink.md)."""
 Z_95: Final = 1.96
 LONGEST_LABEL: Final = 100
 """Characters of a vertex's name that are shown."""
@@ -234,9 +237,10 @@ def _with_spread(rate: float, factor: float) -> Interval:
     Args:
         factor: between what was seen and the load at which the rate holds.
     """
-    spread = math.hypot(UNSEEN, UNSEEN_PER_FACTOR * math.log(max(factor, 1.0)))
-    low, high = (rate * math.exp(side * Z_95 * spread) for side in (-1, 1))
-    return Interval(value=rate, low=low, high=high)
+    factor = max(factor, 1.0)
+    down = math.hypot(UNSEEN, UNSEEN_PER_FACTOR * math.log(factor))
+    up = math.hypot(down, UNSEEN_IDLE * math.sqrt(1 - 1 / factor))
+    return Interval(value=rate, low=rate * math.exp(-Z_95 * down), high=rate * math.exp(Z_95 * up))
 
 
 def _saturated_rate(one: VertexSeen) -> Interval | None:

@@ -122,8 +122,10 @@ class ObservedScaling:
         fills = saturating_rate(self.facts) or mst.value
         curve = self._curve(memory_mb, sources)
         seen = self._slots_for(fills, curve)
-        spread = math.log(mst.high / mst.low) / (2 * Z_95) if mst.low > 0 else UNKNOWN_SPREAD
+        down = math.log(mst.value / mst.low) / Z_95 if mst.low > 0 else UNKNOWN_SPREAD
+        up = math.log(mst.high / mst.value) / Z_95 if mst.low > 0 else UNKNOWN_SPREAD
         share = (np.arange(DRAWS) + 0.5) / DRAWS
+        away = _normal_quantile(share)
         # Independent of the levels: the multiples of the golden ratio fill the unit interval evenly in any order.
         shuffled = (0.5 + np.arange(DRAWS) * GOLDEN) % 1.0
         return CapacityModel.of(
@@ -132,7 +134,7 @@ class ObservedScaling:
                 fewest_slots=seen,
                 most_slots=seen,
                 memory_mb=memory_mb,
-                level=_rounded(math.log(mst.value / fills) + spread * _normal_quantile(share)),
+                level=_rounded(math.log(mst.value / fills) + np.where(away < 0, down, up) * away),
                 memory_effect=(0.0,) * DRAWS,
                 noise=(TYPICAL_NOISE,) * DRAWS,
                 drift=_rounded(1 + OBSERVED_DRIFT * _normal_quantile(shuffled)),

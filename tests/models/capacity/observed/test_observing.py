@@ -38,13 +38,14 @@ def test_figures_of_a_vertex() -> None:
 
 
 def test_the_rate_of_a_full_task_is_the_less_sure_the_idler_it_was() -> None:
-    """Busy for 60 %: e to the 1.96 sqrt(0.1^2 + (0.25 ln(1 / 0.6))^2) = 1.374 times as much or as little."""
+    """Busy for 60 %: e to the 1.96 sqrt(0.1^2 + (0.25 ln(1 / 0.6))^2) = 1.374 times less, or 1.587 times more, for which
+    0.27^2 x 40 % stand below the root, too."""
     half = Vertex("count", [Doing(600, 60, busy=0.6)])
     _, count = observe(readings(SOURCE, half), about("source", "count")).vertices
     assert count.true_rate == pytest.approx(1000)
     assert count.saturated_rate is not None
     found = count.saturated_rate
-    assert (found.value, found.low, found.high) == pytest.approx((1000, 1000 / 1.374, 1000 * 1.374), rel=1e-3)
+    assert (found.value, found.low, found.high) == pytest.approx((1000, 1000 / 1.374, 1000 * 1.587), rel=1e-3)
     _, full = observe(readings(SOURCE, Vertex("count", [Doing(600, 60, busy=1.0)])), about("source", "count")).vertices
     assert full.saturated_rate is not None  # 1.96 times 10 % of the logarithm
     assert full.saturated_rate.high / 600 == pytest.approx(1.2165, rel=1e-3)
