@@ -1,6 +1,6 @@
 """Programs that were not written here: observed, planned from running, the plan applied; true rates beside those of a drain.
 
-    python -m benchmarks.running.unmodified_programs [--programs SQL,WindowJoin,...] [--flink-version 1.20] [--seconds 60] [--share 0.6]
+    python -m benchmarks.running.unmodified_programs [--programs SQL,WindowJoin,...] [--flink-version 1.20] [--share 0.6] ...
 
 Starts a Flink of one TaskManager and, for the programs that read it, a Kafka broker and a feeder. Each program is submitted
 as it is (`unmodified/`), with one task of each vertex. Then:

@@ -36,8 +36,9 @@ UNSEEN: Final = 0.1
 UNSEEN_PER_FACTOR: Final = 0.25
 """The same for each factor e between the rate that was seen and the MST: a record costs another time under another load."""
 UNSEEN_IDLE: Final = 0.27
-"""The same upwards for a task that is idle all the time, by the root of the share that it is: a record costs the more, the fewer
-come at a time. By how much drains took more than was computed from 0.3 to 0.85 of that; none took less (benchmarks/flink.md)."""
+"""The same upwards for a task that is idle all the time, by the root of the share that it is: a record costs the more, the
+fewer come at a time. Drains took so much more than was computed at 0.3 to 0.85 of them, and 1 % less at most
+(benchmarks/flink.md)."""
 Z_95: Final = 1.96
 LONGEST_LABEL: Final = 100
 """Characters of a vertex's name that are shown."""

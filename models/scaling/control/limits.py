@@ -28,7 +28,7 @@ Limit = Literal[
 stopped          someone has stopped the autopilot
 lease            another autopilot has taken over the job
 stale            metrics are older than `stale_after_s`, or Flink does not answer
-partial          metrics of some tasks, or the lag, are missing
+partial          metrics of some tasks, the lag or its growth are missing
 restarting       not all tasks of the job run, they have run for too short a time, or some have read all of their input
 checkpoints      the last checkpoints failed, so a rescale would go back far or could not take a savepoint
 freeze           a freeze window is open
