@@ -259,7 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     wanted = options.programs.split(",")
     if unknown := set(wanted) - {one.name for one in PROGRAMS}:
-        parser.error(f"--programs must be of {', '.join(one.name for one in PROGRAMS)}, but got {', '.join(sorted(unknown))}")
+        parser.error(
+            f"--programs must be of {', '.join(one.name for one in PROGRAMS)}, but got {', '.join(sorted(unknown))}"
+        )
     chosen = [one for one in PROGRAMS if one.name in wanted and options.flink_version in one.releases]
     table = Table(*HEADS)
     with lab(options.flink_version) as started:

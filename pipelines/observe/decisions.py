@@ -36,7 +36,7 @@ class TaskManagers:
     slots: int
     memory_mb: float
     ids: tuple[str, ...]
-    """Flink's, in their natural order."""
+    """Flink's, in their natural order, of those that the job has to itself."""
 
     @classmethod
     def of(cls, rest: FlinkRest, job: str) -> "TaskManagers":
@@ -53,8 +53,9 @@ class TaskManagers:
                 f"the TaskManagers must have equal slots and memory to plan more of them, but have {sorted(slots)} slots and "
                 f"{sorted(f'{m:,.0f}' for m in memory if m is not None)} MiB; name the cluster to plan for with --cluster"
             )
-        ids = tuple(sorted((one.task_manager for one in found), key=natural_order))
-        return cls(slots=slots.pop(), memory_mb=next(m for m in memory if m is not None), ids=ids)
+        each = slots.pop()
+        ids = sorted((one.task_manager for one in found if one.slots == each), key=natural_order)
+        return cls(slots=each, memory_mb=next(m for m in memory if m is not None), ids=tuple(ids))
 
     def offer(self) -> WorkerOffer:
         """As many as the plan needs."""

@@ -49,7 +49,10 @@ def _busy(facts: BoundFacts, operator: OperatorFacts) -> str:
     """How busy its tasks are; for a rate that they cannot take, the rate that they can."""
     held, count = operator.held_busyness or 0.0, tasks(operator.parallelism)
     be = "is" if operator.parallelism == 1 else "are"
-    busy = f"the {count} of {operator.name} {be} busy for {_share(operator.busyness)} of the time"
+    mean = operator.busyness
+    if facts.measured:  # of records that fill buffers meanwhile, the facts count the work as well
+        mean, held = None if mean is None else min(mean, 1.0), min(held, 1.0)
+    busy = f"the {count} of {operator.name} {be} busy for {_share(mean)} of the time"
     if facts.measured:
         return f"{busy}, the fullest for {_share(held)}" if operator.parallelism > 1 else busy
     fewer = ", by these facts and fewer than the capacity model predicts," if held > 1 + _ROUNDING else ""

@@ -39,6 +39,11 @@ def test_even_and_busy_tasks_are_bound_by_cpu() -> None:
     assert "more slots for count" in str(found.remedy)
 
 
+def test_tasks_that_work_off_what_buffers_hold_are_busy_for_all_of_the_time_and_no_more() -> None:
+    found = diagnose(facts(source(), even("count", 1.02)))
+    assert "are busy for 100% of the time, the fullest for 100%" in found.sentence
+
+
 def test_the_share_of_time_that_is_waited_stays_with_more_slots() -> None:
     """At 80 % busy the fullest task waits for a fifth of its time, and is assumed to do so with more slots, too."""
     found = diagnose(facts(source(), even("count", 0.8)))
