@@ -26,6 +26,8 @@ _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
 _AGE: Final = re.compile(r"\d+\.(Source__.*\.currentEmitEventTimeLag)")
 _TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-time", "accumulated-idle-time")
 """The names of TIMES in the details of a vertex."""
+_YOUNG_S: Final = 20.0
+"""A task that has run for longer, and has read nothing of a partition, reads none of it for another reason than its start."""
 _UNKNOWN: Final = -1
 """Value of pending records, and of the age of a record, that a source does not know."""
 _HASH: Final = "HASH"
@@ -124,6 +126,7 @@ class CountsReader:
     def _read_graph(self, since_ms: int, plan: Mapping[str, Any]) -> None:
         """Its vertices; after a restart the metrics' names are read again."""
         if since_ms != self._graph.since_ms:
+            self._partitions.restarted()
             vertices, edges = graph(plan)
             with_input = {edge.downstream for edge in edges}
             self._graph = _Graph(
@@ -177,6 +180,8 @@ class CountsReader:
         emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
         known = [by_broker[number]] if number in by_broker else waiting
         pending = [value for value in known if value is not None and value > _UNKNOWN]
+        if number in self._partitions.unread(vertex) and _is_young(times):
+            pending = []
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
@@ -251,6 +256,12 @@ def _state_counts(values: Mapping[str, float]) -> StateCounts:
 
 def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:
     return [value for name, value in of_source.items() if pattern.fullmatch(f"0.{name}")]
+
+
+def _is_young(times: Sequence[float | None]) -> bool:
+    """Whether a task has been started a moment ago: it is always busy, backpressured or idle."""
+    known = [one for one in times if one is not None]
+    return len(known) == len(times) and math.fsum(known) < _YOUNG_S
 
 
 def _seconds(milliseconds: float | str | None) -> float | None:

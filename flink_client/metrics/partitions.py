@@ -32,6 +32,11 @@ class PartitionsReader:
         self._read_to: dict[Place, float] = {}
         """Offset of the last record that was read of each partition or, before the first, of the last one that it had when it
         was first seen."""
+        self._at_start: Mapping[Place, float] = {}
+        """The same when the job was started again."""
+        self._assumed: set[Place] = set()
+        """Partitions of which nothing was read since they were first seen."""
+        self._unread: dict[str, frozenset[int]] = {}
         self._metrics: dict[str, dict[int, dict[Place, str]]] = {}
         """Of each vertex and task: the metric of each partition's offset."""
         self._ends: Mapping[Place, float] = {}
@@ -40,6 +45,15 @@ class PartitionsReader:
     @property
     def asks_broker(self) -> bool:
         return self._log_ends is not None
+
+    def restarted(self) -> None:
+        """The job was started again: where its tasks begin to read is unknown until they have read something."""
+        self._at_start = dict(self._read_to)
+
+    def unread(self, vertex: str) -> frozenset[int]:
+        """Tasks that have not read yet, since they were started, of a partition in which records may wait; by the last call of
+        `waiting`. Flink reports an offset of before, or none."""
+        return self._unread.get(vertex, frozenset())
 
     def find(self, vertex: str, reported: Iterable[str], tasks: int) -> None:
         """Take the partitions of a vertex from the names of its metrics."""
@@ -86,11 +100,19 @@ class PartitionsReader:
             # A source reports -1 until it has read a record of the partition.
             if offset >= 0:
                 self._read_to[place] = offset
-            else:
-                self._read_to.setdefault(place, ends[place] - 1)
+                self._assumed.discard(place)
+            elif place not in self._read_to:
+                self._read_to[place] = ends[place] - 1
+                self._assumed.add(place)
         found: dict[int, list[float]] = {task: [] for task in places}
-        for place, (_, task) in located.items():
-            found[task].append(max(ends[place] - self._read_to[place] - 1, 0.0))
+        unread = set()
+        for place, (offset, task) in located.items():
+            waits = max(ends[place] - self._read_to[place] - 1, 0.0)
+            found[task].append(waits)
+            may_wait = waits > 0 or (place in self._assumed and ends[place] > 0)
+            if may_wait and (offset < 0 or offset == self._at_start.get(place)):
+                unread.add(task)
+        self._unread[vertex] = frozenset(unread)
         return {task: math.fsum(waiting) for task, waiting in found.items()}
 
     def silent(self) -> dict[str, tuple[str, ...]]:

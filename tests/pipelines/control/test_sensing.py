@@ -1,8 +1,11 @@
 """What the autopilot sees of a job."""
 
+from collections.abc import Collection
+
 import pytest
 
 from flink.steered import COUNT, SINK, SOURCE, SimulatedClock, SteeredFlink, SteeredJob
+from flink_client.metrics.partitions import Place
 from flink_client.rest.client import FlinkRest
 from pipelines.control.sensing import Sensor, Sight, known_rates, record
 
@@ -30,6 +33,31 @@ def test_source_tasks_without_a_partition_have_nothing_waiting() -> None:
     assert source.lag_records == pytest.approx(20 * 600.0)
     assert source.partitions == 1
     assert source.at_most(5) == 1
+
+
+def test_what_arrives_after_a_restart_is_not_counted_from_an_offset_of_before() -> None:
+    """975 records/s arrive, and 716 are read. For 8 s after its start the task reports the offset of before, so that by
+    the broker's end of the log too much would seem to wait at first, and too little to arrive from then on."""
+    clock = SimulatedClock()
+    tasks = {SOURCE: 1, COUNT: 1, SINK: 1}
+    job = SteeredJob(clock, partitioned=True, tasks=tasks, rate=lambda t: 975.0, per_task=716.0, offset_late_s=8.0)
+
+    def ends(places: Collection[Place]) -> dict[Place, float]:
+        return dict.fromkeys(places, job.offset + job.lag)
+
+    with SteeredFlink(job) as flink, FlinkRest(flink.url) as rest:
+        sensor = Sensor(rest, job.id, frozenset(), clock, ends)
+
+        def look(after_s: float) -> Sight:
+            clock.sleep(after_s)
+            return sensor.look()
+
+        look(30.0)
+        job.restart()
+        sights = [look(6.0), *(look(5.0) for _ in range(4))]
+    arriving = [sight.activity.arrival_rate for sight in sights if sight.activity is not None]
+    assert len(arriving) >= 2 and arriving == pytest.approx(len(arriving) * [975.0], rel=0.01)
+    assert sum("by how much the lag grew of clicks" in (sight.fault or "") for sight in sights) == 1
 
 
 def test_a_task_whose_bounded_input_is_read_counts_as_idle() -> None:

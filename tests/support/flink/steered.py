@@ -59,6 +59,8 @@ class SteeredJob:
     partitioned: bool = False
     """Whether the source reports the offset that it has read, as Kafka's does: of one partition, which its first task has. The
     others report nothing of what waits."""
+    offset_late_s: float = 0.0
+    """For so long after a start the offset is reported that was read before."""
     breaks_above: int = 10**6
     """With more counting tasks than this the job takes next to nothing."""
     puts: list[dict[str, int]] = field(default_factory=list)
@@ -67,7 +69,7 @@ class SteeredJob:
     def __post_init__(self) -> None:
         self.required = dict(self.tasks)
         self.began_s = self.at_s = self.clock()
-        self.lag = self.offset = 0.0
+        self.lag = self.offset = self.offset_before = 0.0
         self.up_s = self.began_s
         self.attempt = 0
         self._zero()
@@ -91,6 +93,7 @@ class SteeredJob:
         self.advance()
         self.tasks = dict(tasks or self.tasks)
         self.attempt += 1
+        self.offset_before = self.offset
         self.up_s = self.at_s + self.restart_s
         self._zero()
 
@@ -292,7 +295,8 @@ class SteeredFlink(AnsweringServer):
             if job.reports_lag and task < reporting:
                 known[f"{task}.Source__clicks.pendingRecords"] = job.lag / reporting
         if job.partitioned:
-            known["0.Source__clicks.KafkaSourceReader.topic.clicks.partition.0.currentOffset"] = job.offset - 1
+            read_to = job.offset_before if job.ran_s < job.offset_late_s else job.offset
+            known["0.Source__clicks.KafkaSourceReader.topic.clicks.partition.0.currentOffset"] = read_to - 1
         if not wanted:
             return [{"id": name} for name in known]
         return [{"id": name, "value": str(known[name])} for name in wanted if name in known]
