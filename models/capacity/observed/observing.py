@@ -9,7 +9,7 @@ from models.capacity.diagnosis.bound_by import BoundBy
 from models.capacity.diagnosis.diagnose import diagnose
 from models.capacity.diagnosis.facts import HELD_BACK, BoundFacts, OperatorFacts
 from models.capacity.diagnosis.rates import saturating_rate
-from models.capacity.observed.counters.counts import JobCounts, VertexCounts
+from models.capacity.observed.counters.counts import JobCounts
 from models.capacity.observed.counters.intervals import TaskInterval, cpu_shares, intervals, starts_of
 from models.capacity.observed.counters.settling import settled
 from models.capacity.observed.record import (
@@ -89,33 +89,17 @@ def vertices_seen(readings: Sequence[JobCounts], about: Surroundings) -> tuple[V
     compiled = settled(readings, done)
     names = Counter(v.name for v in last)
     labels = {v.id: _label(v.name, v.id, alone=names[v.name] == 1) for v in last}
-    limits = _limits(last, about)
     return tuple(
         VertexSeen(
             last=v,
             label=labels[v.id],
             upstream=tuple(labels[e.upstream] for e in about.edges if e.downstream == v.id),
-            most_tasks=limits.get(v.id),
             keyed=any(e.partitioning is Partitioning.HASH for e in about.edges if e.downstream == v.id),
             intervals=tuple(one for one in done if one.vertex == v.id),
             compiled=tuple(one for one in compiled if one.vertex == v.id),
         )
         for v in last
     )
-
-
-def _limits(vertices: Sequence[VertexCounts], about: Surroundings) -> dict[str, int]:
-    """Tasks by vertex id beyond which one would get no record: a source by its partitions, and the vertex after it that
-    each of its tasks sends to one task of."""
-    found: dict[str, int] = {}
-    for v in vertices:  # in topological order
-        read = v.partitions if v.is_source else None
-        forward = [e for e in about.edges if e.downstream == v.id]
-        if read is not None:
-            found[v.id] = read
-        elif forward and all(e.partitioning is Partitioning.FORWARD and e.upstream in found for e in forward):
-            found[v.id] = min(found[e.upstream] for e in forward)
-    return found
 
 
 def counting(readings: Sequence[JobCounts]) -> list[TaskInterval]:

@@ -52,8 +52,6 @@ class VertexSeen:
     """Labels of the vertices that send to it."""
     keyed: bool
     """Whether records are hash-partitioned to it."""
-    most_tasks: int | None
-    """More of them would get no record; None without such a limit."""
     intervals: tuple[TaskInterval, ...]
     compiled: tuple[TaskInterval, ...]
     """Those of them from which costs are taken."""
@@ -152,15 +150,16 @@ class VertexSeen:
     def facts(self) -> OperatorFacts:
         """The facts of its diagnosis. A source binds as one where more tasks would find no partition to read, and where
         nothing is chained to it; else its chain does."""
-        no_more = self.most_tasks is not None and self.parallelism >= self.most_tasks
+        partitions = self.last.partitions
+        no_more = self.last.is_source and partitions is not None and self.parallelism >= partitions
         return OperatorFacts(
             name=self.label,
             parallelism=self.parallelism,
             upstream=self.upstream,
-            is_source=self.last.is_source and (no_more or len(self.last.operators) == 1),
+            is_source=no_more or (self.last.is_source and len(self.last.operators) == 1),
             keyed=self.keyed,
             windowed="window" in self.last.name.lower(),
-            most_tasks=self.most_tasks if no_more else None,
+            most_tasks=partitions if no_more else None,
             key_groups=self.last.max_parallelism if self.keyed else None,
             busyness=self.busyness,
             fullest_busyness=self.fullest_busyness,

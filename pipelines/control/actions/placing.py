@@ -5,6 +5,7 @@ Flink starts all tasks of the job again anyway, so moves cost nothing more.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -103,14 +104,24 @@ def shared_dataflow(
         )
         for id_ in running
     )
-    joined = {(e.upstream, e.downstream): e for e in edges if e.upstream in running and e.downstream in running}
+    joined = {
+        (e.upstream, e.downstream): PARTITIONINGS.get(e.ship_strategy, Partitioning.REBALANCE)
+        for e in edges
+        if e.upstream in running and e.downstream in running
+    }
+    # Each edge takes all records, and to each task behind one that broadcasts.
+    copies = {(up, down): wanted[down] if how is Partitioning.BROADCAST else 1 for (up, down), how in joined.items()}
+    in_all = Counter[str]()
+    for (up, _), number in copies.items():
+        in_all[up] += number
     links = tuple(
         Edge(
             upstream=sight.names[up],
             downstream=sight.names[down],
-            partitioning=PARTITIONINGS.get(edge.ship_strategy, Partitioning.REBALANCE),
+            partitioning=how,
+            share=copies[up, down] / in_all[up],
         )
-        for (up, down), edge in joined.items()
+        for (up, down), how in joined.items()
     )
     return SharedDataflow(
         dataflow=Dataflow(operators=operators, edges=links),

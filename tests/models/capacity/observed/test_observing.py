@@ -107,18 +107,6 @@ def test_more_tasks_than_partitions() -> None:
     assert seen.capacity.mst.value == pytest.approx(600)
 
 
-def test_tasks_after_a_source_of_one_partition_have_no_others_to_share_with() -> None:
-    """The source's one task sends to one task of the next vertex only, so that more slots would bring nothing."""
-    source = Vertex("source", [Doing(600, 600, busy=0.2, backpressure=0.8, pending=0.0, partitions=1)], is_source=True)
-    slow = Vertex("slow", [Doing(600, 600, busy=1.0)])
-    forward = replace(about(), edges=[VertexLink("id-source", "id-slow", Partitioning.FORWARD)])
-    found = observe(readings(source, slow), forward).bound_by
-    assert (found.vertex, found.cause) == ("slow", "max parallelism")
-    assert found.remedy is not None and "more partitions" in found.remedy
-    spread = observe(readings(source, slow), about("source", "slow")).bound_by
-    assert (spread.vertex, spread.cause) == ("slow", "CPU")
-
-
 def test_one_reading_of_what_waits_is_not_taken_for_none() -> None:
     source = Vertex("source", [Doing(600, 600, busy=0.5, pending=10.0)], is_source=True)
     seen = observe(readings(source, SINK, times=(10, 20)), about("source", "sink"))

@@ -73,31 +73,44 @@ def test_without_a_hook_nothing_is_said_of_places(flight: Flight) -> None:
 
 def test_each_wanted_task_gets_an_even_share_of_what_was_seen() -> None:
     """In 10 s two counting tasks used 4 and 6 s of CPU, and sent 100 bytes/s together: for 4 tasks 0.25 cores and 25 bytes/s
-    each."""
+    each. Of what the source sends, three sinks get a copy each, and the counting tasks one in all."""
     tasks = [TaskCounts(task=n, attempt=0, runs=True, finished=False, worker="tm1") for n in range(2)]
     vertices = (
         VertexCounts(SOURCE, "Source: clicks", ("clicks",), 128, "g", True, (tasks[0],)),
         VertexCounts(COUNT, "count", ("count",), 128, "h", False, (tasks[0], tasks[1])),
+        VertexCounts(SINK, "out", ("out",), 128, "h", False, (tasks[0],)),
     )
-    sight = Sight(0.0, JobCounts(0.0, 0, "RUNNING", vertices, {}), names={SOURCE: "clicks", COUNT: "count"})
-    used = {SOURCE: [1.0], COUNT: [4.0, 6.0]}
+    sight = Sight(
+        0.0, JobCounts(0.0, 0, "RUNNING", vertices, {}), names={SOURCE: "clicks", COUNT: "count", SINK: "out"}
+    )
+    used = {SOURCE: [1.0], COUNT: [4.0, 6.0], SINK: [0.0]}
     activity = JobActivity(
         seconds=10.0,
         vertices={id_: _of_cpu(np.array(cpu)) for id_, cpu in used.items()},
-        traffic={SOURCE: VertexTraffic(sent=300.0, state=0.0), COUNT: VertexTraffic(sent=100.0, state=40.0)},
+        traffic={
+            SOURCE: VertexTraffic(sent=300.0, state=0.0),
+            COUNT: VertexTraffic(sent=100.0, state=40.0),
+            SINK: VertexTraffic(sent=0.0, state=0.0),
+        },
         arriving={},
         lag_unknown=frozenset(),
         growth_unknown={},
         busy_unknown=frozenset(),
         in_flight={},
     )
-    edges = [VertexEdge(SOURCE, COUNT, "HASH"), VertexEdge(COUNT, SINK, "FORWARD")]
-    shared = shared_dataflow(sight, activity, {SOURCE: 1, COUNT: 4}, edges)
-    clicks, count = shared.dataflow.operators
+    edges = [
+        VertexEdge(SOURCE, COUNT, "HASH"),
+        VertexEdge(SOURCE, SINK, "BROADCAST"),
+        VertexEdge(COUNT, SINK, "FORWARD"),
+    ]
+    shared = shared_dataflow(sight, activity, {SOURCE: 1, COUNT: 4, SINK: 3}, edges)
+    clicks, count, _ = shared.dataflow.operators
     assert (clicks.parallelism, clicks.cpu, clicks.io, clicks.net) == (1, 0.1, 0.0, 300.0)
     assert (count.parallelism, count.cpu, count.io, count.net) == (4, 0.25, 10.0, 25.0)
-    assert [(e.upstream, e.downstream, e.partitioning) for e in shared.dataflow.edges] == [
-        ("clicks", "count", Partitioning.HASH)
+    assert [(e.upstream, e.downstream, e.partitioning, e.share) for e in shared.dataflow.edges] == [
+        ("clicks", "count", Partitioning.HASH, 0.25),
+        ("clicks", "out", Partitioning.BROADCAST, 0.75),
+        ("count", "out", Partitioning.REBALANCE, 1.0),
     ]
     assert shared.slots == 5
 
