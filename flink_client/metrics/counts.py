@@ -180,15 +180,13 @@ class CountsReader:
         emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
         known = [by_broker[number]] if number in by_broker else waiting
         pending = [value for value in known if value is not None and value > _UNKNOWN]
-        if number in self._partitions.unread(vertex) and _is_young(times):
-            pending = []
         # Records wait to be read; of those that are read, deserializers drop some.
         emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
         partitions = self._partitions.number(vertex, number)
         if not known and partitions == 0:
             pending = [0.0]  # it has nothing to read from
-        return TaskCounts(
+        made = TaskCounts(
             task=number,
             attempt=task["attempt"],
             runs=task["status"] == RUNNING,
@@ -205,6 +203,8 @@ class CountsReader:
             age_s=max(ages) / 1000 if ages else None,
             partitions=partitions,
         )
+        is_young = made.ran_s is not None and made.ran_s < _YOUNG_S
+        return replace(made, pending=None) if is_young and number in self._partitions.unread(vertex) else made
 
     def _source_metrics(self, vertex: str, tasks: int) -> dict[int, dict[str, float]]:
         """What the sources of a vertex count, by task and name."""
@@ -256,12 +256,6 @@ def _state_counts(values: Mapping[str, float]) -> StateCounts:
 
 def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:
     return [value for name, value in of_source.items() if pattern.fullmatch(f"0.{name}")]
-
-
-def _is_young(times: Sequence[float | None]) -> bool:
-    """Whether a task has been started a moment ago: it is always busy, backpressured or idle."""
-    known = [one for one in times if one is not None]
-    return len(known) == len(times) and math.fsum(known) < _YOUNG_S
 
 
 def _seconds(milliseconds: float | str | None) -> float | None:

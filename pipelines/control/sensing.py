@@ -154,6 +154,7 @@ class Sensor:
             if activity is not None and activity.seconds > self._longest_s:
                 activity, self._kept = None, [counts]
             elif activity is not None and not activity.growth_unknown.keys() & activity.lag_unknown:
+                # Else the next reading that has a lag is compared with the last one that had, over the whole time.
                 self._kept = [*self._kept, counts][-_KEPT:]
         said, names = list(self._reader.faults[faults:]), self._named(counts.vertices)
         if activity is not None and activity.growth_unknown:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import chain, count
 from typing import Final
 
 from flink_client.jobs.running import room_for
@@ -67,10 +67,9 @@ class TaskManagers:
         they are where Flink's ids can be no names of workers."""
         if not all(re.fullmatch(NAME, id_) for id_ in self.ids):
             return planned
-        further = (f"{KIND}-{n}" for n in count(len(self.ids) + 1))
-        names = [*self.ids, *(name for name in islice(further, 2 * len(planned.workers)) if name not in self.ids)]
-        workers = [w.model_copy(update={"name": name}) for w, name in zip(planned.workers, names, strict=False)]
-        return planned.model_copy(update={"workers": tuple(workers)})
+        more = (name for n in count(len(self.ids) + 1) if (name := f"{KIND}-{n}") not in self.ids)
+        named = zip(planned.workers, chain(self.ids, more), strict=False)
+        return planned.model_copy(update={"workers": tuple(w.model_copy(update={"name": name}) for w, name in named)})
 
 
 @dataclass(frozen=True)
