@@ -226,17 +226,27 @@ def test_a_running_job_is_observed_and_a_killed_triggerer_loses_and_repeats_noth
         os.kill(pid, signal.SIGKILL)
         airflow.wait_for(lambda: airflow.component("triggerer") != pid)
         airflow.wait_for(lambda: windows() >= before + 2)
-        airflow.pause("observe_jobs")
-        (last,) = {key.split("/")[2] for key in workspace.list(f"observing/{APPLIED}") if "finished" in key}
+        airflow.pause("observe_jobs")  # a window may still be finished: Airflow takes a while to end the trigger
+
+        def last() -> tuple[str, float] | None:
+            """The last window that is over, and when, by the job's own clock (a look for each reading), its last reading was.
+
+            That reading is kept for the next window, and the mark of the one before goes soon after this one's is made.
+            """
+            marks = [key.split("/")[2] for key in workspace.list(f"observing/{APPLIED}") if "finished" in key]
+            if len(marks) != 1 or not (readings := Windows(workspace, APPLIED).readings(marks[0])):
+                return None
+            ran_s = readings[-1].counts.vertices[0].tasks[0].ran_s
+            return None if ran_s is None else (marks[0], ran_s)
+
+        window, until = airflow.wait_for(last)
 
     rows = [
         row
         for uri in find_samples(workspace, APPLIED, None, 1000).files
+        if Path(uri).name.partition(".")[0] <= f"observed-{window}"
         for row in workspace.read_table(uri.removeprefix(f"{workspace.url.rstrip('/')}/")).to_pylist()
         if row["operator"] == "source"
     ]
     assert len({(row["run"], row["time_s"]) for row in rows}) == len(rows)
-    # The job's own clock: a look for each reading; the last one that was counted is kept for the next window.
-    until = Windows(workspace, APPLIED).readings(last)[-1].counts.vertices[0].tasks[0].ran_s
-    assert until is not None
     assert sum(row["interval_s"] for row in rows) == pytest.approx(until - flink.second_s)
