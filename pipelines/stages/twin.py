@@ -41,7 +41,7 @@ from testbeds.simulator.settings import Physics
 TWIN_FILE: Final = "twin.json"
 MOST_SLOTS: Final = 4096
 """Simulated where the cluster states no number of workers."""
-VERSION: Final = "8"
+VERSION: Final = "9"
 """Version of the twin: increase it when it predicts otherwise, so that finished runs make theirs again."""
 
 

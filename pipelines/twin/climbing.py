@@ -11,7 +11,7 @@ from models.capacity.growth.dataset import Dataset
 from models.capacity.growth.twin import TwinCurve
 from models.capacity.observation import Observation
 from models.capacity.twin.fullest import FullestTask, Simulated, curve_of
-from models.capacity.twin.ladder import measured_rungs
+from models.capacity.twin.ladder import measured_rungs, rungs_between
 from models.errors import SluiceError
 from models.job import Job
 from pipelines.measuring.exploration_record import ExplorationRecord
@@ -42,7 +42,7 @@ class Climb:
         return Dataset.of(self.exploration.observations)
 
     def climbed(self, levels: Sequence[float], also: Sequence[int]) -> tuple[list[list[Rung]], TwinCurve | None]:
-        """The measured sizes, larger ones, and those that the answer falls on.
+        """The measured sizes, some between and above them, and those that the answer falls on.
 
         Args:
             levels: memory of a TaskManager, MiB.
@@ -72,7 +72,10 @@ class Climb:
         check_measured(measured)
         if measured[-1].mst <= 0:
             return measured
-        return [*measured, *self.ladder.larger(measured[-1], self._largest.operators, self.most)]
+        sizes = rungs_between([rung.task_slots for rung in measured])
+        between = self.ladder.between(sizes, memory_mb, self._fewest.operators)
+        within = sorted([*measured, *between], key=lambda rung: rung.task_slots)
+        return [*within, *self.ladder.larger(measured[-1], self._largest.operators, self.most)]
 
     def _with_sizes(self, rows: Sequence[list[Rung]], sizes: Sequence[int], curve: TwinCurve) -> list[list[Rung]]:
         """The same with further sizes, which are looked for from the curve."""
@@ -95,6 +98,11 @@ class Climb:
             for row in by_memory
         ]
         return curve_of([row[0].memory_mb for row in rows], sizes, FullestTask(self.job, self._largest.operators))
+
+    @property
+    def _fewest(self) -> Observation:
+        """That of one task for each operator, from whose rates the others got their tasks."""
+        return min(self.exploration.observations, key=lambda o: (o.task_slots, -o.memory_mb))
 
     @property
     def _largest(self) -> Observation:

@@ -1,6 +1,6 @@
 """The sizes that a twin is simulated with: each is stored as soon as it is known, so that a stopped run resumes after it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -32,9 +32,7 @@ class Rung(Format):
         description="Tasks of each operator; above the measured sizes without sources."
     )
     mst: NonNegative = Field(description="Records/s; 0 if the twin sustains no rate.")
-    measured_mst: Positive | None = Field(
-        None, description="As it was measured, records/s; null above the measured sizes."
-    )
+    measured_mst: Positive | None = Field(None, description="As it was measured, records/s; null where it was not.")
 
 
 @dataclass(frozen=True)
@@ -56,19 +54,38 @@ class Ladder:
             return list(pool.map(lambda one: self._measured(one, memory_mb), observations))
 
     def _measured(self, one: Observation, memory_mb: float) -> Rung:
-        def make() -> Rung:
-            expected = one.bids2_rate or one.mst
-            settings = self.settings.model_copy(update={"warmup_rate": 1.5 * expected})
-            mst = measured_like(self.twin, one.parallelism, memory_mb, self.workers, settings)
-            return Rung(
-                task_slots=one.task_slots,
-                memory_mb=memory_mb,
-                parallelism=one.parallelism,
-                mst=mst,
-                measured_mst=one.mst if one.memory_mb == memory_mb else None,
-            )
+        measured_mst = one.mst if one.memory_mb == memory_mb else None
+        return self._searched(one.task_slots, memory_mb, one.parallelism, one.bids2_rate or one.mst, measured_mst)
 
-        return self._once(one.task_slots, memory_mb, make)
+    def between(self, sizes: Sequence[int], memory_mb: float, rates: tuple[OperatorRates, ...]) -> list[Rung]:
+        """Sizes between measured ones, simulated as these are; without those that the job sustains no rate with.
+
+        Args:
+            rates: of operators, by which BIDS2 dealt out the slots of what was measured.
+        """
+
+        def make(slots: int) -> Rung:
+            tasks, expected = tasks_of(self.run.job, rates, slots)
+            return self._searched(slots, memory_mb, {**self.twin.source_tasks(expected), **tasks}, expected, None)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return [rung for rung in pool.map(make, sizes) if rung.mst > 0]
+
+    def _searched(
+        self, slots: int, memory_mb: float, tasks: dict[str, int], expected: float, measured_mst: float | None
+    ) -> Rung:
+        """A size, simulated by the search of the measurements.
+
+        Args:
+            expected: what BIDS2 expects of it, records/s.
+        """
+
+        def make() -> Rung:
+            settings = self.settings.model_copy(update={"warmup_rate": 1.5 * expected})
+            mst = measured_like(self.twin, tasks, memory_mb, self.workers, settings)
+            return Rung(task_slots=slots, memory_mb=memory_mb, parallelism=tasks, mst=mst, measured_mst=measured_mst)
+
+        return self._once(slots, memory_mb, make)
 
     def larger(self, last: Rung, rates: tuple[OperatorRates, ...], most: int) -> Iterator[Rung]:
         """Larger sizes, until one takes BEYOND the target rate, or what catching up with an outage needs.

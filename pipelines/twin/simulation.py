@@ -1,8 +1,8 @@
 """The MST that the simulator predicts for a configuration of a twin.
 
-Sizes that were measured are simulated as they were measured: the same search with the same windows, so that what short windows
-hide is hidden from both. Larger ones are simulated as production runs: at each rate the job is newly deployed, settles, and is
-observed for minutes.
+Sizes that were measured, and those between them, are simulated as sizes are measured: the same search with the same windows,
+so that what short windows hide is hidden from both. Larger ones are simulated as production runs: at each rate the job is newly
+deployed, settles, and is observed for minutes.
 """
 
 import math
@@ -60,6 +60,13 @@ class Twin:
         kind = self.worker.model_dump()
         return Cluster(name="twin", workers=tuple(Worker(**{**kind, "name": f"tm-{i + 1}"}) for i in range(count)))
 
+    def source_tasks(self, rate: float) -> dict[str, int]:
+        """Tasks of each source that emit its share of `rate` records/s and SOURCE_MARGIN times that."""
+        return {
+            s.name: math.ceil(SOURCE_MARGIN * rate * s.rate_share / self.source_rate_per_task[s.name])
+            for s in self.job.sources
+        }
+
 
 def measured_like(twin: Twin, tasks: Mapping[str, int], memory_mb: float, workers: int, settings: MstSettings) -> float:
     """MST by the search of the measurements; 0 if no rate is sustained.
@@ -84,11 +91,7 @@ def in_production(twin: Twin, tasks: Mapping[str, int], memory_mb: float, guess:
     testbed = Simulator(twin.cluster(slots), (memory_mb,), twin.machine)
 
     def sustains(rate: float) -> bool:
-        sources = {
-            s.name: math.ceil(SOURCE_MARGIN * rate * s.rate_share / twin.source_rate_per_task[s.name])
-            for s in twin.job.sources
-        }
-        wanted = Configuration({**sources, **tasks}, memory_mb)
+        wanted = Configuration({**twin.source_tasks(rate), **tasks}, memory_mb)
         with testbed.deploy(twin.job, wanted, run="twin", seed=SEED) as run:
             if run.inject(rate, SETTLE_S, "ramp").achieved_rate < 0.8 * rate:
                 return False

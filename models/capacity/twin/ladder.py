@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from models.capacity.bids2 import bids2
@@ -12,6 +13,8 @@ STEP: Final = 1.5
 """Ratio of a rung to the one before."""
 MOST_RUNGS_MEASURED: Final = 8
 """Of the numbers of slots that were measured, so many are simulated, spread evenly in logarithms."""
+CLOSE: Final = 1.3
+"""Largest ratio of neighbours among the measured rungs: what binds a job changes there from one size to the next."""
 
 
 def measured_rungs(observations: Sequence[Observation]) -> list[Observation]:
@@ -27,6 +30,15 @@ def measured_rungs(observations: Sequence[Observation]) -> list[Observation]:
     wanted = [first + (last - first) * i / steps for i in range(steps + 1)]
     nearest = {min(slots, key=lambda n: (abs(math.log(n) - at), n)) for at in wanted}
     return [by_slots[n] for n in sorted(nearest)]
+
+
+def rungs_between(measured: Sequence[int]) -> list[int]:
+    """Numbers of slots that leave no neighbours further apart than CLOSE, as far as whole numbers allow."""
+    found = set[int]()
+    for low, high in pairwise(measured):
+        steps = math.ceil(math.log(high / low) / math.log(CLOSE))
+        found |= {round(low * (high / low) ** (i / steps)) for i in range(1, steps)}
+    return sorted(found - set(measured))
 
 
 def larger_rungs(fewest: int, most: int) -> list[int]:

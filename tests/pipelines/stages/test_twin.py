@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,20 @@ def test_it_predicts_what_was_measured(run: PipelineRun) -> None:
         assert rung.measured_mst is not None
         # Three standard deviations of a run (5 %).
         assert rung.mst == pytest.approx(rung.measured_mst, rel=0.15)
+
+
+def test_between_measured_sizes_it_is_simulated_closely_with_the_slots_dealt_out_as_measuring_does(
+    run: PipelineRun,
+) -> None:
+    within = [rung for rung in record_of(run).rungs if rung.task_slots <= 12]
+    sizes = [rung.task_slots for rung in within]
+    # 1.3 apart, and whole numbers: 4.3 and 5.6 are 4 and 6.
+    assert max(after / before for before, after in pairwise(sizes) if after > before + 1) <= 1.5
+    between = [rung for rung in within if rung.measured_mst is None]
+    assert between
+    for rung in between:
+        assert sum(rung.parallelism[o.name] for o in run.job.scaled_operators) == rung.task_slots
+        assert all(rung.parallelism[source.name] >= 1 for source in run.job.sources)
 
 
 def test_sizes_end_beyond_what_the_target_needs(run: PipelineRun) -> None:

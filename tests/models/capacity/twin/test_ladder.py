@@ -3,7 +3,7 @@
 import pytest
 
 from models.capacity.observation import Observation, OperatorRates
-from models.capacity.twin.ladder import larger_rungs, measured_rungs, tasks_of
+from models.capacity.twin.ladder import larger_rungs, measured_rungs, rungs_between, tasks_of
 from models.errors import Infeasible
 from models.job import Job
 
@@ -25,6 +25,16 @@ def test_up_to_eight_sizes_are_all_simulated() -> None:
 def test_of_many_sizes_eight_are_simulated_evenly_in_logarithms_with_both_ends() -> None:
     found = [o.task_slots for o in measured_rungs([observed(n) for n in range(1, 129)])]
     assert found == [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def test_sizes_fill_what_lies_far_apart_evenly_in_logarithms() -> None:
+    # ln 2.25 / ln 1.3 = 3.1, so four steps of a ratio of 1.22; ln 1.28 / ln 1.3 < 1, so none.
+    assert rungs_between([16, 36, 46]) == [20, 24, 29]
+
+
+def test_no_size_lies_between_neighbouring_whole_numbers() -> None:
+    assert rungs_between([1, 2, 4]) == [3]
+    assert rungs_between([7]) == []
 
 
 def test_larger_sizes_grow_by_half_until_they_pass_the_most() -> None:
