@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -88,7 +89,9 @@ class OneProcessAFolder(LoadScopeScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the process that measures precedence over the others."""
+    """Give the process that measures precedence over the others, and let what tests start be stopped by Ctrl-C: a shell
+    that starts the tests in the background has it ignored, and so would they."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(config, "workerinput", {"workerid": MEASURING})["workerid"] != MEASURING:
         os.nice(NICE)
 

@@ -70,7 +70,6 @@ def test_an_interrupted_start_is_finished_first_so_that_its_jvm_ends_too(root: P
     """A JVM whose start is cut off waits for ever for a connection."""
     code = (
         "import os, signal, threading\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored\n"
         "from pyspark import SparkContext\n"
         "from spark import session\n"
         f"real = session.{during}\n"
