@@ -31,7 +31,7 @@ export AIRFLOW__API__BASE_URL := http://127.0.0.1:8080
 export AIRFLOW__API_AUTH__JWT_SECRET_CMD := cat $(AIRFLOW_HOME)/jwt-secret
 
 # One process for each folder of tests, whose servers they share. Of the three, one waits most of the time: it measures.
-PYTEST := pytest -n 3 --dist loadscope --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 .PHONY: help setup plan replan plan-flink airflow mlflow flink env check quick test test-all fuzz audit wheel sbom licences lint format clean
 help: ## List the targets.
