@@ -1,6 +1,6 @@
 """Demeter's advertising workload under `flink` and `static`, beside what the study's own runs measured (ICPE 2024).
 
-    python -m benchmarks.arena.studies.demeter [--seeds 3] [--downtimes-s 60,90,120,150] [--window-share 0.25]
+    python -m benchmarks.arena.studies.demeter [--seeds 3] [--downtimes-s 60,90,98,120,150] [--window-share 0.25]
     python -m benchmarks.arena.studies.demeter --rates OTHER.csv --runs OTHER_RUNS.csv
 
 Another workload of the study needs its rates by minute and its table of runs, in the format of tests/data/demeter. What the
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=DATA / "ads_runs.csv", help="CSV of the study's runs")
     parser.add_argument("--rescale-mode", choices=sorted(PHYSICS), default="redeploy")
     parser.add_argument(
-        "--downtimes-s", default="60,90,120,150", help="of a rescale, beside saving and restoring state"
+        "--downtimes-s", default="60,90,98,120,150", help="of a rescale, beside saving and restoring state"
     )
     parser.add_argument("--window-share", type=float, default=0.25, help="of the CPU seconds of a record")
     parser.add_argument("--policies", default="static,flink")
