@@ -63,10 +63,13 @@ class Ladder:
         Args:
             rates: of operators, by which BIDS2 dealt out the slots of what was measured.
         """
+        job = self.run.job
 
         def make(slots: int) -> Rung:
-            tasks, expected = tasks_of(self.run.job, rates, slots)
-            return self._searched(slots, memory_mb, {**self.twin.source_tasks(expected), **tasks}, expected, None)
+            tasks, expected = tasks_of(job, rates, slots)
+            wanted = self.twin.source_tasks(expected)
+            sources = {name: min(count, job.operator(name).max_parallelism or count) for name, count in wanted.items()}
+            return self._searched(slots, memory_mb, {**sources, **tasks}, expected, None)
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return [rung for rung in pool.map(make, sizes) if rung.mst > 0]
