@@ -29,6 +29,7 @@ IN_REAL_TIME = (
     "testbeds/kafka/feeding",
     "pipelines/apply",
     "pipelines/calibration",
+    "pipelines/control/actions",
     "pipelines/keys",
     "pipelines/observe",
 )
