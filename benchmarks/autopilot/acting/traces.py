@@ -14,6 +14,9 @@ ADS: Final = Path(__file__).parents[3] / "tests" / "data" / "demeter" / "ads_rat
 ADS_FROM: Final = 30
 """First minute taken: from there the rate rises to 2.5 times, halves, and rises again to the peak of the first day."""
 
+DOUBLING_PARTS: Final = (4, 2, 1, 2, 4, 2, 1, 2, 4)
+"""The rate of each ten minutes is the peak divided by these."""
+
 
 def ads(peak_rate: float) -> Workload:
     """90 minutes of the advertising workload of Demeter (ICPE 2024), with another highest rate."""
@@ -34,8 +37,14 @@ def steps(peak_rate: float) -> Workload:
     return made.model_copy(update={"rates": tuple(max(rate, peak_rate / 10) for rate in made.rates)})
 
 
+def doubling(peak_rate: float) -> Workload:
+    """The controlled experiment of CAPSys (section 6.4.1), twice: every ten minutes the rate doubles, or is halved."""
+    rates = tuple(peak_rate / part for part in DOUBLING_PARTS for _ in range(10))
+    return Workload(name="doubling", rates=rates)
+
+
 TRACES: Final[Mapping[str, Callable[[float], Workload]]] = MappingProxyType(
-    {"ads": ads, "cosine": cosine, "steps": steps}
+    {"ads": ads, "cosine": cosine, "steps": steps, "doubling": doubling}
 )
 """By name: the workload, given its highest rate in records/s of its own time."""
 
