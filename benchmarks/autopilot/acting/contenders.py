@@ -22,6 +22,8 @@ LEAST_BETWEEN_S: Final = 60.0
 """Shortest time between two rescales, for all."""
 INTERVAL_S: Final = 60.0
 """Between two decisions of those that can be set: 5 s of real time, in which Flink reports several times."""
+OFTEN_S: Final = 25.0
+"""Between two decisions of one that decides as often as Flink's figures change: 2 s of real time, in which they do twice."""
 RESTART_S: Final = 12.0
 """What somebody expects who has seen a rescale in place of such a job: 1 s of real time."""
 BURN_IN_S: Final = 1200.0
@@ -146,6 +148,12 @@ CONTENDERS: Final = (
         "evaluation of autoscalers, section 6.1; warm-up as for all",
     ),
     Contender("sluice", "sluice", _SLUICE, "its defaults, for a lag-time of a minute"),
+    Contender(
+        "sluice-often",
+        "sluice",
+        MappingProxyType({**_SLUICE, "interval_s": OFTEN_S}),
+        "as `sluice`, with decisions nearer to its default of every 10 s",
+    ),
     Contender("sluice-broker", "sluice", _SLUICE, "as `sluice`; the broker counts what waits", asks_broker=True),
 )
 BY_NAME: Final = MappingProxyType({one.name: one for one in CONTENDERS})

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.running.user_jar import user_jar
 from testbeds.flink.local.distribution import Release, flink_home
 from testbeds.kafka.distribution import connector_jars
 from testbeds.local.javac import compile_java
 from testbeds.local.jdk import find_jdk
 from testbeds.local.maven import jars
+from testbeds.local.user_jar import user_jar
 
 HERE: Final = Path(__file__).parent
 PARK_US: Final = 70.0

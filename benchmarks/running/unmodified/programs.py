@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.running.user_jar import user_jar
 from flink_client.rest.jars import JarProgram
 from testbeds.flink.local.kit import ENTRY_CLASS
 from testbeds.flink.programs.stated_costs import program_of
 from testbeds.kafka.distribution import connector_jars
 from testbeds.local.maven import jars
+from testbeds.local.user_jar import user_jar
 
 HERE: Final = Path(__file__).parent
 BENCHMARK: Final = "this benchmark"
