@@ -88,6 +88,11 @@ class Autopilot:
         """Which process acts on the job instead of this one; None if this one does."""
         return None if self._tenure is not None else self._seeker.held_by or "the lease of a former autopilot to end"
 
+    @property
+    def estimates_lag(self) -> bool:
+        """As `JobWatch.estimates_lag`."""
+        return self._watch.estimates_lag
+
     def ask(self) -> None:
         """Have Flink fetch the metrics for the next round, a moment before it."""
         self._watch.ask()

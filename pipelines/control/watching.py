@@ -38,6 +38,12 @@ class JobWatch:
         self._name, self._limits = request.flink_name, request.limits
         self._sensor: Sensor | None = None
         self._meter: Meter | None = None
+        self._reads_kafka = False
+
+    @property
+    def estimates_lag(self) -> bool:
+        """Whether a source was seen to read partitions of Kafka, and no broker counts what waits there."""
+        return self._reads_kafka and self._log_ends is None
 
     @property
     def newest_s(self) -> float | None:
@@ -64,7 +70,9 @@ class JobWatch:
                 self.follow(self._found())
                 self.ask()
             assert self._sensor is not None
-            return self._sensor.look()
+            sight = self._sensor.look()
+            self._reads_kafka |= any(v.is_source and v.partitions for v in sight.vertices)
+            return sight
         except SluiceError as error:
             if isinstance(error, NotRunning | InvalidInput) or is_forgotten(self._rest, str(self.job), error):
                 self._sensor = self._meter = None  # it may be deployed again, with another id

@@ -115,8 +115,8 @@ class TestElasticForSt(OnForSt, elastic_conformance.ElasticSuite):
     )
 
     @pytest.mark.xfail(
-        reason="ForSt's sizes are of files with old versions of records: 42 to 183 kB and back to 94 while a job is fed evenly; "
-        "tests/testbeds/kafka/test_state_at_rescale.py checks what the state holds"
+        reason="ForSt's sizes are of files with old versions of records: 42 to 183 kB and back to 94 while a job is fed "
+        "evenly; tests/testbeds/kafka/test_state_at_rescale.py checks what the state holds"
     )
     def test_state_outlives_a_rescale(self, run: protocol.ElasticRun, rate: float, more: Configuration) -> None:
         elastic_conformance.RescaleConformance.test_state_outlives_a_rescale(self, run, rate, more)

@@ -40,6 +40,15 @@ def test_decisions_are_printed_one_a_line_and_logged(flight: Flight, capsys: pyt
     assert capsys.readouterr() == ("", "autopilot: no decision was recorded for clicks in the last 1s\n")
 
 
+@pytest.mark.parametrize("partitioned", [True, False])
+def test_it_says_that_what_waits_in_kafka_is_estimated_without_a_broker(
+    flight: Flight, partitioned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flight.job.partitioned = partitioned
+    run(["autopilot", "clicks", "--flink", flight.flink.url, *STATED, "--dry-run", "--workspace", flight.workspace.url])
+    assert capsys.readouterr().err.count("--kafka HOST:PORT has the broker count it") == partitioned
+
+
 def test_a_job_that_was_never_seen_is_a_failure(flight: Flight, capsys: pytest.CaptureFixture[str]) -> None:
     nowhere = ["autopilot", "clicks", "--flink", "http://127.0.0.1:9", "--workspace", flight.workspace.url]
     assert run([*nowhere, *STATED]) == 1
