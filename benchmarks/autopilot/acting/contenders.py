@@ -62,6 +62,7 @@ _SLUICE: Final[Mapping[str, JsonValue]] = MappingProxyType(
         "interval_s": INTERVAL_S,
     }
 )
+_SLUICE_OFTEN: Final[Mapping[str, JsonValue]] = MappingProxyType({**_SLUICE, "interval_s": OFTEN_S})
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,10 @@ CONTENDERS: Final = (
         "evaluation of autoscalers, section 6.1; warm-up as for all",
     ),
     Contender("sluice", "sluice", _SLUICE, "its defaults, for a lag-time of a minute"),
-    Contender(
-        "sluice-often",
-        "sluice",
-        MappingProxyType({**_SLUICE, "interval_s": OFTEN_S}),
-        "as `sluice`, with decisions nearer to its default of every 10 s",
-    ),
     Contender("sluice-broker", "sluice", _SLUICE, "as `sluice`; the broker counts what waits", asks_broker=True),
+    Contender(
+        "sluice-often", "sluice", _SLUICE_OFTEN, "as `sluice`, with decisions nearer to its default of every 10 s"
+    ),
+    Contender("sluice-broker-often", "sluice", _SLUICE_OFTEN, "both: with the broker, and as often", asks_broker=True),
 )
 BY_NAME: Final = MappingProxyType({one.name: one for one in CONTENDERS})
