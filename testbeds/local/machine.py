@@ -2,12 +2,16 @@
 
 import socket
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
-from models.errors import Infeasible
+from models.errors import Infeasible, SluiceError
 
 LOOPBACK: Final = "127.0.0.1"
 _MEMORY: Final = Path("/proc/meminfo")
+_PORTS_OF_CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT: Final = 10_000
+_MOST_TRIES: Final = 100
 
 
 def check_memory(needed_mb: float, needed_by: str, remedy: str) -> None:
@@ -28,7 +32,20 @@ def check_memory(needed_mb: float, needed_by: str, remedy: str) -> None:
 
 
 def free_port() -> int:
-    """A free port of LOOPBACK."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+    """A free port of LOOPBACK, below those that Linux gives to connections: one of them might take it before the server does.
+
+    Raises:
+        SluiceError: none was found.
+    """
+    below = range(_LOWEST_PORT, int(_PORTS_OF_CONNECTIONS.read_text().split()[0]))
+    for port in SystemRandom().sample(below, min(_MOST_TRIES, len(below))):
+        with socket.socket() as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise SluiceError(
+        f"no free port of {LOOPBACK} was found from {below.start} on and below {below.stop}, where those of connections begin; "
+        f"end what listens there, or let these begin later ({_PORTS_OF_CONNECTIONS})"
+    )
