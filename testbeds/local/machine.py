@@ -1,11 +1,12 @@
 """Free memory and ports of this machine."""
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from models.errors import Infeasible, SluiceError
+from models.errors import Infeasible
 
 LOOPBACK: Final = "127.0.0.1"
 _MEMORY: Final = Path("/proc/meminfo")
@@ -32,20 +33,17 @@ def check_memory(needed_mb: float, needed_by: str, remedy: str) -> None:
 
 
 def free_port() -> int:
-    """A free port of LOOPBACK, below those that Linux gives to connections: one of them might take it before the server does.
-
-    Raises:
-        SluiceError: none was found.
-    """
+    """A free port of LOOPBACK, below those that Linux gives to connections, one of which might take it before the server does;
+    where these leave no room below, any."""
     below = range(_LOWEST_PORT, int(_PORTS_OF_CONNECTIONS.read_text().split()[0]))
     for port in SystemRandom().sample(below, min(_MOST_TRIES, len(below))):
-        with socket.socket() as probe:
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError:
-                continue
-            return port
-    raise SluiceError(
-        f"no free port of {LOOPBACK} was found from {below.start} on and below {below.stop}, where those of connections begin; "
-        f"end what listens there, or let these begin later ({_PORTS_OF_CONNECTIONS})"
-    )
+        with suppress(OSError):
+            return _bound(port)
+    return _bound(0)
+
+
+def _bound(port: int) -> int:
+    """The port that could be bound; 0 leaves the choice to Linux. Raises OSError."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, port))
+        return int(probe.getsockname()[1])

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import SluiceError
 from testbeds.local import machine
 from testbeds.local.machine import LOOPBACK, free_port
 
@@ -27,5 +26,13 @@ def test_a_port_that_is_taken_is_not_given(tmp_path: Path, monkeypatch: pytest.M
     assert free_port() == only
     with socket.socket() as taken:
         taken.bind((LOOPBACK, only))
-        with pytest.raises(SluiceError, match=f"from {only} on and below {only + 1}"):
-            free_port()
+        assert free_port() != only
+
+
+def test_where_connections_get_all_ports_a_server_gets_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = tmp_path / "ip_local_port_range"
+    connections.write_text("1024\t65535\n")
+    monkeypatch.setattr(machine, "_PORTS_OF_CONNECTIONS", connections)
+    assert free_port() > 1024
