@@ -7,7 +7,7 @@
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -53,14 +53,21 @@ class _Graph:
 class CountsReader:
     """Reads the counters of one job again and again."""
 
-    def __init__(self, rest: FlinkRest, job: str, log_ends: LogEnds | None = None) -> None:
+    def __init__(
+        self,
+        rest: FlinkRest,
+        job: str,
+        log_ends: LogEnds | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """
         Args:
+            clock: seconds, by which readings are dated.
             log_ends: where what waits is counted by the broker. Kafka's source reports it as of its last fetch, which may be
                 long ago while it is held back; then it is estimated by how old the records are that it emits.
         """
-        self._rest, self._job = rest, job
-        self._partitions = PartitionsReader(rest, job, log_ends)
+        self._rest, self._job, self._clock = rest, job, clock
+        self._partitions = PartitionsReader(rest, job, log_ends, clock)
         self._graph = _Graph(-1, [], frozenset(), frozenset())
         self._readings = 0
         """Since the job started."""
@@ -106,7 +113,7 @@ class CountsReader:
             vertices = [self._vertex(one) for one in answer["vertices"]]
             names = {task.worker for vertex in vertices for task in vertex.tasks if task.worker} if workers else set()
             counts = JobCounts(
-                time_s=time.monotonic(),
+                time_s=self._clock(),
                 running_since_ms=since_ms,
                 state=answer["state"],
                 vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
@@ -144,11 +151,12 @@ class CountsReader:
         is_source = one["id"] in self._graph.sources
         details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
         of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
+        per_read = _emitted_per_read(of_source.values())
         by_broker = self._partitions.waiting(one["id"]) if is_source else {}
         state = self._state(one["id"], len(details)) if one["id"] in self._graph.keyed else {}
         tasks = [
             replace(
-                self._task(one["id"], task, of_source.get(task["subtask"], {}), by_broker),
+                self._task(one["id"], task, of_source.get(task["subtask"], {}), by_broker, per_read),
                 state=state.get(task["subtask"]),
             )
             for task in details
@@ -161,6 +169,7 @@ class CountsReader:
             slot_group=one.get("slotSharingGroupId", ""),
             is_source=is_source,
             tasks=tuple(sorted(tasks, key=lambda task: task.task)),
+            logs=self._partitions.logs(one["id"], per_read) if is_source else None,
         )
 
     def _task(
@@ -169,6 +178,7 @@ class CountsReader:
         task: Mapping[str, Any],
         of_source: Mapping[str, float],
         by_broker: Mapping[int, float | None],
+        emitted_per_read: float,
     ) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
@@ -177,11 +187,9 @@ class CountsReader:
             _seconds(of_source.get(name, counted.get(detail))) if reported else None
             for name, detail in zip(TIMES, _TIMES_OF_DETAILS, strict=True)
         ]
-        emitted, read, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _PENDING))
+        emitted, waiting = _of(_EMITTED, of_source), _of(_PENDING, of_source)
         known = [by_broker[number]] if number in by_broker else waiting
         pending = [value for value in known if value is not None and value > _UNKNOWN]
-        # Records wait to be read; of those that are read, deserializers drop some.
-        emitted_per_read = sum(emitted) / sum(read) if sum(emitted) > 0 and sum(read) > 0 else 1.0
         ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
         partitions = self._partitions.number(vertex, number)
         if not known and partitions == 0:
@@ -256,6 +264,13 @@ def _state_counts(values: Mapping[str, float]) -> StateCounts:
 
 def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:
     return [value for name, value in of_source.items() if pattern.fullmatch(f"0.{name}")]
+
+
+def _emitted_per_read(of_source: Iterable[Mapping[str, float]]) -> float:
+    """Of the tasks of a source together: records wait to be read; of those that are read, deserializers drop some."""
+    tasks = list(of_source)
+    emitted, read = (math.fsum(n for task in tasks for n in _of(pattern, task)) for pattern in (_EMITTED, _READ))
+    return emitted / read if emitted > 0 and read > 0 else 1.0
 
 
 def _seconds(milliseconds: float | str | None) -> float | None:

@@ -2,11 +2,14 @@
 
 import math
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from flink_client.rest.client import FlinkRest
+from models.capacity.observed.counters.counts import LogCounts
 from models.errors import InvalidInput, SluiceError
 
 Place = tuple[str, int]
@@ -22,11 +25,21 @@ def reported_name(topic: str) -> str:
     return topic.translate(_REPLACED)
 
 
+@dataclass(frozen=True)
+class _Ends:
+    """An answer of the broker."""
+
+    asked_s: float = 0.0
+    of: Mapping[Place, float] = field(default_factory=dict)
+
+
 class PartitionsReader:
     """Reads the offsets of one job's partitions and, where a broker is known, compares them with the ends of their logs."""
 
-    def __init__(self, rest: FlinkRest, job: str, log_ends: LogEnds | None) -> None:
-        self._rest, self._job, self._log_ends = rest, job, log_ends
+    def __init__(
+        self, rest: FlinkRest, job: str, log_ends: LogEnds | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rest, self._job, self._log_ends, self._clock = rest, job, log_ends, clock
         self.faults: list[str] = []
         """Why what waits was unknown."""
         self._read_to: dict[Place, float] = {}
@@ -39,8 +52,12 @@ class PartitionsReader:
         self._unread: dict[str, frozenset[int]] = {}
         self._metrics: dict[str, dict[int, dict[Place, str]]] = {}
         """Of each vertex and task: the metric of each partition's offset."""
-        self._ends: Mapping[Place, float] = {}
+        self._places: dict[str, set[Place]] = {}
+        """All that each vertex was seen to read: after a rescale it names them late."""
+        self._ends = _Ends()
         """Where the logs ended when Flink was asked to fetch metrics: the offsets that it answers with are of then."""
+        self._used: dict[str, _Ends] = {}
+        """By the last call of `waiting` for each vertex."""
 
     @property
     def asks_broker(self) -> bool:
@@ -62,6 +79,7 @@ class PartitionsReader:
             of_task.setdefault(int(match[1]), {})[match[2], int(match[3])] = match[0].partition(".")[2]
         # A task without a partition reports none.
         self._metrics[vertex] = {task: of_task.get(task, {}) for task in range(tasks)} if of_task else {}
+        self._places.setdefault(vertex, set()).update(place for found in of_task.values() for place in found)
 
     def number(self, vertex: str, task: int) -> int | None:
         """Partitions of a task; None where its vertex reports none."""
@@ -70,11 +88,20 @@ class PartitionsReader:
 
     def refresh(self) -> None:
         """Ask the broker for the ends of the partitions that are known; none while it is away, which the reading reports."""
-        places = [place for tasks in self._metrics.values() for of_task in tasks.values() for place in of_task]
-        self._ends = {}
+        self._ends = _Ends()
+        places = set().union(*self._places.values())
         if self._log_ends is not None and places:
             with suppress(SluiceError):
-                self._ends = self._log_ends(places)
+                self._ends = _Ends(self._clock(), self._log_ends(places))
+
+    def logs(self, vertex: str, emitted_per_read: float) -> LogCounts | None:
+        """The logs that a source reads, as of the last call of `waiting`; None where the broker did not answer."""
+        used, places = self._used.get(vertex, _Ends()), self._places.get(vertex, set())
+        if not places or not places <= used.of.keys():
+            return None
+        return LogCounts(
+            used.asked_s, {f"{at}-{number}": used.of[at, number] for at, number in places}, emitted_per_read
+        )
 
     def waiting(self, vertex: str) -> dict[int, float | None]:
         """Records that wait before each task of a source by its broker; empty without one, None while it is away.
@@ -82,13 +109,16 @@ class PartitionsReader:
         Raises:
             SluiceError: the broker has never answered.
         """
+        self._used.pop(vertex, None)
         places = self._metrics.get(vertex, {})
         if self._log_ends is None or not any(places.values()):
             return {}
         located = self._offsets(vertex)
         offsets = {place: offset for place, (offset, _) in located.items()}
         try:
-            ends = self._ends if offsets.keys() <= self._ends.keys() else self._log_ends(offsets.keys())
+            used = self._ends
+            if not self._places[vertex] <= used.of.keys():
+                used = _Ends(self._clock(), self._log_ends(self._places[vertex]))
         except InvalidInput:
             raise
         except SluiceError as error:
@@ -96,6 +126,7 @@ class PartitionsReader:
                 raise
             self.faults.append(f"what waits is unknown: {error}")
             return dict.fromkeys(places)
+        self._used[vertex], ends = used, used.of
         for place, offset in offsets.items():
             # A source reports -1 until it has read a record of the partition.
             if offset >= 0:

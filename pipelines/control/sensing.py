@@ -104,7 +104,7 @@ class Sensor:
         self.job = job
         self._rest, self._reads, self._clock, self._by_broker = rest, reads, clock, log_ends is not None
         self._longest_s = longest_s
-        self._reader = CountsReader(rest, job, log_ends)
+        self._reader = CountsReader(rest, job, log_ends, clock)
         self._kept: list[JobCounts] = []
         self._edges: tuple[VertexEdge, ...] = ()
         self._slowly: tuple[float, Slowly] | None = None
@@ -136,7 +136,7 @@ class Sensor:
             SluiceError: Flink does not answer.
         """
         faults = len(self._reader.faults)
-        counts = replace(self._reader.read(workers="cpu_cores" in self._reads), time_s=self._clock())
+        counts = self._reader.read(workers="cpu_cores" in self._reads)
         restarted = bool(self._kept) and bool(starts_of([self._kept[-1], counts]))
         if restarted:  # slots may be gone
             self._slowly = None

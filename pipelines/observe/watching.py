@@ -70,7 +70,7 @@ def watch(
         SluiceError: Flink does not answer.
     """
     pause_s = paused_s(fetched_every_s(rest), _tasks(rest, job), seconds)
-    reader, watched = CountsReader(rest, job, log_ends), Watched(job)
+    reader, watched = CountsReader(rest, job, log_ends, clock), Watched(job)
     progress.say(
         f"observe: reading the counters of job {job} every {pause_s:g} s for {seconds:g} s; Ctrl-C ends it early"
     )

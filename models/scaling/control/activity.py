@@ -1,6 +1,9 @@
 """From readings of a running job's counters to the activity that a meter collects.
 
 All tasks are put on the time between the readings: the records of a task are its rate, by its own clock, times that time.
+
+What arrives at a source is what was appended to its logs, where a broker says where they end. Else it is what the source emits
+and by how much its lag grows, which are not of one time: counters are late, most of all in the first seconds after a rescale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts
+from models.capacity.observed.counters.counts import JobCounts, LogCounts, StateCounts, TaskCounts, VertexCounts
 from models.capacity.observed.counters.intervals import TaskInterval, cpu_per_busy_s, cpu_shares, intervals
 from models.capacity.observed.waiting.in_flight import in_flight
 from models.capacity.observed.waiting.lag import MOST_LATE_S, lag_before, reported_lag, rounds
@@ -38,7 +41,7 @@ class JobActivity:
     traffic: Mapping[str, VertexTraffic]
     """By id of the vertex."""
     arriving: Mapping[str, float]
-    """Records/s that came in, by the id of the source; what it read where its lag is unknown."""
+    """Records/s that came in, by the id of the source; what it read where neither its logs nor its lag are known."""
     lag_unknown: frozenset[str]
     """Sources, by id, that do not report what waits."""
     growth_unknown: Mapping[str, str]
@@ -99,10 +102,13 @@ def activity_since(
         emitted = sum(one.records_in / one.seconds for one in done if one.vertex == vertex.id)
         if lag is None:
             unknown.add(vertex.id)
-        if None in (lag, was) and any(reported_lag(reading) is not None for reading in own):
+        appended = _appended(_logs(before, vertex.id), vertex.logs)
+        if (lag is None or (was is None and appended is None)) and any(
+            reported_lag(reading) is not None for reading in own
+        ):
             no_growth[vertex.id] = _why_unknown(own[-2] if was is None else own[-1])
         grown = 0.0 if lag is None or was is None else (lag - was) / seconds
-        arriving[vertex.id] = max(emitted + grown, 0.0)
+        arriving[vertex.id] = max(emitted + grown, 0.0) if appended is None else appended
         lags[vertex.id] = lag
     return JobActivity(
         seconds=seconds,
@@ -130,6 +136,21 @@ def activity_since(
 def _traffic(tasks: Sequence[TaskInterval]) -> VertexTraffic:
     state = [(one.state.read_bytes + one.state.written_bytes) / one.seconds for one in tasks if one.state is not None]
     return VertexTraffic(sent=sum(one.bytes_out / one.seconds for one in tasks), state=sum(state))
+
+
+def _logs(reading: JobCounts, vertex: str) -> LogCounts | None:
+    return next((v.logs for v in reading.vertices if v.id == vertex), None)
+
+
+def _appended(before: LogCounts | None, after: LogCounts | None) -> float | None:
+    """Records/s that arrived by the ends of the logs, without those that the source drops; None where these are not known, or
+    of other partitions. Markers of transactions count, as they have offsets."""
+    if before is None or after is None or before.ends.keys() != after.ends.keys():
+        return None
+    seconds = after.asked_s - before.asked_s
+    if seconds < LEAST_S:
+        return None
+    return sum(after.ends[one] - before.ends[one] for one in after.ends) / seconds * after.emitted_per_read
 
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:

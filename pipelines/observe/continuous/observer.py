@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -130,10 +130,10 @@ class JobObserver:
         if self._reader is None:
             self._id = find_named_job(self._rest, rules.job or self._job)
             ends = None if rules.kafka is None else BrokerLogEnds(rules.kafka)
-            self._reader = CountsReader(self._rest, self._id, ends)
+            self._reader = CountsReader(self._rest, self._id, ends, self._now_s)
         self._reader.refresh()
         self._sleep(REFRESHED_S)
-        counts = replace(self._reader.read(workers=True), time_s=self._now_s())
+        counts = self._reader.read(workers=True)
         return KeptReading(self._id, self._operators_of(self._rest, job, counts), counts)
 
     def _operators_of(self, rest: FlinkRest, job: Job, counts: JobCounts) -> dict[str, str] | None:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 import pytest
 
 from flink_client.metrics.partitions import PartitionsReader, Place
+from models.errors import SluiceError
 
 NAME = "Source__clicks.KafkaSourceReader.topic.clicks.partition.{}.currentOffset"
 
@@ -13,12 +14,14 @@ class Reported:
     """Flink's and the broker's answers."""
 
     def __init__(self, offsets: list[float], ends: list[float]) -> None:
-        self.offsets, self.ends = offsets, ends
+        self.offsets, self.ends, self.away = offsets, ends, False
 
     def task_metrics(self, job: str, vertex: str, names: Iterable[str]) -> dict[str, float]:
         return {f"0.{NAME.format(n)}": offset for n, offset in enumerate(self.offsets)}
 
     def log_ends(self, places: Collection[Place]) -> dict[Place, float]:
+        if self.away:
+            raise SluiceError("no broker answers")
         return {("clicks", n): end for n, end in enumerate(self.ends)}
 
 
@@ -65,3 +68,40 @@ def test_where_a_partition_begins_that_was_never_read_is_unknown_unless_it_is_em
     other.find("source", [f"0.{NAME.format(n)}" for n in range(2)], tasks=1)
     other.waiting("source")
     assert other.unread("source") == frozenset()
+
+
+def test_logs_count_of_partitions_too_that_are_not_named_after_a_rescale(
+    reader: PartitionsReader, answers: Reported
+) -> None:
+    """The second partition moves to a task that does not name it yet."""
+    reader.waiting("source")
+    before = reader.logs("source", 1.0)
+    assert before is not None and before.ends == {"clicks-0": 110.0, "clicks-1": 50.0}
+    answers.offsets, answers.ends = [104.0], [115.0, 57.0]
+    reader.restarted()
+    reader.find("source", [f"0.{NAME.format(0)}"], tasks=2)
+    reader.waiting("source")
+    after = reader.logs("source", 1.0)
+    assert after is not None and after.ends == {"clicks-0": 115.0, "clicks-1": 57.0}
+
+
+def test_logs_are_unknown_while_the_broker_is_away(reader: PartitionsReader, answers: Reported) -> None:
+    reader.refresh()
+    reader.waiting("source")
+    assert reader.logs("source", 1.0) is not None
+    answers.away = True
+    reader.refresh()
+    assert reader.waiting("source") == {0: None}
+    assert reader.logs("source", 1.0) is None
+
+
+def test_logs_are_dated_by_when_the_broker_was_asked(answers: Reported) -> None:
+    """Flink's answer comes 2 s later."""
+    now = [10.0]
+    reader = PartitionsReader(answers, "job", answers.log_ends, lambda: now[0])  # type: ignore[arg-type]
+    reader.find("source", [f"0.{NAME.format(n)}" for n in range(2)], tasks=1)
+    reader.refresh()
+    now[0] = 12.0
+    reader.waiting("source")
+    logs = reader.logs("source", 1.0)
+    assert logs is not None and logs.asked_s == 10.0

@@ -94,7 +94,7 @@ def test_while_the_broker_is_away_the_lag_is_unknown_and_nothing_is_done(flight:
     def ends(places: Collection[Place]) -> dict[Place, float]:
         if away:
             raise SluiceError("no broker answers")
-        return dict.fromkeys(places, flight.job.offset + flight.job.lag)
+        return dict.fromkeys(places, flight.job.log_end())
 
     flight.job.partitioned = True
     autopilot = flight.autopilot(log_ends=ends)

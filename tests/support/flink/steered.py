@@ -122,6 +122,11 @@ class SteeredJob:
                 self.blocked += step * 0.5 if full else 0.0
             self.at_s += step
 
+    def log_end(self) -> float:
+        """Where the log of its partition ends."""
+        self.advance()
+        return self.offset + self.lag
+
     def counters(self, vertex: str) -> dict[str, float]:
         """Of one task of a vertex."""
         if self.counting or self._shown is None:

@@ -64,6 +64,18 @@ class TaskCounts:
 
 
 @dataclass(frozen=True)
+class LogCounts:
+    """The logs of the partitions that a source reads, as their broker knows them."""
+
+    asked_s: float
+    """When, by the clock of the readings."""
+    ends: Mapping[str, float]
+    """Offset that the next record will get, by topic and partition, such as `clicks-0`."""
+    emitted_per_read: float
+    """Records that the source emits of each that it reads: it may drop some."""
+
+
+@dataclass(frozen=True)
 class VertexCounts:
     """A vertex with the counters of its tasks."""
 
@@ -76,6 +88,8 @@ class VertexCounts:
     slot_group: str
     is_source: bool
     tasks: tuple[TaskCounts, ...]
+    logs: LogCounts | None = None
+    """None where it reads none, and where no broker was asked, or did not answer."""
 
     @property
     def partitions(self) -> int | None:
@@ -101,7 +115,7 @@ class JobCounts:
     """A running job at one time."""
 
     time_s: float
-    """`time.monotonic` at the end of the reading."""
+    """At the end of the reading, by a clock that is the same for all readings of a job."""
     running_since_ms: int
     """By Flink's clock; another one after a restart."""
     state: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from known_answers.counted import Doing, Vertex, job_counts, readings
-from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts, LogCounts
 from models.scaling.control.activity import activity_since
 
 
@@ -61,3 +61,45 @@ def test_counters_that_are_late_do_not_say_by_how_much_the_lag_grew() -> None:
     found = activity_since([*on_time, late], lag_by_broker=True)
     assert found is not None and found.lag_unknown == {"id-source"}
     assert found.growth_unknown == {"id-source": "its counters are more than 6 s late"}
+
+
+def with_logs(reading: JobCounts, asked_s: float, ends: dict[str, float], emitted_per_read: float = 1.0) -> JobCounts:
+    (source,) = reading.vertices
+    return replace(reading, vertices=(replace(source, logs=LogCounts(asked_s, ends, emitted_per_read)),))
+
+
+@pytest.mark.parametrize("emitted_per_read", [1.0, 0.5], ids=["all", "half are dropped"])
+def test_what_arrives_is_what_was_appended_to_the_logs(emitted_per_read: float) -> None:
+    """The counters say 100 emitted records/s and a lag that grows by 12, the logs 100 and 50 records/s more within 8 s."""
+    tasks = [Doing(100, 100, 0.5, pending=0.0, pending_grows=12.0)]
+    before, after = readings(Vertex("source", tasks, is_source=True), times=(10, 20))
+    seen = [
+        with_logs(before, 9.0, {"clicks-0": 7000.0, "clicks-1": 300.0}, emitted_per_read),
+        with_logs(after, 17.0, {"clicks-0": 7800.0, "clicks-1": 700.0}, emitted_per_read),
+    ]
+    by_counters, by_logs = activity_since([before, after]), activity_since(seen)
+    assert by_counters is not None and by_counters.arrival_rate == pytest.approx(100 + 12)
+    assert by_logs is not None and by_logs.arrival_rate == pytest.approx(emitted_per_read * (100 + 50))
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "ends"),
+    [(9.5, {"clicks-0": 7075.0}), (19.0, {"clicks-0": 8500.0, "clicks-1": 90.0}), (19.0, {})],
+    ids=["within half a second", "with a partition that is new", "of no partition"],
+)
+def test_logs_that_cannot_be_compared_leave_it_to_the_counters(asked_s: float, ends: dict[str, float]) -> None:
+    tasks = [Doing(100, 100, 0.5, pending=0.0, pending_grows=12.0)]
+    before, after = readings(Vertex("source", tasks, is_source=True), times=(10, 20))
+    found = activity_since([with_logs(before, 9.0, {"clicks-0": 7000.0}), with_logs(after, asked_s, ends)])
+    assert found is not None and found.arrival_rate == pytest.approx(100 + 12)
+
+
+def test_logs_say_what_arrives_where_the_growth_of_the_lag_is_unknown() -> None:
+    """As after a rescale, before each partition was read."""
+    held = Doing(584, 584, 0.0, backpressure=1.0, pending=0.0, pending_grows=1916.0)
+    before, after = readings(Vertex("source", [held], is_source=True), times=(10, 20))
+    (source,) = before.vertices
+    unread = replace(before, vertices=(replace(source, tasks=(replace(source.tasks[0], pending=None),)),))
+    found = activity_since([with_logs(unread, 9.0, {"clicks-0": 0.0}), with_logs(after, 19.0, {"clicks-0": 25000.0})])
+    assert found is not None and not found.growth_unknown
+    assert found.arrival_rate == pytest.approx(2500.0)
