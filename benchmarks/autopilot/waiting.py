@@ -1,4 +1,4 @@
-"""What an autopilot sees of what waits, by the age of records and by the broker, after a jump of the rate and a rescale.
+"""What an autopilot sees of what waits, by Flink's metrics alone and by the broker, after a jump of the rate and a rescale.
 
     python -m benchmarks.autopilot.waiting [--flink-version 2.3]
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--flink-version", default="2.3", choices=list(RELEASES))
     options = parser.parse_args(arguments)
-    table = Table("s after the jump", "job", "not committed", "by age: before sources + inside", "by broker: the same")
+    table = Table("s after the jump", "job", "not committed", "by Flink: before sources + inside", "by broker: the same")
     with ExitStack() as stack:
         lab = stack.enter_context(acting_lab(RELEASES[options.flink_version], SLOTS))
         feeder = stack.enter_context(lab.fed([TOPIC]))

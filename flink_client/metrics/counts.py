@@ -7,7 +7,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ from models.capacity.observed.waiting.emit_delay import EmitDelays
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
 _PENDING: Final = re.compile(r"\d+\.(.*\.pendingRecords)")
+_FETCHED: Final = re.compile(r"\d+\.(Source__.*\.KafkaConsumer\.records-consumed-total)")
+_POLLED: Final = re.compile(r"\d+\.(Source__.*\.KafkaConsumer\.last-poll-seconds-ago)")
 _AGE: Final = re.compile(r"\d+\.(Source__.*\.currentEmitEventTimeLag)")
 _TIMES_OF_DETAILS: Final = ("accumulated-busy-time", "accumulated-backpressured-time", "accumulated-idle-time")
 """The names of TIMES in the details of a vertex."""
@@ -151,12 +153,11 @@ class CountsReader:
         is_source = one["id"] in self._graph.sources
         details = self._rest.get(f"/jobs/{self._job}/vertices/{one['id']}")["subtasks"]
         of_source = self._source_metrics(one["id"], len(details)) if is_source else {}
-        per_read = _emitted_per_read(of_source.values())
         by_broker = self._partitions.waiting(one["id"]) if is_source else {}
         state = self._state(one["id"], len(details)) if one["id"] in self._graph.keyed else {}
         tasks = [
             replace(
-                self._task(one["id"], task, of_source.get(task["subtask"], {}), by_broker, per_read),
+                self._task(one["id"], task, of_source.get(task["subtask"], {}), by_broker),
                 state=state.get(task["subtask"]),
             )
             for task in details
@@ -169,7 +170,7 @@ class CountsReader:
             slot_group=one.get("slotSharingGroupId", ""),
             is_source=is_source,
             tasks=tuple(sorted(tasks, key=lambda task: task.task)),
-            logs=self._partitions.logs(one["id"], per_read) if is_source else None,
+            logs=self._partitions.logs(one["id"]) if is_source else None,
         )
 
     def _task(
@@ -178,7 +179,6 @@ class CountsReader:
         task: Mapping[str, Any],
         of_source: Mapping[str, float],
         by_broker: Mapping[int, float | None],
-        emitted_per_read: float,
     ) -> TaskCounts:
         counted, number = task["metrics"], int(task["subtask"])
         reported = bool(counted.get("write-records-complete"))
@@ -187,10 +187,10 @@ class CountsReader:
             _seconds(of_source.get(name, counted.get(detail))) if reported else None
             for name, detail in zip(TIMES, _TIMES_OF_DETAILS, strict=True)
         ]
-        emitted, waiting = _of(_EMITTED, of_source), _of(_PENDING, of_source)
+        emitted, read, fetched, waiting = (_of(pattern, of_source) for pattern in (_EMITTED, _READ, _FETCHED, _PENDING))
         known = [by_broker[number]] if number in by_broker else waiting
         pending = [value for value in known if value is not None and value > _UNKNOWN]
-        ages = [value for value in _of(_AGE, of_source) if value != _UNKNOWN]
+        ages, polled = ([value for value in _of(one, of_source) if value != _UNKNOWN] for one in (_AGE, _POLLED))
         partitions = self._partitions.number(vertex, number)
         if not known and partitions == 0:
             pending = [0.0]  # it has nothing to read from
@@ -207,10 +207,13 @@ class CountsReader:
             backpressured_s=times[1],
             idle_s=times[2],
             emitted=math.fsum(emitted) if emitted else None,
-            pending=math.fsum(pending) * emitted_per_read if pending else None,
+            read=math.fsum(read) if read else None,
+            fetched=math.fsum(fetched) if fetched else None,
+            polled_s=max(polled) if polled else None,
             age_s=max(ages) / 1000 if ages else None,
             partitions=partitions,
         )
+        made = replace(made, pending=math.fsum(pending) * made.emitted_per_read if pending else None)
         is_young = made.ran_s is not None and made.ran_s < _YOUNG_S
         return replace(made, pending=None) if is_young and number in self._partitions.unread(vertex) else made
 
@@ -224,7 +227,7 @@ class CountsReader:
             # A source reports what waits before it only once it has read something, and some never do: they are asked for
             # their names, a long answer, less and less often.
             reported = self._rest.metric_names(self._job, vertex)
-            wanted = (_EMITTED, _READ, _PENDING, _AGE)
+            wanted = (_EMITTED, _READ, _FETCHED, _POLLED, _PENDING, _AGE)
             found = (m[1] for pattern in wanted for m in map(pattern.fullmatch, reported) if m)
             self._of_sources[vertex] = tuple(sorted(set(found)))
             self._partitions.find(vertex, reported, tasks)
@@ -264,13 +267,6 @@ def _state_counts(values: Mapping[str, float]) -> StateCounts:
 
 def _of(pattern: re.Pattern[str], of_source: Mapping[str, float]) -> list[float]:
     return [value for name, value in of_source.items() if pattern.fullmatch(f"0.{name}")]
-
-
-def _emitted_per_read(of_source: Iterable[Mapping[str, float]]) -> float:
-    """Of the tasks of a source together: records wait to be read; of those that are read, deserializers drop some."""
-    tasks = list(of_source)
-    emitted, read = (math.fsum(n for task in tasks for n in _of(pattern, task)) for pattern in (_EMITTED, _READ))
-    return emitted / read if emitted > 0 and read > 0 else 1.0
 
 
 def _seconds(milliseconds: float | str | None) -> float | None:

@@ -94,14 +94,12 @@ class PartitionsReader:
             with suppress(SluiceError):
                 self._ends = _Ends(self._clock(), self._log_ends(places))
 
-    def logs(self, vertex: str, emitted_per_read: float) -> LogCounts | None:
+    def logs(self, vertex: str) -> LogCounts | None:
         """The logs that a source reads, as of the last call of `waiting`; None where the broker did not answer."""
         used, places = self._used.get(vertex, _Ends()), self._places.get(vertex, set())
         if not places or not places <= used.of.keys():
             return None
-        return LogCounts(
-            used.asked_s, {f"{at}-{number}": used.of[at, number] for at, number in places}, emitted_per_read
-        )
+        return LogCounts(used.asked_s, {f"{topic}-{number}": used.of[topic, number] for topic, number in places})
 
     def waiting(self, vertex: str) -> dict[int, float | None]:
         """Records that wait before each task of a source by its broker; empty without one, None while it is away.

@@ -7,7 +7,7 @@ same scrape, as all that REST answers is of the same refresh. The vertices, and 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
@@ -199,10 +199,8 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
     values, attempt = found
     busy, held, idle = (_seconds(values.get(f"{_TASK}{name}")) for name in TIMES)
     emitted, read, pending, age = (values.get(name) for name in (_EMITTED, _READ, _PENDING, _AGE))
-    # Records wait to be read; of those that are read, deserializers drop some.
-    emitted_per_read = emitted / read if emitted and read else 1.0
     state = [values[name] for name in _STATE if name in values]
-    return TaskCounts(
+    made = TaskCounts(
         task=task.index,
         attempt=attempt,
         runs=not finished,
@@ -215,11 +213,12 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
         backpressured_s=held,
         idle_s=idle,
         emitted=emitted,
-        pending=None if pending is None or pending < 0 else pending * emitted_per_read,
+        read=read,
         age_s=None if age == _UNKNOWN else _seconds(age),
         partitions=len(scraped.partitions) or None,
         state=StateCounts(*state) if len(state) == len(_STATE) else None,
     )
+    return made if pending is None or pending < 0 else replace(made, pending=pending * made.emitted_per_read)
 
 
 def _worker(values: Mapping[str, float]) -> WorkerCounts:

@@ -103,12 +103,13 @@ def activity_since(
         if lag is None:
             unknown.add(vertex.id)
         appended = _appended(_logs(before, vertex.id), vertex.logs)
-        if (lag is None or (was is None and appended is None)) and any(
+        by_logs = None if appended is None else appended * vertex.emitted_per_read
+        if (lag is None or (was is None and by_logs is None)) and any(
             reported_lag(reading) is not None for reading in own
         ):
             no_growth[vertex.id] = _why_unknown(own[-2] if was is None else own[-1])
         grown = 0.0 if lag is None or was is None else (lag - was) / seconds
-        arriving[vertex.id] = max(emitted + grown, 0.0) if appended is None else appended
+        arriving[vertex.id] = max(emitted + grown, 0.0) if by_logs is None else by_logs
         lags[vertex.id] = lag
     return JobActivity(
         seconds=seconds,
@@ -143,14 +144,14 @@ def _logs(reading: JobCounts, vertex: str) -> LogCounts | None:
 
 
 def _appended(before: LogCounts | None, after: LogCounts | None) -> float | None:
-    """Records/s that arrived by the ends of the logs, without those that the source drops; None where these are not known, or
-    of other partitions. Markers of transactions count, as they have offsets."""
+    """Records/s by the ends of the logs; None where these are not known, or of other partitions. Markers of transactions count,
+    as they have offsets."""
     if before is None or after is None or before.ends.keys() != after.ends.keys():
         return None
     seconds = after.asked_s - before.asked_s
     if seconds < LEAST_S:
         return None
-    return sum(after.ends[one] - before.ends[one] for one in after.ends) / seconds * after.emitted_per_read
+    return sum(after.ends[one] - before.ends[one] for one in after.ends) / seconds
 
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:

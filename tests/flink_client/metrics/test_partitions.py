@@ -75,24 +75,24 @@ def test_logs_count_of_partitions_too_that_are_not_named_after_a_rescale(
 ) -> None:
     """The second partition moves to a task that does not name it yet."""
     reader.waiting("source")
-    before = reader.logs("source", 1.0)
+    before = reader.logs("source")
     assert before is not None and before.ends == {"clicks-0": 110.0, "clicks-1": 50.0}
     answers.offsets, answers.ends = [104.0], [115.0, 57.0]
     reader.restarted()
     reader.find("source", [f"0.{NAME.format(0)}"], tasks=2)
     reader.waiting("source")
-    after = reader.logs("source", 1.0)
+    after = reader.logs("source")
     assert after is not None and after.ends == {"clicks-0": 115.0, "clicks-1": 57.0}
 
 
 def test_logs_are_unknown_while_the_broker_is_away(reader: PartitionsReader, answers: Reported) -> None:
     reader.refresh()
     reader.waiting("source")
-    assert reader.logs("source", 1.0) is not None
+    assert reader.logs("source") is not None
     answers.away = True
     reader.refresh()
     assert reader.waiting("source") == {0: None}
-    assert reader.logs("source", 1.0) is None
+    assert reader.logs("source") is None
 
 
 def test_logs_are_dated_by_when_the_broker_was_asked(answers: Reported) -> None:
@@ -103,5 +103,5 @@ def test_logs_are_dated_by_when_the_broker_was_asked(answers: Reported) -> None:
     reader.refresh()
     now[0] = 12.0
     reader.waiting("source")
-    logs = reader.logs("source", 1.0)
+    logs = reader.logs("source")
     assert logs is not None and logs.asked_s == 10.0

@@ -27,6 +27,8 @@ class ObservedFlink(AnsweringServer):
     pending: float | None = 0.0
     pending_grows: float = 0.0
     """Records/s."""
+    fetched_ahead: float | None = None
+    """Records that Kafka's consumer has fetched and the source not read; None for a source that does not report it."""
     age_grows: float = 0.0
     """Seconds a second by which the records that the source emits get older."""
     backpressure: float = 0.0
@@ -144,6 +146,11 @@ class ObservedFlink(AnsweringServer):
             "0.Source__card_transactions.pendingRecords": (self.pending or 0.0) + self.pending_grows * self.ran_s,
             "0.Source__card_transactions.currentEmitEventTimeLag": 1000 * self.age_grows * self.ran_s,
         }
+        if self.fetched_ahead is not None:
+            of_source["0.Source__card_transactions.numRecordsIn"] = self.rate * self.ran_s
+            consumer = f"0.{_READER}.KafkaConsumer"
+            of_source[f"{consumer}.records-consumed-total"] = self.rate * self.ran_s + self.fetched_ahead
+            of_source[f"{consumer}.last-poll-seconds-ago"] = 0.0
         for partition in range(PARTITIONS):
             offset = -1.0 if partition in self.silent else 1.0
             of_source[f"0.{_READER}.topic.cards.partition.{partition}.currentOffset"] = offset

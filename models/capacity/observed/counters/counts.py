@@ -46,6 +46,12 @@ class TaskCounts:
     idle_s: float | None = None
     emitted: float | None = None
     """Records that the sources of its vertex emitted, those that they dropped left out; None where it has no source."""
+    read: float | None = None
+    """Records that they read, those that they dropped included; None where they do not count it."""
+    fetched: float | None = None
+    """Records that their Kafka consumers have fetched; None where these do not count it."""
+    polled_s: float | None = None
+    """Since these consumers were asked for more; None where that is unknown."""
     pending: float | None = None
     """Records that wait before its sources; None where they do not report it."""
     age_s: float | None = None
@@ -54,6 +60,11 @@ class TaskCounts:
     """Partitions of a topic that it reads; None where the source does not report them."""
     state: StateCounts | None = None
     """None where it has no state on disk, or the state backend does not count."""
+
+    @property
+    def emitted_per_read(self) -> float:
+        """Records wait to be read; of those that are read, a source may drop some."""
+        return self.emitted / self.read if self.emitted and self.read else 1.0
 
     @property
     def ran_s(self) -> float | None:
@@ -71,8 +82,6 @@ class LogCounts:
     """When, by the clock of the readings."""
     ends: Mapping[str, float]
     """Offset that the next record will get, by topic and partition, such as `clicks-0`."""
-    emitted_per_read: float
-    """Records that the source emits of each that it reads: it may drop some."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,12 @@ class VertexCounts:
     tasks: tuple[TaskCounts, ...]
     logs: LogCounts | None = None
     """None where it reads none, and where no broker was asked, or did not answer."""
+
+    @property
+    def emitted_per_read(self) -> float:
+        """As of a task, of all of them together."""
+        emitted, read = sum(task.emitted or 0.0 for task in self.tasks), sum(task.read or 0.0 for task in self.tasks)
+        return emitted / read if emitted and read else 1.0
 
     @property
     def partitions(self) -> int | None:

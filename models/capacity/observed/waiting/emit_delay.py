@@ -19,6 +19,9 @@ What was emitted in that time arrived within T - (d - d_1), and what arrived in 
 W lets r_0 count while T is short, as a task emits in bursts after a start. What a task fetches it emits partition by partition,
 each from its oldest record to its newest, so that the age falls and rises again while records wait for as long as the oldest:
 d is the larger of the last two ages.
+
+That is the age of one record of any partition, which is old after a backlog though others have none left. So where what Kafka's
+consumer has fetched shows what waits, that counts instead (`waiting_by_fetches`).
 """
 
 from collections import deque
@@ -27,6 +30,7 @@ from statistics import median
 from typing import Final, Self
 
 from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
+from models.capacity.observed.waiting.fetched import waiting_by_fetches
 
 HELD: Final = 0.05
 """Share of its time that a task is idle at most while records wait for it."""
@@ -96,6 +100,7 @@ class _Vertex:
     rate: float | None = None
     """Records/s that arrive, as known last."""
     tasks: dict[int, _Followed] = field(default_factory=dict)
+    last: dict[int, TaskCounts] = field(default_factory=dict)
 
     @property
     def off_s(self) -> float:
@@ -119,6 +124,11 @@ class _Vertex:
         one.recent.append(now)
         return one
 
+    def waiting(self, task: TaskCounts, followed: _Followed) -> float:
+        """Records before a task that reports something of them."""
+        fetched = waiting_by_fetches(self.last.get(task.task), task, followed.rate() or 0.0)
+        return max(task.pending or 0.0, followed.waiting(self.off_s)) if fetched is None else fetched
+
 
 class EmitDelays:
     """Follows the tasks of the sources of one job from reading to reading."""
@@ -127,9 +137,8 @@ class EmitDelays:
         self._vertices: dict[str, _Vertex] = {}
 
     def seen(self, counts: JobCounts) -> JobCounts:
-        """A further reading, with what waits before each source task by Eq. 2 where its source reports less.
-
-        What waits stays unknown where the source does not report it at all.
+        """A further reading, with what waits before each source task by its fetches or, where these do not show it, by Eq. 2 if
+        its source reports less. It stays unknown where the source does not report it at all.
         """
         return replace(counts, vertices=tuple(self._vertex(v) if v.is_source else v for v in counts.vertices))
 
@@ -147,8 +156,9 @@ class EmitDelays:
         rates = [one.rate() for one in followed.values()]
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)
-        waiting = {number: one.waiting(known.off_s) for number, one in followed.items()}
-        tasks = (
-            replace(t, pending=max(t.pending or 0.0, waiting[t.task])) if t.task in waiting else t for t in vertex.tasks
-        )
-        return replace(vertex, tasks=tuple(tasks))
+        waiting = {
+            task.task: known.waiting(task, followed[task.task]) for task in vertex.tasks if task.task in followed
+        }
+        tasks = tuple(replace(t, pending=waiting[t.task]) if t.task in waiting else t for t in vertex.tasks)
+        known.last = {task.task: task for task in vertex.tasks}
+        return replace(vertex, tasks=tasks)

@@ -65,7 +65,8 @@ def test_counters_that_are_late_do_not_say_by_how_much_the_lag_grew() -> None:
 
 def with_logs(reading: JobCounts, asked_s: float, ends: dict[str, float], emitted_per_read: float = 1.0) -> JobCounts:
     (source,) = reading.vertices
-    return replace(reading, vertices=(replace(source, logs=LogCounts(asked_s, ends, emitted_per_read)),))
+    tasks = tuple(replace(task, read=(task.emitted or 0.0) / emitted_per_read) for task in source.tasks)
+    return replace(reading, vertices=(replace(source, tasks=tasks, logs=LogCounts(asked_s, ends)),))
 
 
 @pytest.mark.parametrize("emitted_per_read", [1.0, 0.5], ids=["all", "half are dropped"])
