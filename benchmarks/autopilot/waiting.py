@@ -93,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--flink-version", default="2.3", choices=list(RELEASES))
     options = parser.parse_args(arguments)
-    table = Table("s after the jump", "job", "not committed", "by Flink: before sources + inside", "by broker: the same")
+    table = Table(
+        "s after the jump", "job", "not committed", "by Flink: before sources + inside", "by broker: the same"
+    )
     with ExitStack() as stack:
         lab = stack.enter_context(acting_lab(RELEASES[options.flink_version], SLOTS))
         feeder = stack.enter_context(lab.fed([TOPIC]))

@@ -29,10 +29,15 @@ _COUNTERS: Final = tuple(f"{_TASK}{name}" for name in ("numRecordsIn", "numRecor
 _EMITTED, _READ, _PENDING, _AGE = (
     f"{_OPERATOR}{name}" for name in ("numRecordsOut", "numRecordsIn", "pendingRecords", "currentEmitEventTimeLag")
 )
+_FETCHED, _POLLED = (
+    f"{_OPERATOR}KafkaSourceReader_KafkaConsumer_{name}" for name in ("records_consumed_total", "last_poll_seconds_ago")
+)
+_OLDEST: Final = (_AGE, _POLLED)
+"""Of several sources of a task, the largest of these counts."""
 _OFFSET: Final = f"{_OPERATOR}KafkaSourceReader_topic_partition_currentOffset"
 _STATE: Final = tuple(f"{_OPERATOR}{name}" for name in STATE_COUNTERS)
 _UNKNOWN: Final = -1
-"""Age of a record without a time stamp."""
+"""Age of a record without a time stamp, and time since a poll before the first one."""
 _OF_SOURCES: Final = ',operator_name=~"Source:.*"'
 _JVM: Final = "flink_taskmanager_Status_JVM_"
 _CPU, _GC, _HEAP, _MOST_HEAP = (
@@ -45,8 +50,7 @@ _STALE: Final = 2.5
 
 @dataclass
 class _Scraped:
-    """What was scraped of one task or TaskManager: values by time and name, those of several series together, but for ages,
-    of which the largest counts."""
+    """What was scraped of one task or TaskManager: values by time and name, of several series their sum, or the largest."""
 
     of: dict[float, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     attempt: dict[float, int] = field(default_factory=dict)
@@ -58,7 +62,7 @@ class _Scraped:
             self.attempt[time_s], self.of[time_s] = attempt, {}
         if attempt == self.attempt[time_s]:
             known = self.of[time_s]
-            known[name] = max(known.get(name, value), value) if name == _AGE else known.get(name, 0.0) + value
+            known[name] = max(known.get(name, value), value) if name in _OLDEST else known.get(name, 0.0) + value
 
     def at(self, time_s: float, oldest_s: float) -> tuple[dict[str, float], int] | None:
         """The values of the last scrape, and the attempt of the task; None where that is older."""
@@ -122,7 +126,7 @@ def _tasks(prometheus: Prometheus, job: str, seconds: float) -> dict[tuple[str, 
     """By vertex and number of the task."""
     found: dict[tuple[str, int], _Scraped] = defaultdict(_Scraped)
     wanted = [*((name, "") for name in (*_COUNTERS, *_STATE, _OFFSET))]
-    wanted += [(name, _OF_SOURCES) for name in (_EMITTED, _READ, _PENDING, _AGE)]
+    wanted += [(name, _OF_SOURCES) for name in (_EMITTED, _READ, _FETCHED, _POLLED, _PENDING, _AGE)]
     for name, of in wanted:
         for series in one_scraper(prometheus.query(f'{name}{{job_id="{job}"{of}}}[{math.ceil(seconds)}s]')):
             labels = series["metric"]
@@ -198,7 +202,7 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
         return TaskCounts(task.index, task.attempt, runs=False, finished=finished, worker=task.task_manager)
     values, attempt = found
     busy, held, idle = (_seconds(values.get(f"{_TASK}{name}")) for name in TIMES)
-    emitted, read, pending, age = (values.get(name) for name in (_EMITTED, _READ, _PENDING, _AGE))
+    pending, age, polled_s = (values.get(name) for name in (_PENDING, _AGE, _POLLED))
     state = [values[name] for name in _STATE if name in values]
     made = TaskCounts(
         task=task.index,
@@ -212,8 +216,10 @@ def _task(task: Subtask, scraped: _Scraped, at_s: float, stale_s: float) -> Task
         busy_s=busy,
         backpressured_s=held,
         idle_s=idle,
-        emitted=emitted,
-        read=read,
+        emitted=values.get(_EMITTED),
+        read=values.get(_READ),
+        fetched=values.get(_FETCHED),
+        polled_s=None if polled_s == _UNKNOWN else polled_s,
         age_s=None if age == _UNKNOWN else _seconds(age),
         partitions=len(scraped.partitions) or None,
         state=StateCounts(*state) if len(state) == len(_STATE) else None,

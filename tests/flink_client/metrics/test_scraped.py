@@ -54,6 +54,12 @@ def test_the_past_is_read_as_if_it_had_been_watched(prometheus: Scraping, read: 
     assert all(re.search(r"\[60s\]$", query) for query in prometheus.queries)
 
 
+def test_what_kafkas_consumer_has_fetched_counts(prometheus: Scraping, read: Callable[[], ScrapedCounts]) -> None:
+    """80 records are fetched and not read, of which half are dropped, and 25 wait behind them."""
+    prometheus.fetched_ahead = 80.0
+    assert read().readings[-1].vertices[0].tasks[0].pending == pytest.approx(80 / 2 + 25)
+
+
 def test_a_missing_scrape_is_bridged_and_several_are_not_counted(
     prometheus: Scraping, read: Callable[[], ScrapedCounts]
 ) -> None:

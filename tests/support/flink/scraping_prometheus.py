@@ -12,6 +12,7 @@ from flink.observed import COUNT, SINK, SOURCE
 TASKS = {SOURCE: 1, COUNT: 2, SINK: 2}
 RATE = 600.0
 TASK, OPERATOR = "flink_taskmanager_job_task_", "flink_taskmanager_job_task_operator_"
+CONSUMER = f"{OPERATOR}KafkaSourceReader_KafkaConsumer_"
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Scraping(AnsweringServer):
     """Scrape from which on tasks count from 0 again."""
     silent: frozenset[str] = frozenset()
     """Metrics that are not there."""
+    fetched_ahead: float | None = None
+    """Records that Kafka's consumer has fetched and the source not read; None for a source that does not report it."""
     scrapers: tuple[str, ...] = ("flink",)
     answer: tuple[int, object] | None = None
     queries: list[str] = field(default_factory=list)
@@ -79,6 +82,9 @@ class Scraping(AnsweringServer):
             for operator, age_ms in (("Source: cards", "40"), ("Source: other", "-1")):
                 of_one = {"operator_name": operator, "task_attempt_num": "0"}
                 yield {"metric": labels | of_one, "values": [[w, age_ms] for w, _, _ in times]}
+        if vertex == SOURCE and self.fetched_ahead is not None and name == f"{CONSUMER}records_consumed_total":
+            values = [[w, str(2 * counted * ran + self.fetched_ahead)] for w, ran, _ in times]
+            yield {"metric": labels | {"task_attempt_num": "0"}, "values": values}
         if vertex == SOURCE and name.endswith("currentOffset"):
             for partition in "01234567":
                 place = {"topic": "cards", "partition": partition, "task_attempt_num": "0"}
