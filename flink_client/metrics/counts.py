@@ -18,7 +18,7 @@ from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
-from models.capacity.observed.waiting.emit_delay import EmitDelays
+from models.capacity.observed.waiting.estimated_lag import LagEstimator
 
 _EMITTED: Final = re.compile(r"\d+\.(Source__.*\.numRecordsOut)")
 _READ: Final = re.compile(r"\d+\.(Source__.*\.numRecordsIn)")
@@ -75,7 +75,7 @@ class CountsReader:
         """Since the job started."""
         self._of_sources: dict[str, tuple[str, ...]] = {}
         self._of_state: dict[str, tuple[str, ...]] = {}
-        self._delays = EmitDelays()
+        self._lags = LagEstimator()
 
     @property
     def faults(self) -> Sequence[str]:
@@ -121,7 +121,7 @@ class CountsReader:
                 vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
                 workers={name: self._worker(name) for name in sorted(names)},
             )
-            return counts if self._partitions.asks_broker else self._delays.seen(counts)
+            return counts if self._partitions.asks_broker else self._lags.seen(counts)
 
     def silent_partitions(self) -> dict[str, tuple[str, ...]]:
         """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all.

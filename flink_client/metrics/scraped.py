@@ -20,7 +20,7 @@ from flink_client.metrics.readings import STATE_COUNTERS, TIMES
 from flink_client.rest.answers import ENDED, FINISHED, RUNNING, Subtask, flinks_answers, graph
 from flink_client.rest.client import FlinkRest
 from models.capacity.observed.counters.counts import JobCounts, StateCounts, TaskCounts, VertexCounts, WorkerCounts
-from models.capacity.observed.waiting.emit_delay import EmitDelays
+from models.capacity.observed.waiting.estimated_lag import LagEstimator
 from models.errors import SluiceError
 
 _TASK: Final = "flink_taskmanager_job_task_"
@@ -112,11 +112,9 @@ def scraped_counts(prometheus: Prometheus, rest: FlinkRest, job: str, seconds: f
     step_s = max(median(apart), _LEAST_STEP_S)
     count = int((times[-1] - times[0]) / step_s)
     grid = [times[-1] - step_s * number for number in range(count, -1, -1)]
-    delays = EmitDelays()
+    lags = LagEstimator()
     return ScrapedCounts(
-        readings=tuple(
-            delays.seen(_reading(answer, subtasks, tasks, machines, at_s, _STALE * step_s)) for at_s in grid
-        ),
+        readings=tuple(lags.seen(_reading(answer, subtasks, tasks, machines, at_s, _STALE * step_s)) for at_s in grid),
         step_s=step_s,
         missing=tuple(sorted(name for name in workers if label_of(name) not in machines)),
     )

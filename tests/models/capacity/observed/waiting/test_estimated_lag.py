@@ -1,11 +1,12 @@
-"""What waits by the age of emitted records. The figures of the real job are of `keyed` (benchmarks/autopilot.md)."""
+"""What waits by the age of emitted records and by what Kafka's consumer has fetched."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
-from models.capacity.observed.waiting.emit_delay import EmitDelays
+from models.capacity.observed.waiting.estimated_lag import LagEstimator
 
 
 def task(
@@ -15,6 +16,9 @@ def task(
     *,
     idle_s: float = 0.0,
     pending: float | None = 0.0,
+    unread: float | None = None,
+    dropped: float = 0.0,
+    polled_s: float | None = None,
     attempt: int = 0,
 ) -> TaskCounts:
     return TaskCounts(
@@ -29,6 +33,9 @@ def task(
         emitted=emitted,
         pending=pending,
         age_s=age_s,
+        read=emitted + dropped,
+        fetched=None if unread is None else emitted + dropped + unread,
+        polled_s=polled_s,
     )
 
 
@@ -38,8 +45,8 @@ def reading(one: TaskCounts) -> JobCounts:
 
 
 def waiting(tasks: Sequence[TaskCounts]) -> list[float | None]:
-    delays = EmitDelays()
-    return [delays.seen(reading(one)).vertices[0].tasks[0].pending for one in tasks]
+    lags = LagEstimator()
+    return [lags.seen(reading(one)).vertices[0].tasks[0].pending for one in tasks]
 
 
 ARRIVING = (4000 + 10 * 50) / (80 / 3 + 10)
@@ -73,6 +80,30 @@ def test_what_the_source_reports_counts_where_it_is_more() -> None:
     assert waiting([task(0.0, 0.0, 0.0, pending=9000.0), task(10.0, 1000.0, 1.0, pending=8000.0)]) == [9000.0, 8000.0]
 
 
+def test_what_the_consumer_has_fetched_waits() -> None:
+    assert waiting([task(0.0, 0.0, 0.0), task(10.0, 500.0, 0.1, idle_s=5.0, unread=7.0, polled_s=9.0)]) == [0.0, 7.0]
+
+
+def test_what_came_since_the_consumer_was_asked_for_more_waits_too() -> None:
+    """50 records/s arrive and 40 are emitted; the age stays, as a record of another partition was emitted last."""
+    held = task(20.0, 900.0, 0.0, idle_s=5.0, unread=30.0, pending=20.0, polled_s=1.0)
+    rate = (10 * 50 + 400) / (10 + 10)
+    assert waiting([task(0.0, 0.0, 0.0), task(10.0, 500.0, 0.0, idle_s=5.0), held])[-1] == 30 + 20 + 1.5 * rate
+
+
+def test_the_age_counts_where_a_large_fetch_is_not_counted_yet() -> None:
+    *before, last = overloaded()
+    assert waiting([*before, replace(last, read=last.emitted, fetched=last.emitted, polled_s=0.0)]) == waiting(
+        overloaded()
+    )
+
+
+def test_what_the_source_will_drop_does_not_wait() -> None:
+    """It emits one record of four."""
+    some = task(10.0, 500.0, 0.1, idle_s=5.0, unread=80.0, dropped=1500.0)
+    assert waiting([task(0.0, 0.0, 0.0), some])[-1] == 80 / 4
+
+
 def test_what_is_unknown_stays_unknown() -> None:
     assert waiting([task(0.0, 0.0, 0.0, pending=None), task(10.0, 1000.0, 9.0, pending=None)]) == [None, None]
     assert waiting([task(0.0, 0.0, None), task(10.0, 1000.0, None)]) == [0.0, 0.0]
@@ -98,4 +129,4 @@ def test_other_vertices_are_left_alone() -> None:
     counts = reading(task(1.0, 1.0, 1.0))
     sink = VertexCounts("k", "sink", ("sink",), 128, "", False, (task(1.0, 1.0, 1.0),))
     both = JobCounts(1.0, 1, "RUNNING", (counts.vertices[0], sink), {})
-    assert EmitDelays().seen(both).vertices[1] is sink
+    assert LagEstimator().seen(both).vertices[1] is sink

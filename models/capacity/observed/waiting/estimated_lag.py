@@ -1,9 +1,13 @@
-"""What waits before a source at least, from how long the records that it emits have waited.
+"""What waits before a source, from what Flink reports of it: no broker is asked.
 
 Kafka's source reports `pendingRecords` of each partition as of the last fetch that returned its records. A job with few
 expensive records polls rarely while it is held back, so that it may report next to nothing for minutes while records pile up.
-Flink reports how old the record was that a source emitted last, too (`currentEmitEventTimeLag`, FLIP-33).
+Two more are reported: what the consumer has fetched, and how old the record was that a source emitted last
+(`currentEmitEventTimeLag`, FLIP-33).
 
+    p       `pendingRecords`
+    f, u    records that the consumer has fetched (`records-consumed-total`), and that the source has read (`numRecordsIn`)
+    s       time since the consumer was asked for more (`last-poll-seconds-ago`, whole seconds, so that half of one is missing)
     d       age of the record emitted last, by its time stamp
     d_0     the median of the last three that were seen when a task had been idle, and nothing waited: by so much time stamps
             are off. Not the last alone, as a task that was idle at first may be held at the end.
@@ -14,14 +18,14 @@ Flink reports how old the record was that a source emitted last, too (`currentEm
 What was emitted in that time arrived within T - (d - d_1), and what arrived in the last d - d_0 waits:
 
     rate    = (W r_0 + E) / (W + T - (d - d_1))                                                    (1)
-    waiting = (d - d_0) x rate                                                                     (2)
+    waiting = max(f - u + p + (s + 1/2) rate, (d - d_0) rate)                                      (2)
 
-W lets r_0 count while T is short, as a task emits in bursts after a start. What a task fetches it emits partition by partition,
-each from its oldest record to its newest, so that the age falls and rises again while records wait for as long as the oldest:
-d is the larger of the last two ages.
+and f - u + p while the task is idle for a part, as then it waits for records, and not they for it. W lets r_0 count while T
+is short, as a task emits in bursts after a start.
 
-That is the age of one record of any partition, which is old after a backlog though others have none left. So where what Kafka's
-consumer has fetched shows what waits, that counts instead (`waiting_by_fetches`).
+Neither part of (2) is enough. The consumer counts a fetch only once all of it was handed out, so that f is too small while it
+has a large one. And what was fetched is emitted partition by partition, each from its oldest record to its newest, so that d
+is small where a new record was emitted last.
 """
 
 from collections import deque
@@ -30,14 +34,11 @@ from statistics import median
 from typing import Final, Self
 
 from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
-from models.capacity.observed.waiting.fetched import waiting_by_fetches
 
 HELD: Final = 0.05
 """Share of its time that a task is idle at most while records wait for it."""
 PRIOR_S: Final = 10.0
 """W."""
-_AGES: Final = 2
-"""Of which d is the largest."""
 _IDLE: Final = 3
 """Readings of which d_0 is the median."""
 
@@ -51,6 +52,10 @@ class _Reading:
     idle_s: float
     emitted: float
     age_s: float
+    known: float
+    """f - u + p, in records that are emitted."""
+    polled_s: float | None
+    """s; None where it is not reported."""
 
     @classmethod
     def of(cls, task: TaskCounts) -> Self | None:
@@ -59,7 +64,9 @@ class _Reading:
             return None
         if task.ran_s is None or task.idle_s is None or task.emitted is None or task.age_s is None:
             return None
-        return cls(task.attempt, task.ran_s, task.idle_s, task.emitted, task.age_s)
+        fetched = 0.0 if task.fetched is None or task.read is None else max(task.fetched - task.read, 0.0)
+        known = fetched * task.emitted_per_read + task.pending
+        return cls(task.attempt, task.ran_s, task.idle_s, task.emitted, task.age_s, known, task.polled_s)
 
 
 @dataclass
@@ -70,27 +77,26 @@ class _Followed:
     """When it was idle last, or else seen first."""
     prior: float | None
     """r_0; None where it is unknown."""
-    recent: deque[_Reading]
+    last: _Reading
     is_idle: bool = False
     """Whether it was so for a part of the time up to the last reading."""
-
-    def age_s(self) -> float:
-        """d."""
-        return max(one.age_s for one in self.recent)
 
     def rate(self) -> float | None:
         """Eq. 1; None while nothing is known."""
         if self.is_idle:
             return self.prior
         prior_s = 0.0 if self.prior is None else PRIOR_S
-        held_s = self.recent[-1].ran_s - self.began.ran_s
-        within_s = prior_s + max(held_s - (self.age_s() - self.began.age_s), 0.0)
-        emitted = prior_s * (self.prior or 0.0) + self.recent[-1].emitted - self.began.emitted
+        held_s = self.last.ran_s - self.began.ran_s
+        within_s = prior_s + max(held_s - (self.last.age_s - self.began.age_s), 0.0)
+        emitted = prior_s * (self.prior or 0.0) + self.last.emitted - self.began.emitted
         return emitted / within_s if within_s > 0 else None
 
     def waiting(self, off_s: float) -> float:
         """Eq. 2."""
-        return 0.0 if self.is_idle else max(self.age_s() - off_s, 0.0) * (self.rate() or 0.0)
+        if self.is_idle:
+            return self.last.known
+        rate, since_s = self.rate() or 0.0, 0.0 if self.last.polled_s is None else self.last.polled_s + 0.5
+        return max(self.last.known + since_s * rate, (self.last.age_s - off_s) * rate)
 
 
 @dataclass
@@ -100,7 +106,6 @@ class _Vertex:
     rate: float | None = None
     """Records/s that arrive, as known last."""
     tasks: dict[int, _Followed] = field(default_factory=dict)
-    last: dict[int, TaskCounts] = field(default_factory=dict)
 
     @property
     def off_s(self) -> float:
@@ -110,36 +115,30 @@ class _Vertex:
     def follow(self, number: int, now: _Reading, tasks: int) -> _Followed:
         """Take in a further reading of one of its tasks."""
         one = self.tasks.get(number)
-        if one is None or one.recent[-1].attempt != now.attempt or now.ran_s < one.recent[-1].ran_s:
+        if one is None or one.last.attempt != now.attempt or now.ran_s < one.last.ran_s:
             prior = None if self.rate is None else self.rate / tasks
-            one = self.tasks[number] = _Followed(now, prior, deque([now], _AGES))
+            one = self.tasks[number] = _Followed(now, prior, now)
             return one
-        passed_s = now.ran_s - one.recent[-1].ran_s
+        passed_s = now.ran_s - one.last.ran_s
         if passed_s <= 0:
             return one
-        one.is_idle = now.idle_s - one.recent[-1].idle_s >= HELD * passed_s
+        one.is_idle = now.idle_s - one.last.idle_s >= HELD * passed_s
         if one.is_idle:
-            one.prior = (now.emitted - one.recent[-1].emitted) / passed_s
+            one.prior = (now.emitted - one.last.emitted) / passed_s
             one.began = now
-        one.recent.append(now)
+        one.last = now
         return one
 
-    def waiting(self, task: TaskCounts, followed: _Followed) -> float:
-        """Records before a task that reports something of them."""
-        fetched = waiting_by_fetches(self.last.get(task.task), task, followed.rate() or 0.0)
-        return max(task.pending or 0.0, followed.waiting(self.off_s)) if fetched is None else fetched
 
-
-class EmitDelays:
+class LagEstimator:
     """Follows the tasks of the sources of one job from reading to reading."""
 
     def __init__(self) -> None:
         self._vertices: dict[str, _Vertex] = {}
 
     def seen(self, counts: JobCounts) -> JobCounts:
-        """A further reading, with what waits before each source task by its fetches or, where these do not show it, by Eq. 2 if
-        its source reports less. It stays unknown where the source does not report it at all.
-        """
+        """A further reading, with what waits before each source task by Eq. 2. It stays unknown where a source reports nothing
+        of it."""
         return replace(counts, vertices=tuple(self._vertex(v) if v.is_source else v for v in counts.vertices))
 
     def _vertex(self, vertex: VertexCounts) -> VertexCounts:
@@ -151,14 +150,11 @@ class EmitDelays:
         if youngest_s < known.off_s:  # it can be no more, whether a task was idle or not
             known.ages_idle = deque([youngest_s], _IDLE)
         followed = {number: known.follow(number, now, len(vertex.tasks)) for number, now in reported.items()}
-        if idle := [one.recent[-1].age_s for one in followed.values() if one.is_idle]:
+        if idle := [one.last.age_s for one in followed.values() if one.is_idle]:
             known.ages_idle.append(min(idle))
         rates = [one.rate() for one in followed.values()]
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)
-        waiting = {
-            task.task: known.waiting(task, followed[task.task]) for task in vertex.tasks if task.task in followed
-        }
-        tasks = tuple(replace(t, pending=waiting[t.task]) if t.task in waiting else t for t in vertex.tasks)
-        known.last = {task.task: task for task in vertex.tasks}
-        return replace(vertex, tasks=tasks)
+        waiting = {number: one.waiting(known.off_s) for number, one in followed.items()}
+        tasks = (replace(t, pending=waiting[t.task]) if t.task in waiting else t for t in vertex.tasks)
+        return replace(vertex, tasks=tuple(tasks))
