@@ -36,6 +36,8 @@ _HASH: Final = "HASH"
 _CPU: Final = "Status.JVM.CPU.Time"
 _GC: Final = "Status.JVM.GarbageCollector.All.Time"
 _HEAP: Final = "Status.JVM.Memory.Heap"
+_NAMED: Final = 8
+"""Readings after a start in which sources may not name all of their partitions yet."""
 _STATE_LOOKS: Final = (1, 3)
 """Readings after a start in which names of state metrics are looked for, which takes a long answer for each vertex."""
 
@@ -223,7 +225,8 @@ class CountsReader:
         known = not self._partitions.asks_broker and any(
             _PENDING.fullmatch(f"0.{name}") for name in self._of_sources.get(vertex, ())
         )
-        if not known and (vertex not in self._of_sources or _is_power_of_two(self._readings)):
+        is_late = self._readings < _NAMED and self._partitions.is_missing(vertex)
+        if not known and (vertex not in self._of_sources or is_late or _is_power_of_two(self._readings)):
             # A source reports what waits before it only once it has read something, and some never do: they are asked for
             # their names, a long answer, less and less often.
             reported = self._rest.metric_names(self._job, vertex)

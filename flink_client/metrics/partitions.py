@@ -68,8 +68,8 @@ class PartitionsReader:
         self._at_start = dict(self._read_to)
 
     def unread(self, vertex: str) -> frozenset[int]:
-        """Tasks that have not read yet, since they were started, of a partition in which records may wait; by the last call of
-        `waiting`. Flink reports an offset of before, or none."""
+        """Tasks that have not read yet, since they were started, of a partition in which records may wait: Flink reports an
+        offset of before, or none. All of them while partitions are not named. By the last call of `waiting`."""
         return self._unread.get(vertex, frozenset())
 
     def find(self, vertex: str, reported: Iterable[str], tasks: int) -> None:
@@ -77,14 +77,19 @@ class PartitionsReader:
         of_task: dict[int, dict[Place, str]] = {}
         for match in filter(None, map(_OFFSET.fullmatch, reported)):
             of_task.setdefault(int(match[1]), {})[match[2], int(match[3])] = match[0].partition(".")[2]
-        # A task without a partition reports none.
-        self._metrics[vertex] = {task: of_task.get(task, {}) for task in range(tasks)} if of_task else {}
         self._places.setdefault(vertex, set()).update(place for found in of_task.values() for place in found)
+        # A task without a partition reports none.
+        self._metrics[vertex] = {task: of_task.get(task, {}) for task in range(tasks)}
+
+    def is_missing(self, vertex: str) -> bool:
+        """Whether not all partitions are named that the vertex was seen to read, as in the first seconds after a rescale."""
+        named = (place for of_task in self._metrics.get(vertex, {}).values() for place in of_task)
+        return not self._places.get(vertex, set()) <= set(named)
 
     def number(self, vertex: str, task: int) -> int | None:
         """Partitions of a task; None where its vertex reports none."""
-        of_vertex = self._metrics.get(vertex)
-        return len(of_vertex.get(task, {})) if of_vertex else None
+        of_vertex = self._metrics.get(vertex, {})
+        return len(of_vertex.get(task, {})) if any(of_vertex.values()) else None
 
     def refresh(self) -> None:
         """Ask the broker for the ends of the partitions that are known; none while it is away, which the reading reports."""
@@ -109,6 +114,7 @@ class PartitionsReader:
         """
         self._used.pop(vertex, None)
         places = self._metrics.get(vertex, {})
+        self._unread[vertex] = frozenset(places if self.is_missing(vertex) else ())
         if self._log_ends is None or not any(places.values()):
             return {}
         located = self._offsets(vertex)
@@ -141,7 +147,7 @@ class PartitionsReader:
             may_wait = waits > 0 or (place in self._assumed and ends[place] > 0)
             if may_wait and (offset < 0 or offset == self._at_start.get(place)):
                 unread.add(task)
-        self._unread[vertex] = frozenset(unread)
+        self._unread[vertex] |= unread
         return {task: math.fsum(waiting) for task, waiting in found.items()}
 
     def silent(self) -> dict[str, tuple[str, ...]]:

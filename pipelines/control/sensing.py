@@ -102,7 +102,7 @@ class Sensor:
             log_ends: where what waits is counted by the broker.
         """
         self.job = job
-        self._rest, self._reads, self._clock, self._by_broker = rest, reads, clock, log_ends is not None
+        self._rest, self._reads, self._clock = rest, reads, clock
         self._longest_s = longest_s
         self._reader = CountsReader(rest, job, log_ends, clock)
         self._kept: list[JobCounts] = []
@@ -146,7 +146,6 @@ class Sensor:
         else:
             activity = activity_since(
                 [*self._kept, counts],
-                lag_by_broker=self._by_broker,
                 state_bytes=slowly.health.by_vertex,
                 queue_shares=self._queues(counts),
                 senders=sole_senders(self._read_edges()),

@@ -57,8 +57,8 @@ def observe(readings: Sequence[JobCounts], about: Surroundings) -> ObservedJob:
             f"a job is observed by at least {FEWEST_READINGS} readings, but there are {len(readings)}; observe for longer"
         )
     seen = vertices_seen(readings, about)
-    of_sources = rounds(readings, intervals(readings), lag_by_broker=about.lag_by_broker)
-    compiled = rounds(readings, counting(readings), lag_by_broker=about.lag_by_broker)
+    of_sources = rounds(readings, intervals(readings))
+    compiled = rounds(readings, counting(readings))
     starts = starts_of(readings)
     facts = observed_facts(readings, about)
     capacity = _capacity(facts, compiled, starts, LATE_S if about.lag_by_broker else 0.0)

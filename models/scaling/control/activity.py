@@ -66,7 +66,6 @@ class JobActivity:
 def activity_since(
     readings: Sequence[JobCounts],
     *,
-    lag_by_broker: bool = False,
     state_bytes: Mapping[str, float] | None = None,
     queue_shares: Mapping[str, Sequence[float]] | None = None,
     senders: Mapping[str, Sequence[str]] | None = None,
@@ -75,7 +74,6 @@ def activity_since(
 
     Args:
         readings: at least two, the earlier ones to tell how late counters are reported.
-        lag_by_broker: whether the broker counts what waits.
         state_bytes: of each vertex that keeps state, by id.
         queue_shares: share of its input buffers that each task uses, by vertex id, where it was read.
         senders: as for `in_flight`.
@@ -96,9 +94,9 @@ def activity_since(
     for vertex in (v for v in running if v.is_source):
         own = [_alone(reading, vertex.id) for reading in readings]
         between = intervals(own)
-        found = rounds(own, between, lag_by_broker=lag_by_broker)
+        found = rounds(own, between)
         lag = found[-1].lag if found else None
-        was = found[-2].lag if len(found) > 1 else lag_before(own, between, lag_by_broker=lag_by_broker)
+        was = found[-2].lag if len(found) > 1 else lag_before(own, between)
         emitted = sum(one.records_in / one.seconds for one in done if one.vertex == vertex.id)
         if lag is None:
             unknown.add(vertex.id)

@@ -83,6 +83,21 @@ def test_logs_count_of_partitions_too_that_are_not_named_after_a_rescale(
     reader.waiting("source")
     after = reader.logs("source")
     assert after is not None and after.ends == {"clicks-0": 115.0, "clicks-1": 57.0}
+    assert reader.is_missing("source") and reader.unread("source") == {0, 1}, "what waits in the second is in no metric"
+
+
+def test_what_waits_is_unknown_after_a_rescale_until_a_partition_is_named(
+    reader: PartitionsReader, answers: Reported
+) -> None:
+    reader.waiting("source")
+    reader.restarted()
+    reader.find("source", [], tasks=2)
+    assert reader.waiting("source") == {} and reader.number("source", 0) is None
+    assert reader.unread("source") == {0, 1}
+    answers.offsets = [110.0, 50.0]
+    reader.find("source", [f"0.{NAME.format(0)}", f"1.{NAME.format(1)}"], tasks=2)
+    reader.waiting("source")
+    assert not reader.is_missing("source") and reader.unread("source") == frozenset()
 
 
 def test_logs_are_unknown_while_the_broker_is_away(reader: PartitionsReader, answers: Reported) -> None:

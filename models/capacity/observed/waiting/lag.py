@@ -5,18 +5,22 @@
     t_k    time of its reading
     r_k    for how long a task had run by its own clock when its counters were taken
 
-Where the broker counts what waits, the end of its log is of t_k, but what was read of it is as old as the task's counters.
+    a_k    when the broker was asked for the ends of the logs, before t_k
+
+Where the broker counts what waits, the end of its log is of a_k, but what was read of it is as old as the task's counters.
 A task's clock runs as ours does, so that these are late by
 
-    l_k = (t_k - r_k) - min_j (t_j - r_j)                                                          (1)
+    l_k = (a_k - r_k) - min_j (t_j - r_j)                                                          (1)
 
-against the freshest reading, and c l_k of the records between the two were read meanwhile.
+against the freshest reading, and c l_k of the records between the two were read meanwhile. Counters that are newer than a_k are
+not late.
 
 What arrives is the mean of c + dL/dt: an overloaded source emits less than that, one that catches up emits more. While
 records wait from the beginning of a round to its end, nothing but the job itself limits what it takes, so that c_k is its
 MST; a catch-up after an outage measures it without anyone asking.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -58,17 +62,11 @@ class Round:
     """Whether a task was busy, or backpressured, for most of it; true where that is unknown."""
 
 
-def rounds(
-    readings: Sequence[JobCounts], intervals: Sequence[TaskInterval], *, lag_by_broker: bool = False
-) -> list[Round]:
-    """The rounds in which every source task reported that had not finished.
-
-    Args:
-        lag_by_broker: whether the broker counts what waits, which is then corrected by Eq. 1.
-    """
+def rounds(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> list[Round]:
+    """The rounds in which every source task reported that had not finished."""
     sources = {v.id for r in readings for v in r.vertices if v.is_source}
     tasks = {(one.vertex, one.task) for one in intervals if one.vertex in sources}
-    late = _late_s(readings) if lag_by_broker else {}
+    late = _late_s(readings)
     by_end: dict[float, list[TaskInterval]] = {}
     for one in intervals:
         by_end.setdefault(one.ended_s, []).append(one)
@@ -90,13 +88,11 @@ def rounds(
     return found
 
 
-def lag_before(
-    readings: Sequence[JobCounts], intervals: Sequence[TaskInterval], *, lag_by_broker: bool = False
-) -> float | None:
+def lag_before(readings: Sequence[JobCounts], intervals: Sequence[TaskInterval]) -> float | None:
     """Records that waited at the last reading but one, where that is the first after a start, which ends no round."""
     before, after = readings[-2:]
     own = [one for one in intervals if one.ended_s == after.time_s]
-    return _corrected(before, own, _late_s(readings) if lag_by_broker else {})
+    return _corrected(before, own, _late_s(readings))
 
 
 _Key = tuple[str, int, float]
@@ -112,18 +108,20 @@ def _corrected(reading: JobCounts, own: Sequence[TaskInterval], late: Mapping[_K
 
 
 def _late_s(readings: Sequence[JobCounts]) -> dict[_Key, float]:
-    """By how much the counters of source tasks are older than those of the freshest reading, Eq. 1."""
-    began: dict[tuple[str, int, int], dict[float, float]] = {}
+    """By how much the counters of source tasks are older than the ends of their logs, Eq. 1; only of those with logs."""
+    asked: dict[tuple[str, int, int], dict[float, float]] = {}
+    freshest: dict[tuple[str, int, int], float] = {}
     for reading in readings:
         for vertex in reading.vertices:
-            for task in vertex.tasks if vertex.is_source else ():
+            if (logs := vertex.logs) is None:
+                continue
+            for task in vertex.tasks:
                 if task.runs and task.ran_s is not None:
-                    of_attempt = began.setdefault((vertex.id, task.task, task.attempt), {})
-                    of_attempt[reading.time_s] = reading.time_s - task.ran_s
+                    key = (vertex.id, task.task, task.attempt)
+                    asked.setdefault(key, {})[reading.time_s] = logs.asked_s - task.ran_s
+                    freshest[key] = min(freshest.get(key, math.inf), reading.time_s - task.ran_s)
     return {
-        (vertex, task, time_s): since - min(at.values())
-        for (vertex, task, _), at in began.items()
-        for time_s, since in at.items()
+        (*key[:2], time_s): max(since - freshest[key], 0.0) for key, at in asked.items() for time_s, since in at.items()
     }
 
 

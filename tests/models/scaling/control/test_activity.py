@@ -16,6 +16,12 @@ def with_the_first_task_finished(reading: JobCounts) -> JobCounts:
     return replace(reading, vertices=(replace(source, tasks=(ended, *others)),))
 
 
+def with_logs(reading: JobCounts, asked_s: float, ends: dict[str, float], emitted_per_read: float = 1.0) -> JobCounts:
+    (source,) = reading.vertices
+    tasks = tuple(replace(task, read=(task.emitted or 0.0) / emitted_per_read) for task in source.tasks)
+    return replace(reading, vertices=(replace(source, tasks=tasks, logs=LogCounts(asked_s, ends)),))
+
+
 def test_what_arrives_is_of_now_after_a_task_has_finished() -> None:
     """Readings of before, in which the task still ran, do not keep the lag at what it was then."""
     tasks = [
@@ -58,15 +64,9 @@ def test_counters_that_are_late_do_not_say_by_how_much_the_lag_grew() -> None:
     source = Vertex("source", tasks, is_source=True)
     on_time = readings(source, times=(10, 20, 30))
     late = job_counts([source], 40.0, ran_s=32.0)
-    found = activity_since([*on_time, late], lag_by_broker=True)
+    found = activity_since([with_logs(one, one.time_s, {"clicks-0": 200 * one.time_s}) for one in (*on_time, late)])
     assert found is not None and found.lag_unknown == {"id-source"}
     assert found.growth_unknown == {"id-source": "its counters are more than 6 s late"}
-
-
-def with_logs(reading: JobCounts, asked_s: float, ends: dict[str, float], emitted_per_read: float = 1.0) -> JobCounts:
-    (source,) = reading.vertices
-    tasks = tuple(replace(task, read=(task.emitted or 0.0) / emitted_per_read) for task in source.tasks)
-    return replace(reading, vertices=(replace(source, tasks=tasks, logs=LogCounts(asked_s, ends)),))
 
 
 @pytest.mark.parametrize("emitted_per_read", [1.0, 0.5], ids=["all", "half are dropped"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from known_answers.counted import Doing, Vertex, job_counts, readings
-from models.capacity.observed.counters.counts import JobCounts
+from models.capacity.observed.counters.counts import JobCounts, LogCounts
 from models.capacity.observed.counters.intervals import intervals
 from models.capacity.observed.waiting.lag import (
     Round,
@@ -90,8 +90,8 @@ def test_rounds_soon_after_a_start_do_not_count() -> None:
     assert [r.ended_s for r in at_capacity(of, started_s=[15.0])] == [50, 60]
 
 
-def by_broker(rate: float, waits: float, late_s: Sequence[float], busy: float = 0.6) -> list[JobCounts]:
-    """Readings every ten seconds whose counters are late, so that the broker counts what was read meanwhile as waiting."""
+def by_source(rate: float, waits: float, late_s: Sequence[float], busy: float = 0.6) -> list[JobCounts]:
+    """Readings every ten seconds whose counters are late, so that what was read meanwhile seems to wait."""
     return [
         job_counts(
             [Vertex("source", [Doing(rate, rate, busy=busy, pending=waits + rate * late)], is_source=True)],
@@ -102,10 +102,20 @@ def by_broker(rate: float, waits: float, late_s: Sequence[float], busy: float = 
     ]
 
 
+def by_broker(
+    rate: float, waits: float, late_s: Sequence[float], busy: float = 0.6, asked_before_s: float = 0.0
+) -> list[JobCounts]:
+    """The same, where the broker was asked for the ends of the logs."""
+    return [
+        replace(reading, vertices=(replace(reading.vertices[0], logs=LogCounts(reading.time_s - asked_before_s, {})),))
+        for reading in by_source(rate, waits, late_s, busy)
+    ]
+
+
 def test_what_was_read_since_the_counters_does_not_wait() -> None:
     """700 records/s; counters that are five seconds older than the freshest seem to leave 3,500 more records waiting."""
     read = by_broker(700.0, 100.0, late_s=[0, 5, 5, 0, 5, 5])
-    of = rounds(read, intervals(read), lag_by_broker=True)
+    of = rounds(read, intervals(read))
     assert [one.lag for one in of] == pytest.approx([100.0] * 5)
     assert at_capacity(of) == []
     assert arriving(of) == pytest.approx(700.0)
@@ -114,27 +124,34 @@ def test_what_was_read_since_the_counters_does_not_wait() -> None:
 def test_the_first_counters_after_a_start_may_be_old_too() -> None:
     """As above, where the first reading ends no round: 3,600 records seem to wait at it, and 100 do."""
     read = by_broker(700.0, 100.0, late_s=[5, 0])
-    assert lag_before(read, intervals(read), lag_by_broker=True) == pytest.approx(100.0)
-    assert lag_before(read, intervals(read)) == pytest.approx(3600.0)
+    assert lag_before(read, intervals(read)) == pytest.approx(100.0)
+
+
+def test_counters_of_the_time_when_the_broker_was_asked_are_not_late() -> None:
+    """That is 2 s before the reading. In the second one the counters are newer, so that 2 * 700 records fewer seem to wait."""
+    read = by_broker(700.0, 600.0, late_s=[2, 0, 2], asked_before_s=2.0)
+    assert lag_before(read[:2], intervals(read[:2])) == pytest.approx(2000.0)
+    assert [one.lag for one in rounds(read, intervals(read))] == pytest.approx([600.0, 2000.0])
 
 
 def test_counters_that_are_too_old_do_not_say_what_waits() -> None:
     read = by_broker(700.0, 100.0, late_s=[0, 0, 8, 0])
-    lags = [one.lag for one in rounds(read, intervals(read), lag_by_broker=True)]
+    lags = [one.lag for one in rounds(read, intervals(read))]
     assert lags == [pytest.approx(100.0), None, pytest.approx(100.0)]
 
 
 def test_the_age_of_counters_does_not_count_what_the_source_itself_reports() -> None:
-    read = by_broker(700.0, 100.0, late_s=[0, 5, 5])
+    read = by_source(700.0, 100.0, late_s=[0, 5, 5])
     assert [one.lag for one in rounds(read, intervals(read))] == pytest.approx([3600.0] * 2)
+    assert lag_before(read[1:], intervals(read[1:])) == pytest.approx(3600.0)
 
 
 def test_records_that_are_not_visible_yet_are_no_backlog() -> None:
     """A transaction is committed every ten seconds, so that 7,000 records seem to wait before tasks that are busy for 60 %."""
     read = by_broker(700.0, 7000.0, late_s=[0] * 6)
-    assert at_capacity(rounds(read, intervals(read), lag_by_broker=True)) == []
+    assert at_capacity(rounds(read, intervals(read))) == []
     full = by_broker(700.0, 7000.0, late_s=[0] * 6, busy=0.95)
-    assert len(at_capacity(rounds(full, intervals(full), lag_by_broker=True))) == 4
+    assert len(at_capacity(rounds(full, intervals(full)))) == 4
 
 
 @given(st.floats(1.0, 1e6), st.floats(-0.4, 0.4), st.integers(3, 30), st.floats(1.0, 60.0))
