@@ -156,8 +156,8 @@ def run(
         if loop.estimates_lag and not has_advised:
             has_advised = True
             _say(
-                "autopilot: what waits in Kafka is estimated by how old the records are that are read, and far off for some "
-                "seconds after a jump of the rate; --kafka HOST:PORT has the broker count it"
+                "autopilot: what waits in Kafka is estimated by what its consumers have fetched and how old the records are "
+                "that are read; --kafka HOST:PORT has the broker count it"
             )
         unseen = None if has_seen else decision.reason
         print_json_line(decision) if as_json else console.print(line(decision), markup=False, soft_wrap=True)

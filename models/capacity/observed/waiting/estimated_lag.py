@@ -18,10 +18,11 @@ Two more are reported: what the consumer has fetched, and how old the record was
 What was emitted in that time arrived within T - (d - d_1), and what arrived in the last d - d_0 waits:
 
     rate    = (W r_0 + E) / (W + T - (d - d_1))                                                    (1)
-    waiting = max(f - u + p + (s + 1/2) rate, (d - d_0) rate)                                      (2)
+    waiting = max(f - u + p + min(s + 1/2, d - d_0) rate, (d - d_0) rate)                          (2)
 
-and f - u + p while the task is idle for a part, as then it waits for records, and not they for it. W lets r_0 count while T
-is short, as a task emits in bursts after a start.
+and f - u + p while the task is idle for a part, as then it waits for records, and not they for it. What is not fetched came
+after the record that was emitted last, so that it cannot have come for longer than d - d_0. W lets r_0 count while T is short,
+as a task emits in bursts after a start.
 
 Neither part of (2) is enough. The consumer counts a fetch only once all of it was handed out, so that f is too small while it
 has a large one. And what was fetched is emitted partition by partition, each from its oldest record to its newest, so that d
@@ -95,8 +96,9 @@ class _Followed:
         """Eq. 2."""
         if self.is_idle:
             return self.last.known
-        rate, since_s = self.rate() or 0.0, 0.0 if self.last.polled_s is None else self.last.polled_s + 0.5
-        return max(self.last.known + since_s * rate, (self.last.age_s - off_s) * rate)
+        rate, delay_s = self.rate() or 0.0, max(self.last.age_s - off_s, 0.0)
+        since_s = 0.0 if self.last.polled_s is None else min(self.last.polled_s + 0.5, delay_s)
+        return max(self.last.known + since_s * rate, delay_s * rate)
 
 
 @dataclass

@@ -84,11 +84,19 @@ def test_what_the_consumer_has_fetched_waits() -> None:
     assert waiting([task(0.0, 0.0, 0.0), task(10.0, 500.0, 0.1, idle_s=5.0, unread=7.0, polled_s=9.0)]) == [0.0, 7.0]
 
 
-def test_what_came_since_the_consumer_was_asked_for_more_waits_too() -> None:
-    """50 records/s arrive and 40 are emitted; the age stays, as a record of another partition was emitted last."""
-    held = task(20.0, 900.0, 0.0, idle_s=5.0, unread=30.0, pending=20.0, polled_s=1.0)
-    rate = (10 * 50 + 400) / (10 + 10)
-    assert waiting([task(0.0, 0.0, 0.0), task(10.0, 500.0, 0.0, idle_s=5.0), held])[-1] == 30 + 20 + 1.5 * rate
+@pytest.mark.parametrize(("age_s", "since_s"), [(1.8, 1.5), (0.6, 0.6), (0.0, 0.0)])
+def test_what_came_since_the_consumer_was_asked_for_more_waits_too(age_s: float, since_s: float) -> None:
+    """50 records/s arrive, and it was asked 1 to 2 s ago; since the record came that was emitted last, if that is shorter."""
+    held = task(20.0, 900.0, age_s, idle_s=5.0, unread=30.0, pending=60.0, polled_s=1.0)
+    rate = (10 * 50 + 400) / (10 + 10 - age_s)
+    assert waiting([task(0.0, 0.0, 0.0), task(10.0, 500.0, 0.0, idle_s=5.0), held])[-1] == pytest.approx(
+        30 + 60 + since_s * rate
+    )
+
+
+def test_before_a_task_that_was_just_started_waits_what_it_has_fetched() -> None:
+    """It is not known yet whether it is idle, but the record that it emitted last is new."""
+    assert waiting([task(3.0, 100.0, 0.0, unread=2.0, polled_s=0.0)]) == [2.0]
 
 
 def test_the_age_counts_where_a_large_fetch_is_not_counted_yet() -> None:
