@@ -123,7 +123,7 @@ class CountsReader:
                 vertices=tuple(sorted(vertices, key=lambda v: order.index(v.id) if v.id in order else 0)),
                 workers={name: self._worker(name) for name in sorted(names)},
             )
-            return counts if self._partitions.asks_broker else self._lags.seen(counts)
+            return self._lags.seen(counts)
 
     def silent_partitions(self) -> dict[str, tuple[str, ...]]:
         """Partitions of which nothing was read since the job started, by vertex; none of a source that read nothing at all.

@@ -1,4 +1,4 @@
-"""What waits before a source, from what Flink reports of it: no broker is asked.
+"""What waits before a source, from what Flink reports of it.
 
 Kafka's source reports `pendingRecords` of each partition as of the last fetch that returned its records. A job with few
 expensive records polls rarely while it is held back, so that it may report next to nothing for minutes while records pile up.
@@ -23,6 +23,9 @@ What was emitted in that time arrived within T - (d - d_1), and what arrived in 
 and f - u + p while the task is idle for a part, as then it waits for records, and not they for it. What is not fetched came
 after the record that was emitted last, so that it cannot have come for longer than d - d_0. W lets r_0 count while T is short,
 as a task emits in bursts after a start.
+
+Where a broker counts what waits, the offsets to which it was read are as old as Flink's metrics. Before a task that is idle for
+a part f - u is all that waits, which is of one time.
 
 Neither part of (2) is enough. The consumer counts a fetch only once all of it was handed out, so that f is too small while it
 has a large one. And what was fetched is emitted partition by partition, each from its oldest record to its newest, so that d
@@ -53,8 +56,10 @@ class _Reading:
     idle_s: float
     emitted: float
     age_s: float
-    known: float
-    """f - u + p, in records that are emitted."""
+    fetched: float | None
+    """f - u, in records that are emitted; None where it is not reported."""
+    pending: float
+    """p, or by the broker."""
     polled_s: float | None
     """s; None where it is not reported."""
 
@@ -65,9 +70,17 @@ class _Reading:
             return None
         if task.ran_s is None or task.idle_s is None or task.emitted is None or task.age_s is None:
             return None
-        fetched = 0.0 if task.fetched is None or task.read is None else max(task.fetched - task.read, 0.0)
-        known = fetched * task.emitted_per_read + task.pending
-        return cls(task.attempt, task.ran_s, task.idle_s, task.emitted, task.age_s, known, task.polled_s)
+        fetched = None if task.fetched is None or task.read is None else max(task.fetched - task.read, 0.0)
+        return cls(
+            task.attempt,
+            task.ran_s,
+            task.idle_s,
+            task.emitted,
+            task.age_s,
+            None if fetched is None else fetched * task.emitted_per_read,
+            task.pending,
+            task.polled_s,
+        )
 
 
 @dataclass
@@ -94,11 +107,18 @@ class _Followed:
 
     def waiting(self, off_s: float) -> float:
         """Eq. 2."""
+        known = (self.last.fetched or 0.0) + self.last.pending
         if self.is_idle:
-            return self.last.known
+            return known
         rate, delay_s = self.rate() or 0.0, max(self.last.age_s - off_s, 0.0)
         since_s = 0.0 if self.last.polled_s is None else min(self.last.polled_s + 0.5, delay_s)
-        return max(self.last.known + since_s * rate, delay_s * rate)
+        return max(known + since_s * rate, delay_s * rate)
+
+    def counted(self) -> float:
+        """What the broker counts, corrected."""
+        if self.is_idle and self.last.fetched is not None:
+            return min(self.last.pending, self.last.fetched)
+        return self.last.pending
 
 
 @dataclass
@@ -139,8 +159,8 @@ class LagEstimator:
         self._vertices: dict[str, _Vertex] = {}
 
     def seen(self, counts: JobCounts) -> JobCounts:
-        """A further reading, with what waits before each source task by Eq. 2. It stays unknown where a source reports nothing
-        of it."""
+        """A further reading, with what waits before each source task by Eq. 2 or, where a broker counted it, as `counted`. It
+        stays unknown where it is not reported."""
         return replace(counts, vertices=tuple(self._vertex(v) if v.is_source else v for v in counts.vertices))
 
     def _vertex(self, vertex: VertexCounts) -> VertexCounts:
@@ -157,6 +177,9 @@ class LagEstimator:
         rates = [one.rate() for one in followed.values()]
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)
-        waiting = {number: one.waiting(known.off_s) for number, one in followed.items()}
+        waiting = {
+            number: one.waiting(known.off_s) if vertex.logs is None else one.counted()
+            for number, one in followed.items()
+        }
         tasks = (replace(t, pending=waiting[t.task]) if t.task in waiting else t for t in vertex.tasks)
         return replace(vertex, tasks=tuple(tasks))

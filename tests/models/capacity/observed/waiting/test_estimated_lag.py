@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.capacity.observed.counters.counts import JobCounts, TaskCounts, VertexCounts
+from models.capacity.observed.counters.counts import JobCounts, LogCounts, TaskCounts, VertexCounts
 from models.capacity.observed.waiting.estimated_lag import LagEstimator
 
 
@@ -104,6 +104,19 @@ def test_the_age_counts_where_a_large_fetch_is_not_counted_yet() -> None:
     assert waiting([*before, replace(last, read=last.emitted, fetched=last.emitted, polled_s=0.0)]) == waiting(
         overloaded()
     )
+
+
+@pytest.mark.parametrize(("idle_s", "counted"), [(8.0, 3.0), (5.0, 70.0)], ids=["idle for a part", "held"])
+def test_what_a_broker_counts_is_at_most_what_was_fetched_before_an_idle_task(idle_s: float, counted: float) -> None:
+    """The offsets that Flink shows are older than the ends of the logs: 70 records seem to wait."""
+    lags, seen = (
+        LagEstimator(),
+        [task(10.0, 500.0, 0.1, idle_s=5.0), task(20.0, 900.0, 0.1, idle_s=idle_s, unread=3.0, pending=70.0)],
+    )
+    by_broker = [
+        replace(reading(one), vertices=(replace(reading(one).vertices[0], logs=LogCounts(0.0, {})),)) for one in seen
+    ]
+    assert [lags.seen(one).vertices[0].tasks[0].pending for one in by_broker][-1] == counted
 
 
 def test_what_the_source_will_drop_does_not_wait() -> None:
