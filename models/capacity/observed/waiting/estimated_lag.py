@@ -24,8 +24,10 @@ and f - u + p while the task is idle for a part, as then it waits for records, a
 after the record that was emitted last, so that it cannot have come for longer than d - d_0. W lets r_0 count while T is short,
 as a task emits in bursts after a start.
 
-Where a broker counts what waits, the offsets to which it was read are as old as Flink's metrics. Before a task that is idle for
-a part f - u is all that waits, which is of one time.
+Where a broker counts what waits, the offsets to which it was read are as old as Flink's metrics, up to a second. Before a task
+that is idle for a part no more waits than
+
+    f - u + (d - d_0) rate                                                                         (3)
 
 Neither part of (2) is enough. The consumer counts a fetch only once all of it was handed out, so that f is too small while it
 has a large one. And what was fetched is emitted partition by partition, each from its oldest record to its newest, so that d
@@ -114,11 +116,11 @@ class _Followed:
         since_s = 0.0 if self.last.polled_s is None else min(self.last.polled_s + 0.5, delay_s)
         return max(known + since_s * rate, delay_s * rate)
 
-    def counted(self) -> float:
-        """What the broker counts, corrected."""
-        if self.is_idle and self.last.fetched is not None:
-            return min(self.last.pending, self.last.fetched)
-        return self.last.pending
+    def counted(self, off_s: float) -> float:
+        """What the broker counts, at most Eq. 3."""
+        if not self.is_idle or self.last.fetched is None:
+            return self.last.pending
+        return min(self.last.pending, self.last.fetched + max(self.last.age_s - off_s, 0.0) * (self.prior or 0.0))
 
 
 @dataclass
@@ -159,7 +161,7 @@ class LagEstimator:
         self._vertices: dict[str, _Vertex] = {}
 
     def seen(self, counts: JobCounts) -> JobCounts:
-        """A further reading, with what waits before each source task by Eq. 2 or, where a broker counted it, as `counted`. It
+        """A further reading, with what waits before each source task by Eq. 2 or, where a broker counts it, at most Eq. 3. It
         stays unknown where it is not reported."""
         return replace(counts, vertices=tuple(self._vertex(v) if v.is_source else v for v in counts.vertices))
 
@@ -178,7 +180,7 @@ class LagEstimator:
         if None not in rates:
             known.rate = sum(rate or 0.0 for rate in rates)
         waiting = {
-            number: one.waiting(known.off_s) if vertex.logs is None else one.counted()
+            number: one.waiting(known.off_s) if vertex.logs is None else one.counted(known.off_s)
             for number, one in followed.items()
         }
         tasks = (replace(t, pending=waiting[t.task]) if t.task in waiting else t for t in vertex.tasks)

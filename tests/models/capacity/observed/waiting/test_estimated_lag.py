@@ -106,17 +106,23 @@ def test_the_age_counts_where_a_large_fetch_is_not_counted_yet() -> None:
     )
 
 
-@pytest.mark.parametrize(("idle_s", "counted"), [(8.0, 3.0), (5.0, 70.0)], ids=["idle for a part", "held"])
-def test_what_a_broker_counts_is_at_most_what_was_fetched_before_an_idle_task(idle_s: float, counted: float) -> None:
-    """The offsets that Flink shows are older than the ends of the logs: 70 records seem to wait."""
-    lags, seen = (
-        LagEstimator(),
-        [task(10.0, 500.0, 0.1, idle_s=5.0), task(20.0, 900.0, 0.1, idle_s=idle_s, unread=3.0, pending=70.0)],
-    )
-    by_broker = [
-        replace(reading(one), vertices=(replace(reading(one).vertices[0], logs=LogCounts(0.0, {})),)) for one in seen
-    ]
-    assert [lags.seen(one).vertices[0].tasks[0].pending for one in by_broker][-1] == counted
+@pytest.mark.parametrize(
+    ("idle_s", "age_s", "counted"),
+    [(8.0, 0.1, 3.0), (8.0, 1.1, 3 + 1.0 * 40), (8.0, 5.1, 70.0), (5.0, 0.1, 70.0)],
+    ids=["new records", "records of 1 s", "a backlog", "held"],
+)
+def test_what_a_broker_counts_is_no_more_than_can_wait_before_an_idle_task(
+    idle_s: float, age_s: float, counted: float
+) -> None:
+    """The offsets that Flink shows are older than the logs' ends, so that 70 records seem to wait; 40 records/s arrive."""
+    lags = LagEstimator()
+    before = [task(ran_s, 40 * ran_s, 0.1, idle_s=ran_s / 2) for ran_s in (0.0, 10.0, 20.0, 30.0)]
+    last = task(40.0, 1600.0, age_s, idle_s=10 + idle_s, unread=3.0, pending=70.0)
+    for one in (*before, last):
+        (source,) = reading(one).vertices
+        by_broker = replace(source, logs=LogCounts(0.0, {}))
+        seen = lags.seen(replace(reading(one), vertices=(by_broker,)))
+    assert seen.vertices[0].tasks[0].pending == pytest.approx(counted)
 
 
 def test_what_the_source_will_drop_does_not_wait() -> None:
