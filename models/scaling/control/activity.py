@@ -149,7 +149,8 @@ def _appended(before: LogCounts | None, after: LogCounts | None) -> float | None
     seconds = after.asked_s - before.asked_s
     if seconds < LEAST_S:
         return None
-    return sum(after.ends[one] - before.ends[one] for one in after.ends) / seconds
+    # A topic that was created again begins at 0.
+    return sum(max(end - before.ends[one], 0.0) for one, end in after.ends.items()) / seconds
 
 
 def _alone(reading: JobCounts, vertex: str) -> JobCounts:

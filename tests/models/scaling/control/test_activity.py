@@ -95,6 +95,14 @@ def test_logs_that_cannot_be_compared_leave_it_to_the_counters(asked_s: float, e
     assert found is not None and found.arrival_rate == pytest.approx(100 + 12)
 
 
+def test_a_topic_that_was_created_again_takes_nothing_away() -> None:
+    source = Vertex("source", [Doing(100, 100, 0.5, pending=0.0)], is_source=True)
+    before, after = readings(source, times=(10, 20))
+    ends = ({"clicks-0": 900.0, "clicks-1": 5.0}, {"clicks-0": 30.0, "clicks-1": 1005.0})
+    found = activity_since([with_logs(before, 9.0, ends[0]), with_logs(after, 19.0, ends[1])])
+    assert found is not None and found.arrival_rate == pytest.approx(1000 / 10)
+
+
 def test_logs_say_what_arrives_where_the_growth_of_the_lag_is_unknown() -> None:
     """As after a rescale, before each partition was read."""
     held = Doing(584, 584, 0.0, backpressure=1.0, pending=0.0, pending_grows=1916.0)
