@@ -67,8 +67,8 @@ class CountsReader:
         """
         Args:
             clock: seconds, by which readings are dated.
-            log_ends: where what waits is counted by the broker. Kafka's source reports it as of its last fetch, which may be
-                long ago while it is held back: else it is estimated (`LagEstimator`).
+            log_ends: where what waits is counted by the broker. Else it is estimated (`LagEstimator`), since Kafka's source
+                reports it as of its last fetch, which may be long ago while it is held back.
         """
         self._rest, self._job, self._clock = rest, job, clock
         self._partitions = PartitionsReader(rest, job, log_ends, clock)

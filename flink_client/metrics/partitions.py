@@ -101,10 +101,10 @@ class PartitionsReader:
 
     def logs(self, vertex: str) -> LogCounts | None:
         """The logs that a source reads, as of the last call of `waiting`; None where the broker did not answer."""
-        used, places = self._used.get(vertex, _Ends()), self._places.get(vertex, set())
-        if not places or not places <= used.of.keys():
+        if (used := self._used.get(vertex)) is None:
             return None
-        return LogCounts(used.asked_s, {f"{topic}-{number}": used.of[topic, number] for topic, number in places})
+        ends = {f"{topic}-{number}": used.of[topic, number] for topic, number in self._places[vertex]}
+        return LogCounts(used.asked_s, ends)
 
     def waiting(self, vertex: str) -> dict[int, float | None]:
         """Records that wait before each task of a source by its broker; empty without one, None while it is away.

@@ -24,14 +24,14 @@ and f - u + p while the task is idle for a part, as then it waits for records, a
 after the record that was emitted last, so that it cannot have come for longer than d - d_0. W lets r_0 count while T is short,
 as a task emits in bursts after a start.
 
-Where a broker counts what waits, the offsets to which it was read are as old as Flink's metrics, up to a second. Before a task
-that is idle for a part no more waits than
-
-    f - u + (d - d_0) rate                                                                         (3)
-
 Neither part of (2) is enough. The consumer counts a fetch only once all of it was handed out, so that f is too small while it
 has a large one. And what was fetched is emitted partition by partition, each from its oldest record to its newest, so that d
 is small where a new record was emitted last.
+
+Where a broker counts what waits, the offsets to which it was read are as old as Flink's metrics, up to a refresh
+(`metrics.fetcher.update-interval`). Before a task that is idle for a part no more waits than
+
+    f - u + (d - d_0) rate                                                                         (3)
 """
 
 from collections import deque
@@ -97,6 +97,10 @@ class _Followed:
     is_idle: bool = False
     """Whether it was so for a part of the time up to the last reading."""
 
+    def delay_s(self, off_s: float) -> float:
+        """d - d_0."""
+        return max(self.last.age_s - off_s, 0.0)
+
     def rate(self) -> float | None:
         """Eq. 1; None while nothing is known."""
         if self.is_idle:
@@ -112,7 +116,7 @@ class _Followed:
         known = (self.last.fetched or 0.0) + self.last.pending
         if self.is_idle:
             return known
-        rate, delay_s = self.rate() or 0.0, max(self.last.age_s - off_s, 0.0)
+        rate, delay_s = self.rate() or 0.0, self.delay_s(off_s)
         since_s = 0.0 if self.last.polled_s is None else min(self.last.polled_s + 0.5, delay_s)
         return max(known + since_s * rate, delay_s * rate)
 
@@ -120,7 +124,7 @@ class _Followed:
         """What the broker counts, at most Eq. 3."""
         if not self.is_idle or self.last.fetched is None:
             return self.last.pending
-        return min(self.last.pending, self.last.fetched + max(self.last.age_s - off_s, 0.0) * (self.prior or 0.0))
+        return min(self.last.pending, self.last.fetched + self.delay_s(off_s) * (self.prior or 0.0))
 
 
 @dataclass
